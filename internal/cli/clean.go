@@ -25,8 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, in which tare
-// resume would fail. After a killed run, nobody reads the output of tare clean either.
+// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, and tare resume
+// would fail in this moment. Nobody reads the output of tare clean after a killed run.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -132,7 +132,8 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 
 const deepest = 4 // the number of directory levels below which temporary files are not searched
 
-// importRoots returns the directories to search for unfinished runs: the named ones, or runs/, which may be missing.
+// importRoots returns the directories to search for unfinished runs: the named directories, or runs/, which may be
+// missing.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{journal.DefaultRoot}, nil
@@ -182,7 +183,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	return len(left), bad
 }
 
-// leftOnCluster selects the cluster on which leftovers of runs are searched.
+// leftOnCluster holds the flags that select a cluster to clean.
 type leftOnCluster struct{ context, kubeconfig, namespace string }
 
 func (l *leftOnCluster) flags(c *cobra.Command) {
@@ -195,14 +196,14 @@ func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 
-// clean removes the leftovers on the cluster of runs whose Tare process has ended, or with dry only prints
-// them. It prints the objects of live runs on stderr.
+// clean removes the leftovers of killed runs on the cluster, or with dry only prints them. It prints the objects of
+// live runs on stderr.
 func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
+	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // with an error, left holds the leftovers found so far
 	found := 0
 	for _, one := range left {
 		if one.Alive {
@@ -240,7 +241,7 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 }
 
 // cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
-// number. If turn is set and dry is not, it turns the switches back; otherwise it only prints them.
+// number. If turn is set and dry is not, it turns the switches back. Otherwise it only prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
 	var dirs []string
 	for _, root := range roots {

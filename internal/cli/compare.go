@@ -105,7 +105,7 @@ func compareRuns(dirs []string, reference string, matches, occasions []string) (
 	return r, nil
 }
 
-// openInputs opens run directories. A directory that is named twice is an error.
+// openInputs opens run directories. The same directory twice is an error.
 func openInputs(dirs []string) ([]compare.Input, error) {
 	if err := distinct(dirs); err != nil {
 		return nil, err

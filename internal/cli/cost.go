@@ -87,7 +87,7 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered returns the error of a cost that cannot be computed, with a hint about options that work.
+// unanswered adds the hint of a cost.Error about options that work.
 func unanswered(before string, err error) error {
 	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)
@@ -95,7 +95,8 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// completeCost completes the metrics or cells of the named run, or of the newest, from which a cost can be computed.
+// completeCost completes the metrics or cells from which the cost of a run can be computed. Without arguments, it
+// takes the newest run.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

@@ -28,8 +28,8 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// usable reports whether the part can be used. For a layer or a workload, one working way suffices. For the
-// testbed, the limits or an arm, everything must work.
+// usable reports whether the part can be used. One working way suffices for a layer or a workload. Everything must
+// work for the testbed, the limits or an arm.
 func (p part) usable() bool {
 	if p.Kind == optionKind {
 		return true
@@ -40,7 +40,7 @@ func (p part) usable() bool {
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-const volumePart = "local volume" // the part of the local testbed that is needed only if a workload has a volume
+const volumePart = "local volume" // part of the local testbed that only workloads with a volume need
 
 func unusable(p part) bool { return !p.usable() }
 
@@ -125,8 +125,8 @@ measured. tare clean removes the leftovers of a killed --try.`,
 	return c
 }
 
-// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With
-// try, it also sets up the arms of the file, unless a part that they need is missing.
+// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With try, it
+// also sets up the arms of the file, unless a part is missing.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {
@@ -178,8 +178,8 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the wanted parts. Of a layer, it probes the ways that the experiment uses, or all ways if there is
-// no experiment.
+// examine probes the selected parts. It probes the ways in which the experiment uses a layer. Without an experiment,
+// it probes all ways.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
@@ -255,7 +255,7 @@ func ready(ctx context.Context, x *experiment.Experiment) error {
 	return nil
 }
 
-// programs finds the programs on this machine that the experiment needs, and tries each wrapper among them.
+// programs examines the programs on this machine that the experiment needs, and tries each wrapper among them.
 func programs(ctx context.Context, x *experiment.Experiment) []part {
 	return each(x.ProgramsHere(), func(p experiment.Program) part {
 		return part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}}

@@ -17,9 +17,9 @@ import (
 	"tare/internal/version"
 )
 
-const optionKind = "option" // the kind of part that an experiment can do without
+const optionKind = "option" // kind of parts that an experiment can do without
 
-// clusterNeeds lists the features that clusters must have: rights, and the sites of arms.
+// clusterNeeds lists what an experiment needs of clusters: rights, and sites of arms.
 type clusterNeeds struct {
 	bed      *experiment.Kubernetes
 	contexts []string
@@ -33,9 +33,9 @@ type wantedArm struct {
 	layers []experiment.LayerItem
 }
 
-// examineCluster examines a cluster for an experiment. Without an experiment, it examines the features that
-// most experiments need. name is a context of the kubeconfig. A namespace that is not empty replaces the
-// experiment's. With dry, it asks the cluster by dry runs whether it would create the sites of the arms.
+// examineCluster examines a cluster for an experiment, or without an experiment for the needs of most experiments.
+// The context and the namespace replace the experiment's, unless they are "". With dry, dry runs show whether the
+// cluster would create the sites of the arms.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
 	w := usualNeeds(name, namespace)
 	if x != nil {
@@ -79,7 +79,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// usualNeeds returns the features that most experiments need: every right, and two pods.
+// usualNeeds returns the needs of most experiments: every right, and two pods.
 func usualNeeds(context, namespace string) clusterNeeds {
 	k := experiment.NewKubernetes()
 	k.Context, k.Namespace = context, namespace
@@ -87,7 +87,7 @@ func usualNeeds(context, namespace string) clusterNeeds {
 	return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
 }
 
-// needsOf returns the features that an experiment needs of the clusters of its arms.
+// needsOf returns an experiment's needs of the clusters of its arms.
 func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
 	k := x.Testbed.Kubernetes
 	if k == nil && context == "" {
@@ -114,7 +114,7 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 			}
 		}
 		if e.Plan.Arms[arm].Role == experiment.Control {
-			continue // the control needs the same as the baseline
+			continue // the control has the baseline's needs
 		}
 		var needs experiment.Needs
 		for cell := range e.Cells {
@@ -127,7 +127,7 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 }
 
 // tryArm tries by dry runs whether the site of an arm could be created. It calls Up only of layers that change
-// nothing but the description of the site. Only a run can test the other layers.
+// nothing but the site's description. Only a run can test the other layers.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {
@@ -149,7 +149,7 @@ func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Fi
 	return s.Try(ctx)
 }
 
-const armKind = "arm" // the kind of a part that stands for an arm
+const armKind = "arm" // kind of parts that stand for arms
 
 func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, error) {
 	e, err := experiment.Expand(x, version.String())
@@ -177,8 +177,8 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 	return parts, values.masked(errors.Join(err, bed.Close()))
 }
 
-// armParts returns a part for each arm, with a finding for its site and for each layer. If an arm has sites at
-// several levels, each site is a part, named by its first cell.
+// armParts returns a part for each site of an arm, with findings for the site and each layer. If an arm has several
+// sites, the name of a part has the first cell of its site.
 func armParts(tried []runner.Tried) []part {
 	sites := map[string]int{}
 	for _, t := range tried {
@@ -210,7 +210,7 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff names the check of a layer, or of the site if the argument of is "".
+// onOff names the check of a layer, or of the site if kind is "".
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

@@ -27,10 +27,10 @@ import (
 	"tare/internal/version"
 )
 
-const maxFile = 4 << 20 // the largest size of an experiment file, in bytes
+const maxFile = 4 << 20 // largest size of an experiment file, in bytes
 
-// readExperiment reads an experiment file: from stdin for "-", from disk, or for a name below examples/ that is
-// not on disk, from the built-in ones.
+// readExperiment reads an experiment file: stdin for "-", or a file. Names below examples/ that are not on disk are
+// built-in files.
 func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
 		return limited(ctx, io.NopCloser(s.Stdin), "standard input")
@@ -60,7 +60,7 @@ func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) 
 	defer waits.Close()
 	data, err := io.ReadAll(io.LimitReader(waits, maxFile+1))
 	if err != nil {
-		if known, ok := errors.AsType[*fs.PathError](err); ok { // this error names the file already
+		if known, ok := errors.AsType[*fs.PathError](err); ok { // the PathError names the file already
 			err = known.Err
 		}
 		return nil, usage(fmt.Errorf("read %s: %w", name, err))
@@ -88,7 +88,7 @@ func (o overrides) expand(ctx context.Context, s State, name string) (*experimen
 	return o.expandText(name, data)
 }
 
-// expandText loads an experiment from a text, applies the flags and expands it. The name is for messages.
+// expandText loads an experiment from a text, applies the flags and expands it. Messages show the name.
 func (o overrides) expandText(name string, data []byte) (*experiment.Experiment, *experiment.Expansion, error) {
 	x, err := experiment.Load(name, data, catalog.Kinds())
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *oneLine) args(c *cobra.Command, args []string) error {
 	return cobra.ExactArgs(1)(c, args)
 }
 
-const onCommandLine = "command line" // the name of such an experiment in errors
+const onCommandLine = "command line" // name in errors of an experiment from the command line
 
 // read returns the text of the experiment and its name for messages.
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
@@ -163,7 +163,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // no standard input was read so far
+			return "", nil, err // before this command reads standard input, it can start again
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -174,7 +174,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	}
 	asked.Allow = l.allow
 	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
-	// The file is checked before programs start, and before the file is shown or stored: it may contain a secret.
+	// This check comes before programs start, and before the file, which may contain a secret, is shown or stored.
 	if text, err = asked.File(time.Second, kinds); err == nil {
 		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
 	}
@@ -197,7 +197,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	return onCommandLine, text, err
 }
 
-// typed returns the command line, for the file's first line.
+// typed returns the command line, for the first line of the experiment file.
 func (l *oneLine) typed(args []string) string {
 	var all []string
 	for _, layer := range l.layers {
@@ -212,7 +212,7 @@ func (l *oneLine) typed(args []string) string {
 	return testbed.Quote(append(all, args...))
 }
 
-const longestTry = time.Hour // the longest time that one try of a program may take
+const longestTry = time.Hour // longest time that one try of a program may take
 
 func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
@@ -230,7 +230,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
-				exit.Stderr = "" // the hint contains stderr
+				exit.Stderr = "" // the hint below has the program's stderr
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}

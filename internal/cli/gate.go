@@ -205,7 +205,7 @@ func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	})
 }
 
-// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's steps.
+// writeSummary writes a new file. It appends to the file in which GitHub collects the summaries of a job's steps.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)
@@ -231,7 +231,7 @@ func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, c
 	return each(names, func(name string) string { return name + "=" }), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if the plan has enough rounds.
+// gateWarning returns a warning if a plan has too few rounds for tare gate, and otherwise "".
 func gateWarning(p *experiment.Plan) string {
 	cases, pass, fail := gate.Fewest(p)
 	if cases == 0 || p.Rounds >= fail {

@@ -107,7 +107,7 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	return runs, skipped, nil
 }
 
-// readHistory reads the runs below directories, and prints on stderr which runs could not be read.
+// readHistory reads the runs below directories. It prints on stderr the directories that cannot be read.
 func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
 	runs, skipped, err := history.Read(ctx, dirs...)
 	for _, skip := range skipped {
@@ -144,7 +144,7 @@ func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, c
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// percentFlag is a share on the command line: "2%".
+// percentFlag is a share as a flag's value, such as 2%.
 type percentFlag quantity.Percent
 
 func (p *percentFlag) String() string { return quantity.Percent(*p).String() }

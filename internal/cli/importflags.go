@@ -67,7 +67,7 @@ func (f *importFlags) options(ctx context.Context, args []string, s State) (impo
 	return o, err
 }
 
-// studied returns the layout in --path or --layout; nil: files are named by arm.
+// studied returns the layout that --path or --layout gives. It is nil if the files of each arm are named.
 func (f *importFlags) studied(ctx context.Context, files []string) (*importer.Layout, error) {
 	l := f.study
 	fields := len(l.Arm)+len(l.Block)+len(l.Cell)+len(l.Repeat) > 0
@@ -91,7 +91,7 @@ func (f *importFlags) studied(ctx context.Context, files []string) (*importer.La
 	return read, importError(err)
 }
 
-// otherNames are other names that users of a tool may give its format.
+// otherNames maps names that users of a tool may know to its format.
 var otherNames = map[string]string{
 	"go": "gobench", "go-test": "gobench", "benchstat": "gobench", "benchfmt": "gobench",
 	"k8s-bench-suite": "knb",
@@ -135,8 +135,7 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources returns the files of each arm. If no files are named but standard input is a pipe, the user may want
-// to import standard input.
+// sources returns the files of each arm. Its error names standard input as a choice if standard input is a pipe.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -178,7 +177,7 @@ func waiting(stdin io.Reader) bool {
 	return err == nil && (info.Mode()&fs.ModeNamedPipe != 0 || info.Mode().IsRegular())
 }
 
-// limit reads a share, or the word that turns the limit off.
+// limit reads a share, or the word none, which turns the limit off.
 func limit(flag, text string) (*quantity.Percent, error) {
 	if text == "none" {
 		return nil, nil
@@ -214,7 +213,7 @@ func importCommand(c *cobra.Command) string {
 		switch f.Name {
 		case "dir", "output", "quiet":
 		case "arm", "factor", "label":
-			values, _ := c.Flags().GetStringArray(f.Name) // the flag is an array of strings
+			values, _ := c.Flags().GetStringArray(f.Name) // these flags are arrays of strings
 			for _, value := range values {
 				parts = append(parts, "--"+f.Name, shellWord(value))
 			}

@@ -130,7 +130,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 }
 
-// fewRounds returns a warning if a plan has too few rounds for a claim; "" if the plan has enough rounds.
+// fewRounds returns a warning if a plan has too few rounds for a claim, and otherwise "".
 func fewRounds(p *experiment.Plan) string {
 	if fewest := analysis.FewestRounds(p); p.Precision == 0 && p.Total() < fewest {
 		return fmt.Sprintf("with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Total(), fewest)

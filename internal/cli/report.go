@@ -26,7 +26,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-const reportFile = "report.html" // the report in a run directory
+const reportFile = "report.html" // name of the report in a run directory
 
 func newReport(s State) *cobra.Command {
 	var out, to, of string
@@ -123,7 +123,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion reads a new run, writes its report and prints it. A run without verdicts is an error.
+// conclusion opens a new run, writes its report and calls print. A run without verdicts is an error.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -131,7 +131,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	}
 	page := filepath.Join(run.Dir, reportFile)
 	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
-	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the result
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the exit code
 		return errors.Join(unwritten, err)
 	}
 	if unwritten != nil {
@@ -167,7 +167,7 @@ const (
 	ofPage    = "page"
 )
 
-// isPicture reports whether the output is the picture of the overheads alone, because of the format or of --of.
+// isPicture reports whether the output is only the picture of the overheads. The format or --of decides this.
 func isPicture(out, of string) (bool, error) {
 	rendered := out == string(render.PNG) || out == string(render.PDF)
 	switch {
@@ -198,7 +198,7 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes a whole file, or after an error none. Without a file name, it writes to stdout. Binary content
+// deliver writes a whole file, or no file after an error. Without a file name, it writes to stdout. Binary content
 // bypasses the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
@@ -243,7 +243,7 @@ func writeWhole(to string, write func(io.Writer) error) error {
 		err = f.Chmod(0o644)
 	}
 	if err == nil {
-		err = f.Sync() // without this, a power cut after the rename could leave an empty file
+		err = f.Sync() // without Sync, a power cut after the rename could leave an empty file
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

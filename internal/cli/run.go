@@ -145,7 +145,8 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	return nil
 }
 
-// freeDir returns the directory, with a number added if the directory exists. Two runs may begin within a second.
+// freeDir returns the directory's name, with a number added if the directory exists. Two runs may begin within a
+// second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {
@@ -156,14 +157,14 @@ func freeDir(dir string) string {
 }
 
 const (
-	pause    = 2 * time.Second // the first wait for a busy machine to become quiet
-	patience = 5 * time.Minute // the total time that a run waits for a busy machine
+	pause    = 2 * time.Second // first wait for a busy machine to become quiet
+	patience = 5 * time.Minute // total time that a run waits for a busy machine
 )
 
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	// The reader of the progress or the result may close its pipe, and the run should continue. A process that does
-	// not handle SIGPIPE would end at its next line.
+	// The run continues if the reader of its progress or result closes the pipe. A process that does not handle
+	// SIGPIPE would end at its next line.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask
@@ -175,7 +176,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return err
 	}
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report of an earlier session must not stay
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // these files belong to an earlier session
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(values.with(ctx, j), runner.Options{
@@ -194,7 +195,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	progress.end()
 	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // if the note cannot be written, for instance on a full disk, the error is still printed below
+		_ = j.End(0, endedBy(ctx, err)) // without this note, for instance on a full disk, the error is still printed
 		if len(j.Trials()) == 0 {
 			return withNextStep(ctx, j, err)
 		}
@@ -232,11 +233,11 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	})
 }
 
-// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for
-// Tare's default limits, these are lifted, and the limits in the file stay. A message reports either case.
+// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for Tare's
+// default limits, checkBusy lifts these limits, and prints a message. Limits in the file stay in force.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
-	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // the machines of a cluster's trials are not known yet
 		return planned, nil
 	}
 	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)
@@ -257,7 +258,7 @@ func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *
 	return planned, nil
 }
 
-// endedBy describes in a few words why a run ended early.
+// endedBy describes in a few words the reason why a run ended early.
 func endedBy(ctx context.Context, err error) string {
 	var hopeless *runner.NoDataError
 	var dropped *runner.DroppedError
@@ -272,7 +273,7 @@ func endedBy(ctx context.Context, err error) string {
 	return "ended by an error: " + firstLine(err)
 }
 
-const longestReason = 200 // the largest length, in bytes, of an error in the first line of a report
+const longestReason = 200 // largest length, in bytes, of an error in the first line of a report
 
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")

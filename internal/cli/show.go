@@ -85,7 +85,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	return run, analysis.OfRun(run), nil
 }
 
-// runDir returns the run directory that the arguments name, or the newest one.
+// runDir returns the run directory that the arguments name, or else the newest run directory.
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
@@ -115,7 +115,7 @@ func each[T, R any](list []T, result func(T) R) []R {
 	return out
 }
 
-// oneByOne returns the arguments for each of the named runs, or for the newest run.
+// oneByOne returns a list of arguments for each of the named runs, or for the newest run.
 func oneByOne(args []string) [][]string {
 	if len(args) == 0 {
 		return [][]string{nil}
@@ -123,7 +123,8 @@ func oneByOne(args []string) [][]string {
 	return slices.Collect(slices.Chunk(args, 1))
 }
 
-// noRun returns the error of a directory that is no run. If the directory contains runs, the hint names one.
+// noRun returns the error of a directory that is not a run. If the directory contains runs, the hint names one of
+// these runs.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
 	below, _ := journal.Find(dir)
@@ -148,15 +149,15 @@ func made(dir string) time.Time {
 	return info.ModTime()
 }
 
-const asPublished = "published" // the value of show --as
+const asPublished = "published" // value of show --as
 
-const mostDigits = 12 // the largest number of decimals in a published table
+const mostDigits = 12 // largest number of decimals in a published table
 
 type publishedFlags struct {
 	published.Options
-	wanted bool // tare report: show the table
-	all    bool // show exploratory metrics in the text formats, too
-	digits int  // the number of decimals; negative: chosen by how much the values vary
+	wanted bool // set if tare report shows the table
+	all    bool // set if exploratory metrics are in the text formats, too
+	digits int  // number of decimals; -1 to choose it by how much the values vary
 }
 
 func (f *publishedFlags) add(c *cobra.Command) {

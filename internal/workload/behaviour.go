@@ -13,7 +13,7 @@ import (
 // status, output, answers, files. Package analysis compares the behaviour of arms before their speed.
 type Behaviour map[experiment.Aspect]Observation
 
-// Observation is one aspect of a Behaviour.
+// Observation holds what was observed in one aspect, such as stderr, over all runs.
 type Observation struct {
 	// Marks holds one example of each kind of observation: lines on stderr, exit statuses, errors in answers,
 	// a digest of the output, changes to files.
@@ -23,7 +23,7 @@ type Observation struct {
 	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
 }
 
-// MostMarks is the number of kinds of marks that are kept.
+// MostMarks is the largest number of marks that an Observation keeps.
 const MostMarks = 16
 
 // Add adds observations of an aspect.
@@ -42,8 +42,8 @@ func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 // varyingPart matches the parts of a line that differ between runs: directories, and words with digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
-// KindOf returns a mark without the parts that differ between runs. For a line on stderr these are
-// directories and numbers, such as times and process ids. Marks of the same kind say the same.
+// KindOf returns a mark without the parts that differ between runs. For a line on stderr these are directories and
+// numbers, such as times and process ids. Marks with equal results are of one kind.
 func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark

@@ -8,18 +8,18 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// CheckTime adds an error if the duration is out of bounds.
+// CheckTime adds an error if d is shorter than least or longer than most.
 func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
 	if d.Std() < least || d.Std() > most {
 		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
 	}
 }
 
-// CheckNumbers adds an error for each level that is not a number of things from 1 to most.
-func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
+// CheckNumbers adds an error for each level below 1 or above most. The noun says in the error what is counted.
+func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, noun string) {
 	for i, n := range levels {
 		if n < 1 || n > most {
-			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number of %s from 1 to %d", n, things, most)
+			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number of %s from 1 to %d", n, noun, most)
 		}
 	}
 }

@@ -59,7 +59,7 @@ type Measured func(ctx context.Context) (Result, error)
 type Trial struct {
 	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Raw takes raw files, such as the output of tools.
+	// Raw takes the trial's raw files, such as the output of tools.
 	Raw Raw
 	// Standing is the server, or the like, that a Resident keeps up at the site; nil for other workloads.
 	Standing Server

@@ -63,11 +63,10 @@ type Config struct {
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
 	Expect  expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
 	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes again, on the machine that Tare runs on; Tare reports arms whose runs do not"`
-	// Plans without Server and Factors do not contain these fields.
-	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
-	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
-	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
-	Read    []metric        `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
+	Server  *service.Config     `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
+	Factors factor.Named        `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
+	Judged  []string            `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
+	Read    []metric            `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
 }
 
 // metric is one metric and its source: exactly one of From, Regex and JSON.
@@ -89,12 +88,11 @@ type metric struct {
 // source is a resource that the program used.
 type source string
 
-// The sources.
 const (
 	wallClock  source = "wall-clock"  // in s
 	userCPU    source = "user-cpu"    // in s
 	systemCPU  source = "system-cpu"  // in s
-	cpu        source = "cpu"         // user and system, s
+	cpu        source = "cpu"         // user and system CPU time, in s
 	peakMemory source = "peak-memory" // in bytes
 )
 
@@ -124,10 +122,9 @@ func (s source) value(u testbed.Usage) float64 {
 	return u.Wall.Seconds()
 }
 
-// Output is one of the program's outputs.
+// Output names an output stream of the program.
 type Output string
 
-// The outputs.
 const (
 	stdout Output = "stdout"
 	stderr Output = "stderr"
@@ -136,10 +133,10 @@ const (
 // Values lists the outputs.
 func (Output) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// which is the choice of one of several numbers.
+// which selects a number if an output contains several.
 type which string
 
-// Values of Which.
+// The choices of a number.
 const (
 	first which = "first"
 	last  which = "last"
@@ -201,7 +198,7 @@ func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
-	if c.Server != nil { // the Cost of a server's client has CPU time and memory of both sides
+	if c.Server != nil { // the metrics of Cost include CPU time and memory of client and server
 		return []metric{{Name: "wall-clock", From: wallClock}}
 	}
 	return []metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}
@@ -254,7 +251,7 @@ func (c *Config) measured() []experiment.Metric {
 // usual is the expected duration of a run if the file gives none.
 const usual = time.Second
 
-// filler replaces the names of factors in texts, such as $(qps), by their present levels.
+// filler replaces the names of factors in texts, such as $(qps), by the trial's levels.
 func (c *Config) filler() *strings.Replacer { return factor.Filler(c.Factors) }
 
 // texts lists all texts that may contain names of factors.
@@ -268,7 +265,7 @@ func (c *Config) texts() []string {
 	return all
 }
 
-// filledServer returns the server with the present levels in its texts.
+// filledServer returns the server with the trial's levels in its texts.
 func (c *Config) filledServer() *service.Config {
 	s, fill := *c.Server, c.filler()
 	s.Run, s.Env = filled(fill, s.Run), maps.Clone(s.Env)
@@ -286,7 +283,7 @@ func filled(fill *strings.Replacer, texts []string) []string {
 	return texts
 }
 
-// checkFactors reports names that cannot stand in a text, and factors that no text uses.
+// checkFactors reports factors whose names a text cannot contain, and factors that no text uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
 		if err := factor.CheckNamed(c.Factors, name, c.texts(), nil); err != nil {

@@ -34,7 +34,7 @@ type output struct {
 	over bool // set if the output is longer than readLimit
 
 	behaviour workload.Listener
-	digest    hash.Hash // digest of the output; nil: no digest is needed
+	digest    hash.Hash // digest of the output; nil if nothing needs it
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -43,7 +43,7 @@ func (o *output) Write(p []byte) (int, error) {
 		o.kept.Write(p[:room])
 		o.over = o.over || room < len(p)
 	}
-	_, _ = o.behaviour.Write(p) // neither Write below can fail
+	_, _ = o.behaviour.Write(p) // a Listener's Write never fails
 	if o.digest != nil {
 		_, _ = o.digest.Write(p)
 	}
@@ -73,7 +73,7 @@ func (m metric) from() Output { return cmp.Or(m.Output, stdout) }
 // pattern compiles Regex so that ^ and $ match at each line, as in grep.
 func (m metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
 
-// numbers returns the numbers of all matches; there is at least one.
+// numbers returns the numbers of all matches. No match is an error.
 func (m metric) numbers(text []byte) ([]float64, error) {
 	if m.JSON != "" {
 		return jsonNumbers(text, m.JSON)
@@ -191,7 +191,7 @@ func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	}
 }
 
-// files returns the present state of the files that the program must make; nil: the file does not exist.
+// files returns the present state of the files that the program must make: nil for a file that does not exist.
 func (c *Config) files() []os.FileInfo {
 	found := make([]os.FileInfo, len(c.Makes))
 	for i, name := range c.Makes {

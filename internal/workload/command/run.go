@@ -159,7 +159,7 @@ func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]
 
 var errTimeout = errors.New("timeout")
 
-// judge returns a broken rule if the program ended in a way that is not allowed.
+// judge returns an *Invalid error if the program timed out, or ended with a status that does not count as success.
 func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {

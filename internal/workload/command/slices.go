@@ -24,7 +24,7 @@ type totals struct {
 	runner
 	runs      int
 	used      testbed.Usage
-	sums      map[string]float64 // sums of the metrics read from the output, by metric
+	sums      map[string]float64 // sums over the runs, by metric, of the numbers in the output
 	behaviour workload.Behaviour
 }
 
@@ -80,7 +80,7 @@ func (t *totals) outcome() workload.Result {
 			values[m.Name] = t.sums[m.Name] / n
 		case t.used.Unavailable && m.From != wallClock:
 			unavailable = append(unavailable, m.Name)
-		case v <= 0: // a resource that was not counted is missing, not zero
+		case v <= 0: // the kernel did not count this resource
 		case m.From == peakMemory:
 			values[m.Name] = v
 		default:
@@ -93,7 +93,7 @@ func (t *totals) outcome() workload.Result {
 	return workload.Result{Values: values, Used: map[string]testbed.Usage{"client": t.used, "server": t.serving.used}, Work: n, Unavailable: unavailable, Behaviour: t.behaviour}
 }
 
-// Shared returns the name of the server that several cells share; "": there is no server.
+// Shared returns the name of the server that several cells share. Without a server the name is empty.
 func (c *Config) Shared() string {
 	if c.Server == nil {
 		return ""
@@ -114,7 +114,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 type serving struct {
 	server *service.Server // nil: the workload has no server
 	raw    workload.Raw
-	used   testbed.Usage // resources that the server used in the counted parts so far
+	used   testbed.Usage // resources that the server used during the measured runs
 }
 
 // during calls run, and adds the resources that the server used meanwhile.

@@ -22,9 +22,9 @@ const program = "envoy"
 // object is a JSON object in Envoy's configuration.
 type object = map[string]any
 
-// bootstrap returns a proxy's configuration. It has a cluster for each host, as istiod configures a sidecar
-// for a ServiceEntry, and a resolver that only asks the trial's server. The resolver ignores this machine's
-// search domains, since each search domain would add a query to every lookup.
+// bootstrap returns a proxy's configuration: a cluster for each host, as istiod configures a sidecar for a
+// ServiceEntry, and a resolver that only asks the trial's server. The resolver ignores this machine's search domains,
+// since each search domain would add a query to every lookup.
 func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
 	var clusters []object
 	for i := range c.Hosts.One() {
@@ -64,7 +64,7 @@ func socketAddress(host string, port uint16) object {
 	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-// seconds writes a duration in the JSON form of protocol buffers.
+// seconds formats a duration as protocol buffers do in JSON.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
 
 // period returns the time after which a proxy looks a host up again.
@@ -155,9 +155,9 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	return r, nil
 }
 
-// windowStart returns when the measured time begins: midway between two lookups of a host, after the warm-up.
-// The measured time then has one lookup of each host per period, although each lookup comes slightly later
-// than the last response expired.
+// windowStart returns the time from the first lookup to the measured time: the warm-up, prolonged to midway between
+// two lookups of a host. The measured time then has one lookup of each host per period, although each lookup comes
+// slightly later than the last response expired.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == none || period <= 0 {

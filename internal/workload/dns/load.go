@@ -18,7 +18,7 @@ import (
 	"tare/internal/workload/service"
 )
 
-// usual is the rate if neither rate nor proxies is given, per second.
+// usual is the rate in queries per second if the file gives neither rate nor proxies.
 const usual = 1000
 
 func (c *Config) rate() float64 {
@@ -48,7 +48,8 @@ type clientRequest struct {
 	Result *struct{}     `json:"result,omitempty"` // waits for the load.Result of the span
 }
 
-// runClient is the generator, a helper. It carries out requests from standard input until the input ends.
+// runClient is the generator, which runs as a helper. It carries out requests from standard input until the input
+// ends.
 func runClient(ctx context.Context) error {
 	var session *query.Session
 	defer func() {
@@ -171,7 +172,7 @@ func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int)
 	return result, nil
 }
 
-// cause returns why a request to the client failed: the end of the server, or the error.
+// cause explains a failed request to the client: by the end of the server, or else by the request's error.
 func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
 		if ended := l.up.program.BrokenRule(ctx); ended != nil {
@@ -226,7 +227,7 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	return l.judge(sent, r)
 }
 
-// record records the result of the load with the trial, and also the builtin server's counts of the queries.
+// record records the result of the load, and the builtin server's counts of the queries.
 func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	if err := workload.KeepJSON(l.t.Raw, "load.json", sent); err != nil || l.label == "" {
 		return err

@@ -32,8 +32,7 @@ const (
 // readyLimit is the time within which proxies must have looked up all their hosts.
 const readyLimit = 30 * time.Second
 
-// proxyMeasures returns the metrics of a trial of proxies. For proxies that send no queries, zero is a valid
-// value.
+// proxyMeasures returns the metrics of a trial of proxies. Zero is a valid value for proxies that send no queries.
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
@@ -170,7 +169,7 @@ func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	return nil
 }
 
-// cause returns why a request to a proxy failed: the end of a proxy, or the error.
+// cause explains a failed request to a proxy: by the end of a proxy, or else by the request's error.
 func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -212,7 +211,7 @@ func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error
 	return list, nil
 }
 
-// proxyCounts holds the counts of a trial, which are recorded with it.
+// proxyCounts holds the counts of a trial, which become a raw file.
 type proxyCounts struct {
 	Before    zone.Counts         `json:"before"`
 	After     zone.Counts         `json:"after"`
@@ -220,7 +219,7 @@ type proxyCounts struct {
 	used      map[string]testbed.Usage
 }
 
-// measure counts queries for the duration. Steps that take longer with more proxies happen before the first
+// measure counts queries for the trial's duration. Steps that take longer with more proxies come before the first
 // reading of the server's counts, or after the second reading.
 func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
 	var c proxyCounts

@@ -29,8 +29,8 @@ type serverRequest struct {
 	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of a label
 }
 
-// runServer is the builtin server, a helper. It carries out requests from standard input until the input
-// ends.
+// runServer is the builtin server, which runs as a helper. It carries out requests from standard input until the
+// input ends.
 func runServer(ctx context.Context) error {
 	var listening *zone.Server
 	defer func() {
@@ -82,9 +82,9 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 // server is the server at a site, with the proxies of the trial under way.
 type server struct {
 	program   *service.Server   // the user's program
-	builtin   *helperrpc.Helper // Tare's own server; if builtin and program are nil, Tare has started no server
+	builtin   *helperrpc.Helper // Tare's own server; nil if the server is a program or an existing server
 	address   service.ByPath
-	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
+	authority string // certificate of the builtin server, in PEM; "" without TLS
 	trials    int    // number of trials so far
 	proxies   []*proxy
 }
@@ -143,7 +143,7 @@ func (up *server) Check(ctx context.Context) error {
 	return nil
 }
 
-// CPU returns the CPU time that the server and the running proxies have used so far, for workload.Running.
+// CPU implements workload.Running. It returns the CPU time that the server and the running proxies have used so far.
 func (up *server) CPU() (sum time.Duration, err error) {
 	switch {
 	case up.program != nil:
@@ -152,7 +152,7 @@ func (up *server) CPU() (sum time.Duration, err error) {
 		sum, err = up.builtin.CPU()
 	}
 	for _, p := range up.proxies {
-		if p.Check(context.Background()) == nil { // the CPU time of an ended proxy is part of its parent's CPU time
+		if p.Check(context.Background()) == nil { // an ended proxy's CPU time is part of its parent's CPU time
 			cpu, e := p.CPU()
 			sum, err = sum+cpu, errors.Join(err, e)
 		}

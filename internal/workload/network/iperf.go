@@ -15,7 +15,7 @@ import (
 	"tare/internal/workload"
 )
 
-// peers are a server and a client of iperf3 at one site.
+// peers holds what runs of iperf3 at one site share: the places of server and client, and the address.
 type peers struct {
 	site    testbed.Site
 	raw     workload.Raw
@@ -34,7 +34,7 @@ type runOptions struct {
 	direction direction
 	streams   int
 	args      []string // additional arguments of the client
-	fits      bool     // datagrams have the largest size that the path takes unfragmented
+	fits      bool     // set if datagrams have the largest size that the path takes unfragmented
 }
 
 func (o runOptions) length() time.Duration { return o.omit + o.duration }
@@ -47,10 +47,10 @@ type runResult struct {
 	client, server testbed.Usage
 }
 
-// Time between readings, in seconds. It is short enough for a useful mean round-trip time. Runs longer than long have
-// fewer readings, which limits the size of the output.
+// Seconds between the readings of a run. Short intervals give a useful mean round-trip time. Runs longer than long
+// have fewer readings, which limits the size of the output.
 const (
-	dense = 0.25 // seconds
+	dense = 0.25
 	rare  = 1.0
 	long  = time.Minute
 )
@@ -128,7 +128,8 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain turns a failure of one side into a broken rule, unless the trial itself was cancelled.
+// explain names the side that failed, and reports a timeout of iperf3 as a broken rule. If the trial itself was
+// cancelled, explain returns the cancellation.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)
 	switch {
@@ -157,7 +158,7 @@ func (p peers) connect(ctx context.Context, server *program, args []string) (*pr
 		}
 		select {
 		case <-server.done:
-			return client, nil // the server's report has the reason
+			return client, nil // the server's report explains the failure
 		case <-ctx.Done():
 			return client, context.Cause(ctx)
 		case <-time.After(pause):
@@ -198,7 +199,7 @@ func (g *program) ended() bool {
 
 func (g *program) end() {
 	if !g.ended() {
-		_ = g.process.Kill() // an error is ignored: the program may have just ended
+		_ = g.process.Kill() // Kill fails if the program has just ended
 		<-g.done
 	}
 }
@@ -217,7 +218,7 @@ func (g *program) foundNoServer() bool {
 }
 
 // report parses the program's output. iperf3 3.12 ends with status 0 even if its JSON has an error, so report checks
-// both.
+// the status and the JSON.
 func (g *program) report() (*iperf3.Report, error) {
 	r, err := parse(g.stdout.Bytes())
 	invalid, broken := errors.AsType[*workload.Invalid](err)

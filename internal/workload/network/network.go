@@ -26,10 +26,8 @@ import (
 	"tare/internal/workload"
 )
 
-// protocol is a transport protocol.
 type protocol string
 
-// The measured protocols.
 const (
 	tcp protocol = "tcp"
 	udp protocol = "udp"
@@ -38,14 +36,13 @@ const (
 // Values lists the protocols.
 func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
 
-// direction is the direction of the data.
 type direction string
 
 // The directions, as the client sees them.
 const (
 	upload   direction = "upload"   // client to server
 	download direction = "download" // server to client
-	both     direction = "both"     // both ways at the same time; bandwidth is the sum
+	both     direction = "both"     // both ways at the same time; the bandwidth is the sum
 )
 
 // Values lists the directions.
@@ -99,8 +96,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Measures returns the metrics of a trial of the present protocol. For UDP, the search for the rate takes most of the
-// time.
+// Measures returns the metrics of a trial. For UDP, the search for the rate takes most of the time.
 func (c *Config) Measures() experiment.Measures {
 	one := runOptions{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
 	m := experiment.Measures{
@@ -129,7 +125,7 @@ func (c *Config) measured() []experiment.Metric {
 	}
 }
 
-// startUp is the time that starting and ending a client and a server takes besides the time of sending.
+// startUp is the time that starting and ending a client and a server takes.
 const startUp = 150 * time.Millisecond
 
 var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
@@ -181,8 +177,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
 }
 
-// wireRate returns the present rate of the wire in bit/s; 0: unlimited. If the site can read the present
-// rate, the result includes a limit that a layer has set.
+// wireRate returns the rate of the wire in bit/s, or 0 for an unlimited wire. If the site can read its shaper, the
+// rate includes a limit that a layer has set.
 func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	shaper, ok := testbed.As[testbed.Shaper](site)
 	if !ok {
@@ -216,8 +212,8 @@ func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, erro
 	return r, nil
 }
 
-// result adds to the values the resources and the traffic of the run. The argument before is the payload of
-// earlier runs of the trial, in bytes.
+// result returns the values with the usage and the traffic of the run. The argument before is the payload of earlier
+// runs of the trial, in bytes.
 func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,

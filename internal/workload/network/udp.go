@@ -80,7 +80,7 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		if err != nil {
 			return workload.Result{}, err
 		}
-		// The layers' CPU time covers all measurements, so the other sums must cover all measurements too.
+		// The layers' CPU time covers all measurements, so the usage and the traffic must cover all of them too.
 		total.client, total.server = total.client.Plus(o.client), total.server.Plus(o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {
@@ -101,9 +101,9 @@ func udpValues(f figures) map[string]float64 {
 	return values
 }
 
-// udpOptions describes a UDP run. Without a size, iperf3 uses the segment size of its TCP control connection, which
-// fits the path's MTU in every arm: start.test_start.blksize in its JSON. iperf3 takes the rate of each stream; 0 is
-// as much as the sender can send.
+// udpOptions describes a UDP run. iperf3 takes the rate of each stream; the rate 0 is as much as the sender can send.
+// Without a datagram size, iperf3 uses the segment size of its TCP control connection (start.test_start.blksize in
+// its JSON), which fits the path's MTU in every arm.
 func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit time.Duration) runOptions {
 	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
@@ -173,7 +173,7 @@ type search struct {
 	steps []step
 }
 
-// find returns the highest rate within the limit, at or below ceiling (0: no ceiling).
+// find returns the highest rate within the limit, at or below the ceiling. The ceiling 0 is no limit.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
 	if err != nil || first.Within {
@@ -202,7 +202,7 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	return lower, nil
 }
 
-// tryTwice tries a rate. If the rate fails with a loss that may be temporary, it tries the rate once more.
+// tryTwice tries a rate, and tries the rate again if the loss may be temporary.
 func (s *search) tryTwice(ctx context.Context, offered float64) (step, error) {
 	at, err := s.step(ctx, offered)
 	if err != nil || at.Within || at.Loss > passing*s.limit {
@@ -238,9 +238,9 @@ const (
 	grantedBuffer = 208 << 10 // bytes; default of rmem_max and wmem_max, which every kernel grants
 )
 
-// buffers returns the size of UDP's socket buffers in bytes: the size that the pods' kernels grant, up to
-// wantedBuffer. Older kernels show the limits of buffers only outside of pods, where Tare can read them only
-// if the testbed's nodes are on this machine.
+// buffers returns the size of UDP's socket buffers that the pods' kernels grant, in bytes, up to wantedBuffer. Older
+// kernels show the limits of buffers only outside of pods. Tare can read those limits only if the testbed's nodes are
+// on this machine.
 func (p peers) buffers(ctx context.Context) (int64, error) {
 	places := []testbed.Place{p.server}
 	if _, here := testbed.As[testbed.Nodes](p.site); here {

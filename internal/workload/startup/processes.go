@@ -24,7 +24,7 @@ type processStarter struct {
 	config  *Config
 	site    testbed.Site
 	args    []string
-	staying []string // additional arguments of an instance that stays
+	staying []string // additional arguments for an instance that is to stay
 	up      []testbed.Process
 }
 
@@ -84,7 +84,7 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (i instance
 		return i, err
 	}
 	if timed, ok := testbed.ProcessAs[testbed.Timed](i.process); ok {
-		begun = timed.Begun() // the time excludes Tare's own work before the start
+		begun = timed.Begun() // this time excludes Tare's own work before the fork
 	}
 	select {
 	case err = <-said:
@@ -101,8 +101,8 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (i instance
 	return i, nil
 }
 
-// broken returns the rule that a failed program broke. If the program failed without an error, the text describes
-// the failure.
+// broken returns the error of a program that failed: an *Invalid error with its exit status, or with the text if the
+// program failed without an error.
 func broken(ctx context.Context, text string, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {

@@ -115,7 +115,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// The metrics.
 const (
 	mean          = "start-mean"     // in s
 	memory        = "memory"         // memory of all instances, in bytes
@@ -123,10 +122,9 @@ const (
 	machineMemory = "memory-machine" // in bytes
 )
 
-// phases lists the phases of a pod in the order in which it reaches them.
+// phases lists the phases of a pod in the order in which a pod reaches them.
 var phases = []string{"pod-created", "pod-scheduled", "pod-started", "pod-ready"}
 
-// cost is the cost of a start.
 var cost = experiment.Cost{Prefix: "start", Unit: "start", Parts: []string{"program"}}
 
 // Measures returns the metrics of a trial, and its duration.

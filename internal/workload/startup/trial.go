@@ -11,18 +11,18 @@ import (
 	"tare/internal/workload"
 )
 
-// start is one start, as it is kept in a raw file.
+// start is the record of one start in a raw file.
 type start struct {
 	First  float64            `json:"first"`            // time until the first byte, in s
 	Phases map[string]float64 `json:"phases,omitempty"` // time until the watch showed the phase, in s, by metric
 	used   testbed.Usage
 }
 
-// starter starts instances at a site.
+// starter starts instances of the program at a site.
 type starter interface {
-	// once starts an instance, and ends it after its first byte or waits for its own end.
+	// once starts an instance, and waits for its first byte. It then ends the instance or waits for its end.
 	once(ctx context.Context) (start, error)
-	// stay starts n instances that stay until end, and waits for the first byte of each.
+	// stay starts n instances that run until end, and waits for the first byte of each.
 	stay(ctx context.Context, n int) error
 	// uses returns the resources that the staying instances use now.
 	uses(ctx context.Context) (use, error)
@@ -32,12 +32,12 @@ type starter interface {
 	release(ctx context.Context) error
 }
 
-// use is the resources that idle instances use together.
+// use holds the resources that idle instances use together.
 type use struct {
 	CPU       time.Duration `json:"cpu"` // CPU time so far
 	Memory    int64         `json:"memory"`
-	Available int64         `json:"available,omitempty"` // memory of the machine that programs could use, in bytes; 0: unknown
-	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read here
+	Available int64         `json:"available,omitempty"` // available memory of the machine in bytes; 0 if unknown
+	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read at this site
 }
 
 // starter returns the starter for a site.

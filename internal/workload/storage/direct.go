@@ -14,16 +14,16 @@ import (
 	"tare/internal/workload/storage/residency"
 )
 
-// direct is the parameter direct, which selects I/O past the page cache: true, false or auto.
+// direct is the parameter direct: it asks for I/O past the page cache (true), through the cache (false), or past the
+// cache if possible (auto).
 type direct string
 
-// Values of Direct.
 const (
-	// pastCache asks for I/O past the page cache; a trial that went through the cache is invalid.
+	// pastCache makes a trial invalid whose I/O went through the page cache.
 	pastCache direct = "true"
-	// throughCache asks for I/O through the page cache; the metrics are named buffered-.
+	// throughCache names the metrics buffered-.
 	throughCache direct = "false"
-	// auto asks for I/O past the page cache; the metrics of a trial that went through the cache are named buffered-.
+	// auto names the metrics buffered- in trials whose I/O went through the page cache.
 	auto direct = "auto"
 )
 
@@ -48,15 +48,16 @@ func (d direct) MarshalJSON() ([]byte, error) {
 	return []byte(d), nil
 }
 
-// MarshalText returns the parameter as it is written in a file.
+// MarshalText returns the parameter's text in an experiment file.
 func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
-// tolerated is the number of bytes of a file that may be in the page cache after a trial past the cache. Another
-// process may have read this much in the meantime. A trial through the cache leaves more in its first second, except
-// on a device with fewer than 64 I/Os per second.
+// tolerated is the number of bytes of a file that the page cache may hold after a trial past the cache, since another
+// process may have read the file. A trial through the cache leaves more in its first second, except on a device with
+// fewer than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// cached reports whether the trial went through the page cache. With direct: true this breaks a rule.
+// cached reports whether the trial's I/O went through the page cache. With direct: true this is an error that breaks
+// a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {
@@ -76,8 +77,8 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// look asks the helper how much of the file, and of the files behind the volume, is in the page cache. With drop, the
-// helper first drops these files from the page cache.
+// look asks the helper which part of the file, and of the files behind the volume, is in the page cache. With drop,
+// the helper first drops these files from the page cache.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
 	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Request{Paths: append([]string{t.file}, t.backing...), Drop: drop})
 	if _, exited := errors.AsType[*testbed.ExitError](err); exited && ctx.Err() == nil {
@@ -96,8 +97,8 @@ var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// checkDirect returns an error if the kernel of the client's pod is known to ignore O_DIRECT (gVisor) and the
-// trial must not go through the page cache.
+// checkDirect looks for gVisor, which ignores O_DIRECT. It returns an error unless the trial may go through the page
+// cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	_, err := testbed.Run(ctx, t.site, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})

@@ -39,7 +39,7 @@ type trial struct {
 	site   testbed.Site
 	raw    workload.Raw
 	file   string // path in the client's pod
-	round  int    // number of the round, from 1; 0: unknown
+	round  int    // number of the round, from 1; 0 if unknown
 	checks int    // number of checks for the mark so far
 	// backing lists the files and directories behind the volume that the testbed knows.
 	backing []string
@@ -47,8 +47,8 @@ type trial struct {
 	dropped bool
 }
 
-// arguments returns the arguments that all jobs of a trial have. Sizes are in bytes, since fio takes MiB for a
-// million bytes. The clock is fixed, since fio could otherwise choose the CPU's clock in one arm only.
+// arguments returns fio's arguments for a job. Sizes are in bytes, since fio takes MiB for a million bytes. The clock
+// is fixed, since fio could otherwise choose the CPU's clock in one arm only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
 	if t.config.Direct != throughCache {
@@ -120,7 +120,7 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	return &jobResult{report: report, used: used}, nil
 }
 
-// keep writes both outputs to raw files, but no file for an empty standard error.
+// keep writes the outputs to raw files. An empty standard error gets no file.
 func (t *trial) keep(name string, stdout, stderr *output) error {
 	err := workload.Keep(t.raw, name+".json", stdout.kept)
 	if len(stderr.kept) > 0 {
@@ -151,8 +151,8 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp warms up. Sequential I/O warms up in the second half of the data, so that the measurement does not begin with
-// blocks that were just read.
+// ramp runs the warm-up. Sequential I/O warms up in the second half of the data, so that the measurement does not
+// begin with blocks that were just read.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
 	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
@@ -162,7 +162,7 @@ func (t *trial) ramp(ctx context.Context) error {
 	return explain(err)
 }
 
-// load returns the arguments of a run with the trial's I/O. Each sequential job has its own part of the data; without
+// load returns the arguments for I/O of the trial's kind. Each sequential job has its own part of the data; without
 // parts, all jobs would read the same blocks at the same time.
 func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	c := t.config
@@ -176,7 +176,7 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
 	}
 	if !c.cold() {
-		args = append(args, "--time_based") // fio starts again from the beginning after it has read all data
+		args = append(args, "--time_based") // fio repeats the data until the time is over
 	}
 	if op.sequential() && jobs > 1 {
 		size = size / jobs / bs * bs
@@ -216,8 +216,8 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	return t.config.read(d, buffered)
 }
 
-// counted reports whether a run failed only because of I/O errors that it counted. The limit on errors judges
-// these errors.
+// counted reports whether a run failed only because of I/O errors that fio counted. The limit on errors judges these
+// errors.
 func counted(d *jobResult) bool {
 	if d == nil || d.report == nil {
 		return false

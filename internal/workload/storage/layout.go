@@ -18,12 +18,12 @@ import (
 // write beyond the end of a file, it would silently replace the file, and reads of the new file would cost nothing.
 const (
 	trailer = 1 << 20 // bytes
-	block   = 4096    // bytes of the mark; a multiple of the alignment that disks require for O_DIRECT
+	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
 	wide    = 1 << 20 // block size for writing the data, in bytes
-	deep    = 8       // number of such blocks under way at a time
+	deep    = 8       // number of blocks of the data under way at a time
 )
 
-// version is the version of the layout. With a new version all data is laid out again.
+// version is the version of the layout. A new version makes Tare lay out all data again.
 const version = 1
 
 // slowest is the lowest bandwidth at which laying out finishes within its limit, in B/s.
@@ -33,7 +33,7 @@ func (c *Config) layoutLimit() time.Duration {
 	return limit(time.Minute + time.Duration(c.Size/slowest)*time.Second)
 }
 
-// mark returns the content of the mark, in fio's notation.
+// mark returns the content of the mark, in the notation of fio's patterns.
 func (c *Config) mark() string {
 	return fmt.Sprintf("0x%x", sha256.Sum256(fmt.Appendf(nil, "tare storage, layout %d, %d bytes", version, c.Size)))
 }
@@ -59,8 +59,8 @@ func (t *trial) layOut(ctx context.Context) error {
 	return nil
 }
 
-// laidOut reports whether the file has the mark. fio fails if the mark differs, if there is no file or if the file is
-// too short.
+// laidOut reports whether the file has the mark. fio fails if the file is absent or too short, or if its mark
+// differs.
 func (t *trial) laidOut(ctx context.Context) (bool, error) {
 	t.checks++
 	_, err := t.run(ctx, job{name: numbered("check", t.checks), limit: limit(0), args: []string{
@@ -104,7 +104,7 @@ func (t *trial) setMark(ctx context.Context) error {
 	return explain(err)
 }
 
-// numbered returns the name of the nth file of a kind.
+// numbered returns the name of the nth raw file with a common name.
 func numbered(name string, n int) string {
 	if n == 1 {
 		return name

@@ -15,7 +15,7 @@ import (
 // quantiles lists the quantiles that are metrics.
 var quantiles = []workload.Quantile{0.5, 0.99, 0.999}
 
-// covered is the share of the duration in which fio must have done I/O.
+// covered is the smallest share of the duration in which fio must have done I/O.
 const covered = 0.95
 
 // unreadable returns a broken rule for a report that does not show the requested run.
@@ -33,7 +33,7 @@ func singleJob(r *fio.Report) (*fio.Job, error) {
 	return &r.Jobs[0], nil
 }
 
-// leastCold is the shortest time, in s, in which all data may be read once.
+// leastCold is the shortest time, in s, that reading all data once may take.
 const leastCold = 0.1
 
 // read computes a trial's result from the report of the measured run.
@@ -60,7 +60,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 		return workload.Result{}, unreadable("the report has no %s", name)
 	}
 	wanted := c.Duration.Std().Seconds()
-	if c.cold() && way.Bytes == float64(c.Size) { // all of the data was read, once, as cold asks for
+	if c.cold() && way.Bytes == float64(c.Size) { // all data was read once
 		wanted = leastCold
 	}
 	if c.cold() && wanted == leastCold && way.Runtime/1e3 < leastCold {
@@ -82,7 +82,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 	}, nil
 }
 
-// values returns the metrics. A metric that the report lacks is missing. Failed I/Os do not count.
+// values returns the metrics that the report has. Failed I/Os do not count.
 func (c *Config) values(job *fio.Job, way *fio.Way, p string) map[string]float64 {
 	values := map[string]float64{}
 	set := func(name string, v float64) {
@@ -142,8 +142,8 @@ func lastLines(text string) string {
 	return safetext.Head(strings.Join(lines, "; "), mostSaid)
 }
 
-// remedies lists failures that every further trial would have too, so that they end the run. A failure is recognized
-// by fio's message; the messages are the same since fio 3.0.
+// remedies lists failures that end the run, since every further trial would fail too. A text in fio's standard error
+// identifies a failure. These texts are the same since fio 3.0.
 var remedies = []struct{ stderr, why, remedy string }{
 	{"support O_DIRECT", "the volume refuses O_DIRECT", "direct: false measures it through the page cache, under metrics of other names"},
 	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},

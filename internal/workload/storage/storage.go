@@ -33,10 +33,9 @@ import (
 	"tare/internal/workload/storage/residency"
 )
 
-// operation is a kind of I/O, by fio's name for it.
+// operation is fio's name for a kind of I/O.
 type operation string
 
-// The kinds of I/O.
 const (
 	randomRead  operation = "randread"
 	randomWrite operation = "randwrite"
@@ -54,13 +53,12 @@ func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
 func (o operation) reads() bool { return o == randomRead || o == read }
 
-// sequential reports whether the blocks follow each other.
+// sequential reports whether each block follows the block before.
 func (o operation) sequential() bool { return o == read || o == write }
 
 // engine is fio's way to request I/O from the kernel.
 type engine string
 
-// The engines.
 const (
 	libAIO  engine = "libaio"
 	iouRing engine = "io_uring"
@@ -73,7 +71,6 @@ func (engine) Values() []string { return []string{string(libAIO), string(iouRing
 // mode is the form in which the pod has the volume.
 type mode string
 
-// The modes.
 const (
 	filesystem mode = "filesystem"
 	Block      mode = "block"
@@ -159,7 +156,7 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix returns the beginning of the metrics' names, for trials through the page cache (buffered) or past it.
+// prefix returns the beginning of the metrics' names. The argument buffered is set for trials through the page cache.
 func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
@@ -171,15 +168,15 @@ func (c *Config) prefix(buffered bool) string {
 	return name
 }
 
-// part is the name of the only program under test.
+// part names the only program under test.
 const part = "fio"
 
-// startUp is the time that starting and ending fio takes. A trial starts and ends fio three times.
+// startUp is the time that one start and end of fio takes. A trial has three of them.
 const startUp = 350 * time.Millisecond
 
-// Measures returns the metrics of a trial with the present levels. The limit has time for laying out the data, the
-// expected time does not. With direct: auto there are two sets of metrics, and a trial has one of them. Cost and loop
-// are then left out, since neither holds for all trials.
+// Measures returns the metrics of a trial. The limit has time for laying out the data; the expected time does not.
+// With direct: auto there are two sets of metrics, and a trial has one set. Cost and loop are then left out, since
+// neither holds for all trials.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -224,8 +221,8 @@ func (c *Config) workers() int {
 	return c.Jobs.One() * c.IODepth.One()
 }
 
-// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there
-// is no loop, since neither latency nor I/O per second includes the time of fsync.
+// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there is no
+// such relation, since neither metric includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil

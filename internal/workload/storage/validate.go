@@ -121,14 +121,14 @@ func (c *Config) fill(given func(field string) bool) {
 	}
 }
 
-// Cap is the highest performance of a device, by its vendor or by the limit of a cloud.
+// Cap is the highest performance of a device, as its vendor or cloud states it.
 type Cap struct {
 	IOPS      int           `yaml:"iops" json:"iops,omitempty" doc:"I/Os per second; not known if absent"`
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// of returns the caps for I/Os of this size. A cap of the bandwidth also limits the I/Os per second, and a
-// cap of the I/Os per second also limits the bandwidth. 0: no cap is given.
+// of returns the caps for I/Os of the block size, or 0 without a cap. A cap of the bandwidth also limits the I/Os per
+// second. A cap of the I/Os per second also limits the bandwidth.
 func (c *Cap) of(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

@@ -84,7 +84,8 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{Helper},
 }
 
-// Declare describes the places where the workload runs. Tare's own machine has none of a cluster's layers.
+// Declare describes the places where the workload runs. The place host is for the local testbed only, since a
+// cluster's layers do not act on Tare's machine.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
@@ -142,7 +143,7 @@ const mostPath = 3000
 // leastProcess is the shortest measured time of a process, enough for some batches.
 const leastProcess = 5 * time.Millisecond
 
-// The metrics; each is the time of one operation.
+// The metrics, each the time of one operation.
 const (
 	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
 	wallMetric = "operation-wall"     // wall clock: median over the batches of a process
@@ -151,7 +152,7 @@ const (
 
 var metricNames = []string{cpuMetric, wallMetric, meanMetric}
 
-// startUp is the time that starting a slice takes besides the measured time. Each process takes a little more.
+// startUp is the time that a slice takes besides its measured time. Each process adds processStartUp.
 const (
 	startUp        = 60 * time.Millisecond
 	processStartUp = 3 * time.Millisecond

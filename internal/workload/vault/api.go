@@ -26,7 +26,7 @@ import (
 
 // api is the HTTP API of one server (https://openbao.org/api-docs/), which OpenBao and Vault share.
 type api struct {
-	url    string // without a path
+	url    string // URL of the server, without a path
 	token  string
 	client *http.Client
 }
@@ -34,8 +34,8 @@ type api struct {
 // callLimit is the time limit of one call.
 const callLimit = 30 * time.Second
 
-// openAPI returns the API of a server. Authority, in PEM, is the certificate that signed the server's
-// certificate; "" trusts the system's authorities.
+// openAPI returns the API of a server. The authority, in PEM, is the certificate that signed the server's
+// certificate. The authority "" stands for the system's authorities.
 func openAPI(url, authority, token string) (*api, error) {
 	trust, err := load.Trust(authority)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &body) // if this fails, the error has only the status
+		_ = json.Unmarshal(text, &body) // without JSON, the error has only the status
 		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {
@@ -167,7 +167,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	s.Leader = leader.Address
-	if !r.Foreign { // only the leader knows since when it leads
+	if !r.Foreign { // only the leader knows when it became the leader
 		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}

@@ -33,12 +33,13 @@ const (
 	keyPath  = "$(KEY)"
 )
 
-// memberHelper becomes a member. Its files are in memory, so that no key is ever written to a disk.
+// memberHelper replaces itself by a member's program. The member's files are in memory, so that no key is ever
+// written to a disk.
 var memberHelper = testbed.Helper{Name: "vault-member", Run: helperrpc.Reading("the member's configuration", runMember)}
 
-// configuration returns a member's configuration. Tare makes audit devices through the API. OpenBao allows
-// this only if a line of the configuration says so; Vault only warns of that line. Vault locks its memory,
-// which needs privileges, unless another line forbids this; OpenBao never locks its memory.
+// configuration returns a member's configuration. Tare makes audit devices through the API. OpenBao allows this only
+// with unsafe_allow_api_audit_creation; Vault warns of this setting. Vault locks its memory, which needs privileges,
+// unless disable_mlock is set. OpenBao never locks its memory.
 func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
 	scheme, listener := "http", "  tls_disable = true\n"
 	if tls {
@@ -134,7 +135,7 @@ func runMember(_ context.Context, m membership) error {
 	if err != nil {
 		return err
 	}
-	drop := func(v string) bool { // drops variables that would make the program a helper, or configure a client
+	drop := func(v string) bool { // drops variables that make the program a helper or configure a client
 		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
 	}
 	return execProgram(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))

@@ -13,7 +13,6 @@ import (
 // EncryptionKey is a type of transit key that encrypts.
 type EncryptionKey string
 
-// Values lists the types.
 func (EncryptionKey) Values() []string {
 	return []string{"aes256-gcm96", "aes128-gcm96", "chacha20-poly1305", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
@@ -21,13 +20,11 @@ func (EncryptionKey) Values() []string {
 // SigningKey is a type of transit key that signs.
 type SigningKey string
 
-// Values lists the types.
 func (SigningKey) Values() []string {
 	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
 
-// operations holds the weight of each operation. An operation's share of the requests is its share of all
-// weights.
+// operations holds the weight of each operation. The requests with an operation are in proportion to its weight.
 type operations struct {
 	Sign    float64 `yaml:"sign" json:"sign,omitempty" min:"0" doc:"weight of transit/sign"`
 	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, always of the same signature"`
@@ -37,8 +34,8 @@ type operations struct {
 	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
 }
 
-// mostEncrypted returns the most bytes that a key encrypts. An RSA key encrypts one block by OAEP with
-// SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
+// mostEncrypted returns the largest number of bytes that a key can encrypt. An RSA key encrypts one block by OAEP
+// with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
 func mostEncrypted(key EncryptionKey) int {
 	switch key {
 	case "rsa-2048":
@@ -71,7 +68,7 @@ func (o operations) drawn() []operation {
 	return list
 }
 
-// The mounts' names keep the workload's engines apart from other engines at the server.
+// Names of the mounts, which differ from the names of other engines at the server.
 func transitMount(mount string) string { return mount + "-transit" }
 func kvMount(mount string) string      { return mount + "-kv" }
 
@@ -80,7 +77,7 @@ const (
 	signingKey    = "signing"
 )
 
-// payload returns n bytes of text to sign, encrypt or keep. It is random, but the same in every set-up.
+// payload returns n bytes of random text to sign, encrypt or store. Every set-up gets the same text.
 func payload(n int) string {
 	random := rand.New(rand.NewPCG(1, 0x7461_7265))
 	text := make([]byte, n)

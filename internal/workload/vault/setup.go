@@ -20,16 +20,16 @@ import (
 
 type servers struct {
 	site      testbed.Site
-	apis      []netip.AddrPort // addresses of members that Tare started
+	apis      []netip.AddrPort // addresses of the members that Tare started
 	urls      []string
 	tls       bool
 	authority string // certificates that clients trust, in PEM
-	auditFile string // path of the audit file; "": there is no audit device
+	auditFile string // path of the audit file; "" without an audit device
 	audited   int64  // bytes that the load of the last trial added to the audit file
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	failure   error // why the servers must be set up again; nil: they stay up
+	failure   error // reason for setting the servers up again, or nil
 }
 
 var _ vaultserver.Servers = (*servers)(nil)
@@ -48,7 +48,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
-			err = ended // the end of the member is the cause
+			err = ended // the end of the member caused the error
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
@@ -87,7 +87,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 			up.auditFile = ""
 		}
 	}
-	for _, m := range up.members { // a member that ends also ends the wait
+	for _, m := range up.members { // the end of a member ends the wait
 		var stop context.CancelFunc
 		ctx, stop = testbed.Until(ctx, m.Ended())
 		defer stop()
@@ -128,7 +128,8 @@ func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, se
 	return up.start(ctx, s, c, cert, key)
 }
 
-// ask has a helper at a place carry out a request at the servers. The response goes to out, unless out is nil.
+// ask runs a helper at a place, which carries out a request at the servers. The response goes to out, unless out is
+// nil.
 func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Duration, r request, out any) error {
 	r.URLs, r.CA, r.Foreign = up.urls, up.authority, len(up.apis) == 0
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -167,7 +168,7 @@ func (up *servers) Check(ctx context.Context) error {
 	return cmp.Or(up.memberEnded(ctx), up.failure)
 }
 
-// CPU returns the CPU time that the members have used so far, for workload.Running.
+// CPU implements workload.Running. It returns the CPU time that the members have used so far.
 func (up *servers) CPU() (sum time.Duration, err error) {
 	for _, m := range up.members {
 		cpu, e := m.CPU()

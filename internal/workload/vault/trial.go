@@ -16,8 +16,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return workload.Uncut(ctx, c, t)
 }
 
-// PrepareSlices does the same as Prepare for a trial in slices. The slices share the trial's duration and
-// connections.
+// PrepareSlices prepares a trial of n slices. The slices share the trial's duration and connections.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	return c.begin(ctx, t, n)
 }
@@ -39,7 +38,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // the audit file must not fill its volume
+	if up.auditFile != "" { // the audit file grows in each trial, and must not fill its volume
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -58,8 +57,8 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
 }
 
-// fail returns an error that breaks a rule, since the servers do not answer as they should. The servers are
-// set up again before the next trial.
+// fail returns an error that breaks the rule "server", and has the servers set up again before the next trial. It
+// returns errors of a lost connection or an ended context unchanged.
 func (up *servers) fail(ctx context.Context, err error) error {
 	var lost *testbed.Disturbance
 	if ctx.Err() != nil || errors.As(err, &lost) {
@@ -76,7 +75,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // the size comes first, since every later request is audited too
+	if r.up.auditFile != "" { // the size is read first, since every later request is audited too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}

@@ -110,10 +110,10 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// usualWorkers is the number of workers if neither workers nor rate is given.
+// usualWorkers is the number of workers if the file gives neither workers nor rate.
 const usualWorkers = 300
 
-// load returns the load as a configuration of the workload http, which drives the load.
+// load returns the configuration of the workload http that generates the load.
 func (c *Config) load() *http.Config {
 	h := &http.Config{
 		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
@@ -149,8 +149,8 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// findProgram returns the path of the program on this machine. It looks on PATH, and for bao where `make
-// openbao` installs it.
+// findProgram returns the path of the program on this machine. It searches PATH, and for bao also the directory of
+// `make openbao`.
 func findProgram(program string) (string, error) {
 	if program != "bao" {
 		path, err := exec.LookPath(program)

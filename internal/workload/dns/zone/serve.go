@@ -31,7 +31,7 @@ type Server struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	labels map[string]*labelCounts // counts by label; "": queries without a label
+	labels map[string]*labelCounts // counts by label; "" has the queries without a label
 	conns  map[net.Conn]bool
 	ended  bool
 }
@@ -147,7 +147,7 @@ func (s *Server) datagrams() {
 			return
 		}
 		if err != nil {
-			continue // this error belongs to an earlier response
+			continue // the error reports that an earlier response did not arrive
 		}
 		if r := s.respond(query[:n], reply); r != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(r, from)
@@ -215,7 +215,7 @@ func (s *Server) connection(conn net.Conn) {
 		_, _ = to.Write(length[:])
 		_, _ = to.Write(r)
 		if from.Buffered() > 0 {
-			continue // responses to queries that came together are sent together
+			continue // one write sends the responses to all queries that came together
 		}
 		if err := to.Flush(); err != nil {
 			return

@@ -28,14 +28,14 @@ func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
 
-// name is a name of the zone.
+// name is a name of a host in the zone.
 type name struct {
 	text  string // the whole name in lower case
 	ttl   uint32 // time to live in seconds
 	label string
 }
 
-// parseName parses a name; false: the name does not exist.
+// parseName parses a name. It returns false if the name does not exist.
 func parseName(n dnsmessage.Name) (name, bool) {
 	text := strings.ToLower(n.String())
 	rest, inZone := strings.CutSuffix(text, "."+origin)
@@ -68,8 +68,7 @@ var (
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
 )
 
-// answer encodes the response to a query into a buffer. It returns false for bytes that are no query, which
-// get no response.
+// answer encodes the response to a query into a buffer. It returns false for bytes that are not a query.
 func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
 	head, err := p.Start(query)

@@ -26,12 +26,12 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the name by
-// which it calls, the path to which it writes the program of this package, and the program under test with its
-// arguments. It stays until it is killed, even if the program ends.
+// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the caller's
+// name, the path to which it writes the program of this package, and the program under test with its arguments.
+// Caller runs until it is killed, even if the program ends.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
-// Listener takes the calls. It also serves requests of package helperrpc.
+// Listener takes the calls of started pods. It also serves requests of package helperrpc.
 var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
 
 var Helpers = []testbed.Helper{Caller, Listener}
@@ -75,11 +75,12 @@ func call(ctx context.Context, args []string) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("call the listener as %s: %w", name, err)
 	}
-	<-ctx.Done() // the pod stays as it is, whether or not the program does
+	<-ctx.Done() // the pod keeps running, even if the program has ended
 	return nil
 }
 
-// begin starts the program. The channel receives the program's end.
+// begin starts the program. The reader said has the program's output. The channel ended receives the program's error
+// when it ends.
 func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-chan error, err error) {
 	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
 	cmd.Stderr = os.Stderr // standard error goes to the pod's log
@@ -96,18 +97,18 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Request is a request to the Listener to wait for the call with the name in Wait. The first request has no name; its
-// response has the port for calls.
+// Request asks the Listener to wait for the call of the caller named Wait. A request without a name asks for the port
+// for calls.
 type Request struct {
 	Wait string        `json:"wait,omitempty"`
-	For  time.Duration `json:"for,omitempty"` // longest wait
+	For  time.Duration `json:"for,omitempty"` // longest time to wait
 }
 
 // Response is the response to a Request.
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
-	// Ago is the time between the call and the response.
+	// Ago is the time from the call to the response.
 	Ago time.Duration `json:"ago,omitempty"`
 }
 

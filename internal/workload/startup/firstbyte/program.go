@@ -57,7 +57,7 @@ var arm64 = []uint32{
 	0x17fffffa, // b idle
 }
 
-// Load address of the file, and the sizes of its headers.
+// Load address of the executable, and the sizes of its ELF header and program header.
 const (
 	base    = 0x400000
 	headers = 64 + 56
@@ -79,7 +79,7 @@ var machines = map[string]struct {
 }
 
 // Program returns a static ELF executable of Linux for an architecture, named as in GOARCH. The executable prints
-// Byte and ends; with any argument it stays until it is killed.
+// Byte and ends. With any argument it runs until it is killed.
 func Program(architecture string) ([]byte, error) {
 	m, ok := machines[architecture]
 	if !ok {
@@ -95,7 +95,7 @@ func Program(architecture string) ([]byte, error) {
 	file = le.AppendUint64(file, 64)           // program headers
 	file = le.AppendUint64(file, 0)            // no section headers
 	file = le.AppendUint32(file, 0)
-	for _, n := range []uint16{64, 56, 1, 64, 0, 0} { // sizes and numbers of headers
+	for _, n := range []uint16{64, 56, 1, 64, 0, 0} { // sizes and numbers of the headers
 		file = le.AppendUint16(file, n)
 	}
 	size := uint64(headers + len(code))
