@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
@@ -78,6 +81,21 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 }
 
+// ProbeVersion reads the version of a program at a path. If the program is missing, err is the reason, and the hint
+// helps.
+func ProbeVersion(ctx context.Context, name, path string, err error, hint string) testbed.Finding {
+	if err != nil {
+		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: hint}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
+	if err != nil {
+		return testbed.Finding{Name: name, Status: testbed.Refused, Detail: err.Error()}
+	}
+	return testbed.Finding{Name: name, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
+}
+
 // Start starts the tool as a program under test. Args begin with its name.
 func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place, args []string, stdout, stderr io.Writer) (testbed.Process, error) {
 	process, err := site.Start(ctx, where, testbed.Command{Args: args, Env: []string{"LC_ALL=C"}, Stdout: stdout, Stderr: stderr, Subject: true})
@@ -111,4 +129,34 @@ func keepJSON(raw Raw, name string, value any, marshal func(any) ([]byte, error)
 		return err
 	}
 	return Keep(raw, name, append(text, '\n'))
+}
+
+// CheckTime adds an error if d is shorter than least or longer than most.
+func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
+	if d.Std() < least || d.Std() > most {
+		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
+	}
+}
+
+// CheckNumbers adds an error for each level below 1 or above most. The noun says in the error what is counted.
+func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, noun string) {
+	for i, n := range levels {
+		if n < 1 || n > most {
+			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number of %s from 1 to %d", n, noun, most)
+		}
+	}
+}
+
+// ReadFile reads a text file, such as the certificates to trust, into a string. The path "" leaves the string
+// unchanged.
+func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
+	if path == "" {
+		return nil
+	}
+	text, err := read(path)
+	if err != nil {
+		errs.Add(field, "%v", err)
+	}
+	*into = string(text)
+	return errs
 }

@@ -76,7 +76,7 @@ type metric struct {
 	From     source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
-	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
+	Output   stream            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
 	Which    which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
@@ -96,7 +96,6 @@ const (
 	peakMemory source = "peak-memory" // in bytes
 )
 
-// Values lists the sources.
 func (source) Values() []string {
 	return []string{string(wallClock), string(userCPU), string(systemCPU), string(cpu), string(peakMemory)}
 }
@@ -122,31 +121,28 @@ func (s source) value(u testbed.Usage) float64 {
 	return u.Wall.Seconds()
 }
 
-// Output names an output stream of the program.
-type Output string
+// stream names an output of the program.
+type stream string
 
 const (
-	stdout Output = "stdout"
-	stderr Output = "stderr"
+	stdout stream = "stdout"
+	stderr stream = "stderr"
 )
 
-// Values lists the outputs.
-func (Output) Values() []string { return []string{string(stdout), string(stderr)} }
+func (stream) Values() []string { return []string{string(stdout), string(stderr)} }
 
 // which selects a number if an output contains several.
 type which string
 
-// The choices of a number.
 const (
 	first which = "first"
 	last  which = "last"
-	Sum   which = "sum"
+	sum   which = "sum"
 	mean  which = "mean"
 )
 
-// Values lists the choices.
 func (which) Values() []string {
-	return []string{string(first), string(last), string(Sum), string(mean)}
+	return []string{string(first), string(last), string(sum), string(mean)}
 }
 
 // New gives the workload with its defaults.
@@ -254,17 +250,6 @@ const usual = time.Second
 // filler replaces the names of factors in texts, such as $(qps), by the trial's levels.
 func (c *Config) filler() *strings.Replacer { return factor.Filler(c.Factors) }
 
-// texts lists all texts that may contain names of factors.
-func (c *Config) texts() []string {
-	all := append(slices.Clone([]string(c.Command)), c.Shell)
-	all = slices.AppendSeq(all, maps.Values(c.Env))
-	if c.Server != nil {
-		all = append(all, c.Server.Run...)
-		all = slices.AppendSeq(all, maps.Values(c.Server.Env))
-	}
-	return all
-}
-
 // filledServer returns the server with the trial's levels in its texts.
 func (c *Config) filledServer() *service.Config {
 	s, fill := *c.Server, c.filler()
@@ -285,8 +270,12 @@ func filled(fill *strings.Replacer, texts []string) []string {
 
 // checkFactors reports factors whose names a text cannot contain, and factors that no text uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
+	texts := slices.AppendSeq(append(slices.Clone([]string(c.Command)), c.Shell), maps.Values(c.Env))
+	if c.Server != nil {
+		texts = slices.AppendSeq(append(texts, c.Server.Run...), maps.Values(c.Server.Env))
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
-		if err := factor.CheckNamed(c.Factors, name, c.texts(), nil); err != nil {
+		if err := factor.CheckNamed(c.Factors, name, texts, nil); err != nil {
 			errs.Add("factors."+name, "%v", err)
 		}
 	}

@@ -68,7 +68,7 @@ func (m metric) read(o *output) (float64, error) {
 	return v, nil
 }
 
-func (m metric) from() Output { return cmp.Or(m.Output, stdout) }
+func (m metric) from() stream { return cmp.Or(m.Output, stdout) }
 
 // pattern compiles Regex so that ^ and $ match at each line, as in grep.
 func (m metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
@@ -135,17 +135,17 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 
 // of returns the number that the choice selects. There is at least one number.
 func (w which) of(numbers []float64) float64 {
-	sum := 0.0
+	total := 0.0
 	for _, v := range numbers {
-		sum += v
+		total += v
 	}
 	switch w {
 	case last:
 		return numbers[len(numbers)-1]
-	case Sum:
-		return sum
+	case sum:
+		return total
 	case mean:
-		return sum / float64(len(numbers))
+		return total / float64(len(numbers))
 	}
 	return numbers[0]
 }
@@ -164,16 +164,12 @@ func snippet(text []byte) string {
 // expected is the property of the program's standard output that must be the same in all arms.
 type expected string
 
-// same means that the program must print the same bytes in every run.
-const same expected = "same"
+const same expected = "same" // the program must print the same bytes in every run
 
 func (expected) Values() []string { return []string{string(same)} }
 
 // recordBehaviour records the standard output of one run, and the files that the run has made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
-	if t.behaviour == nil {
-		t.behaviour = workload.Behaviour{}
-	}
 	seen := stdout.behaviour.Seen()
 	if stdout.digest != nil {
 		seen.Marks = []string{"sha256:" + hex.EncodeToString(stdout.digest.Sum(nil))}

@@ -29,7 +29,6 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/layer/dnstransport"
 	"tare/internal/testbed"
-	"tare/internal/testbed/local"
 	"tare/internal/workload"
 	"tare/internal/workload/dns/query"
 	"tare/internal/workload/http/load"
@@ -38,7 +37,7 @@ import (
 
 const name = "dns"
 
-// resolution is a way in which proxies find the addresses of hosts, with the names of a ServiceEntry.
+// resolution is a way in which proxies find the addresses of hosts, by its name in a ServiceEntry.
 type resolution string
 
 const (
@@ -46,7 +45,6 @@ const (
 	none  resolution = "none" // a proxy uses a connection's original address, and sends no queries
 )
 
-// Values lists the resolutions.
 func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
 
 // Config holds the parameters of the workload.
@@ -95,22 +93,12 @@ var Kind = workload.Kind{
 }
 
 func probe(ctx context.Context) []testbed.Finding {
-	queries := testbed.Finding{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}
-	proxies := testbed.Finding{Name: program, Status: testbed.Missing, Hint: "make envoy; or put envoy on PATH"}
 	path, err := testbed.Installed(program, program)
-	if err != nil {
-		proxies.Detail = err.Error()
-		return []testbed.Finding{queries, proxies}
+	proxies := workload.ProbeVersion(ctx, program, path, err, "make envoy; or put envoy on PATH")
+	if _, version, ok := strings.Cut(proxies.Detail, "version: "); ok && proxies.Status == testbed.Works {
+		proxies.Detail = version
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
-	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), "version: ")
-	proxies.Status, proxies.Detail, proxies.Hint = testbed.Works, version, ""
-	if err != nil {
-		proxies.Status, proxies.Detail = testbed.Refused, err.Error()
-	}
-	return []testbed.Finding{queries, proxies}
+	return []testbed.Finding{{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}, proxies}
 }
 
 // Declare declares that the workload needs a client's and a server's pod, and that proxies need the local

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,7 +55,7 @@ func (c *Config) cluster(host string, i int) object {
 	}
 	endpoint := object{"endpoint": object{"address": socketAddress(host, 443)}}
 	cluster["type"], cluster["dns_lookup_family"] = "STRICT_DNS", family
-	cluster["respect_dns_ttl"], cluster["dns_refresh_rate"] = len(c.Refresh) == 0, seconds(c.period())
+	cluster["respect_dns_ttl"], cluster["dns_refresh_rate"] = len(c.Refresh) == 0, fmt.Sprintf("%.9fs", c.period().Seconds())
 	cluster["load_assignment"] = object{"cluster_name": cluster["name"], "endpoints": []object{{"lb_endpoints": []object{endpoint}}}}
 	return cluster
 }
@@ -64,21 +64,8 @@ func socketAddress(host string, port uint16) object {
 	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-// seconds formats a duration as protocol buffers do in JSON.
-func seconds(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
-
 // period returns the time after which a proxy looks a host up again.
-func (c *Config) period() time.Duration {
-	if len(c.Refresh) > 0 {
-		return c.Refresh.One().Std()
-	}
-	return c.TTL.One().Std()
-}
-
-// envoyArgs returns the command line of a proxy. One worker thread suffices, since there is no traffic.
-func envoyArgs(path, config string) []string {
-	return []string{path, "--config-path", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
-}
+func (c *Config) period() time.Duration { return cmp.Or(c.Refresh.OrZero(), c.TTL.One()).Std() }
 
 func admin(ctx context.Context, socket, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -114,15 +101,6 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 
 // resolverCounts holds the counters of a proxy's resolver since the proxy started.
 type resolverCounts struct{ Lookups, Failed int64 }
-
-// lookups reads the counters of a proxy's resolver.
-func lookups(ctx context.Context, socket string) (resolverCounts, error) {
-	text, err := admin(ctx, socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
-	if err != nil {
-		return resolverCounts{}, err
-	}
-	return readLookups(text)
-}
 
 // readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one lookup.
 // A lookup whose query was sent again also counts as one lookup.

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +22,7 @@ import (
 // usual is the rate in queries per second if the file gives neither rate nor proxies.
 const usual = 1000
 
-func (c *Config) rate() float64 {
-	if len(c.Rate) == 0 {
-		return usual
-	}
-	return float64(c.Rate.One())
-}
+func (c *Config) rate() float64 { return cmp.Or(float64(c.Rate.OrZero()), usual) }
 
 func (c *Config) loadMeasures() experiment.Measures {
 	m := experiment.Measures{
@@ -224,7 +220,11 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 			return workload.Result{}, err
 		}
 	}
-	return l.judge(sent, r)
+	if sent.OK == 0 {
+		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())
+	}
+	r.Values, r.Unavailable = sent.Values("lost")
+	return r, sent.Judge(l.t, l.Late, "queries")
 }
 
 // record records the result of the load, and the builtin server's counts of the queries.
@@ -237,12 +237,4 @@ func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 		return err
 	}
 	return workload.KeepJSON(l.t.Raw, "counts.json", counts)
-}
-
-func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
-	if sent.OK == 0 {
-		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())
-	}
-	r.Values, r.Unavailable = sent.Values("lost")
-	return r, sent.Judge(l.t, l.Late, "queries")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -126,7 +127,9 @@ func (p *proxyTrial) start(ctx context.Context) error {
 		if err := os.WriteFile(base+".json", config, 0o644); err != nil {
 			return err
 		}
-		cmd := testbed.Command{Args: envoyArgs(path, base+".json"), Dir: dir, Subject: true}
+		// One worker thread suffices, since there is no traffic.
+		args := []string{path, "--config-path", base + ".json", "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
+		cmd := testbed.Command{Args: args, Dir: dir, Subject: true}
 		one.Running, err = service.Start(ctx, p.t.Site, service.Program{Name: fmt.Sprintf("proxy-%d", i+1), Where: testbed.ClientPod, Command: cmd})
 		if err != nil {
 			return errors.Join(err, one.removeFiles())
@@ -202,11 +205,15 @@ func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error
 	}
 	var list []resolverCounts
 	for _, one := range p.up.proxies {
-		counted, err := lookups(ctx, one.socket)
+		text, err := admin(ctx, one.socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
+		var counts resolverCounts
+		if err == nil {
+			counts, err = readLookups(text)
+		}
 		if err != nil {
 			return nil, p.cause(ctx, fmt.Errorf("%s: %w", one.Name, err))
 		}
-		list = append(list, counted)
+		list = append(list, counts)
 	}
 	return list, nil
 }

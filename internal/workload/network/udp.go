@@ -40,9 +40,9 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 			return nil, err
 		}
 	}
-	moved := 0.0
+	moved, omit := 0.0, c.Probe.Std()/4 // each step warms up in its first quarter
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
-		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
+		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-omit, omit))
 		if err != nil {
 			return step{}, err
 		}
@@ -59,9 +59,6 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 	}
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
-
-// probeOmit returns the warm-up of a step: its first quarter.
-func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
 // measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much. The
 // argument before is the payload of the search, in bytes.
@@ -84,21 +81,16 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		total.client, total.server = total.client.Plus(o.client), total.server.Plus(o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {
-			return total.result(udpValues(o.figures), before), nil
+			values := map[string]float64{"udp-bandwidth": o.received, "udp-loss": max(0, o.loss)}
+			if o.jitter > 0 {
+				values["udp-jitter"] = o.jitter
+			}
+			return total.result(values, before), nil
 		}
 	}
 	return workload.Result{}, workload.Invalidf(workload.RuleRate,
 		"the rate found by the search did not hold: after %d measurements, the last at %v, %.3g%% are lost; at most %v may be",
 		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
-}
-
-// udpValues returns the metrics of a measurement. A jitter of zero is a missing value.
-func udpValues(f figures) map[string]float64 {
-	values := map[string]float64{"udp-bandwidth": f.received, "udp-loss": max(0, f.loss)}
-	if f.jitter > 0 {
-		values["udp-jitter"] = f.jitter
-	}
-	return values
 }
 
 // udpOptions describes a UDP run. iperf3 takes the rate of each stream; the rate 0 is as much as the sender can send.
@@ -181,34 +173,26 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	}
 	lower, upper, next := 0.0, first.Sent, first.Received
 	for lower == 0 || upper/lower > 1+resolution {
-		at, err := s.tryTwice(ctx, min(next, upper*0.999))
-		if err != nil {
+		offered := min(next, upper*0.999)
+		at, err := s.step(ctx, offered)
+		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary
+			at, err = s.step(ctx, offered)
+		}
+		switch {
+		case err != nil:
 			return 0, err
+		case at.Within && at.Sent < reached*offered:
+			return offered, nil
+		case at.Within:
+			lower = offered
+		default:
+			upper = offered
 		}
-		if at.Within && at.Sent < reached*at.Offered {
-			return at.Offered, nil
-		}
-		if at.Within {
-			lower = at.Offered
-		} else {
-			upper = at.Offered
-		}
-		if lower == 0 {
+		if next = math.Sqrt(lower * upper); lower == 0 {
 			next = quarter * upper
-		} else {
-			next = math.Sqrt(lower * upper)
 		}
 	}
 	return lower, nil
-}
-
-// tryTwice tries a rate, and tries the rate again if the loss may be temporary.
-func (s *search) tryTwice(ctx context.Context, offered float64) (step, error) {
-	at, err := s.step(ctx, offered)
-	if err != nil || at.Within || at.Loss > passing*s.limit {
-		return at, err
-	}
-	return s.step(ctx, offered)
 }
 
 func (s *search) step(ctx context.Context, offered float64) (step, error) {

@@ -65,7 +65,7 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 	if s.listener, err = helperrpc.Start(ctx, site, testbed.ClientPod, firstbyte.Listener.Name); err != nil {
 		return nil, err
 	}
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until release
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until end
 	s.stop = stop
 	var a firstbyte.Response
 	err = s.listener.Ask(ctx, firstbyte.Request{}, &a)
@@ -74,7 +74,7 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 		err = s.like.Watch(watching, s.see)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.release(ctx))
+		return nil, errors.Join(err, s.end(ctx))
 	}
 	return s, nil
 }
@@ -322,27 +322,21 @@ func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
 	return sum, nil
 }
 
-func (s *podStarter) end(ctx context.Context) error {
+func (s *podStarter) end(ctx context.Context) (err error) {
 	var names []string
 	for _, p := range s.staying {
 		names = append(names, p.name)
 	}
-	if len(names) == 0 {
-		return nil
+	if len(names) > 0 {
+		err = s.like.Delete(ctx, names...)
 	}
-	if err := s.like.Delete(ctx, names...); err != nil {
-		return err
+	if err == nil {
+		s.staying = nil
 	}
-	s.staying = nil
-	return nil
-}
-
-func (s *podStarter) release(ctx context.Context) error {
 	s.stop()
-	if s.listener == nil {
-		return nil
+	if s.listener != nil {
+		err = errors.Join(err, s.listener.Close(ctx))
+		s.listener = nil
 	}
-	err := s.listener.Close(ctx)
-	s.listener = nil
 	return err
 }

@@ -26,10 +26,8 @@ type starter interface {
 	stay(ctx context.Context, n int) error
 	// uses returns the resources that the staying instances use now.
 	uses(ctx context.Context) (use, error)
-	// end ends the staying instances.
+	// end ends the staying instances, and releases the starter's own resources at the site. A second call does nothing.
 	end(ctx context.Context) error
-	// release releases the starter's own resources at the site.
-	release(ctx context.Context) error
 }
 
 // use holds the resources that idle instances use together.
@@ -62,7 +60,7 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // the testbed removes the instance
 	}
-	return errors.Join(err, by.end(ctx), by.release(ctx))
+	return errors.Join(err, by.end(ctx))
 }
 
 // runningTrial is the state of a trial.
@@ -70,6 +68,7 @@ type runningTrial struct {
 	config *Config
 	raw    workload.Raw
 	by     starter
+	slices int
 	starts []start
 }
 
@@ -80,7 +79,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (*runningTrial, e
 		return nil, err
 	}
 	s := &runningTrial{config: c, raw: t.Raw, by: by}
-	t.Clear = func(ctx context.Context) error { return errors.Join(by.end(ctx), by.release(ctx)) }
+	t.Clear = by.end
 	if c.Instances.OrZero() > 0 {
 		return s, nil
 	}
@@ -111,23 +110,14 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	if err != nil {
 		return nil, err
 	}
-	return &sliced{runningTrial: s, n: n}, nil
-}
-
-type sliced struct {
-	*runningTrial
-	n int
+	s.slices = n
+	return s, nil
 }
 
 // Run does the starts of slice i.
-func (s *sliced) Run(ctx context.Context, i int) error {
+func (s *runningTrial) Run(ctx context.Context, i int) error {
 	all := s.config.Starts
-	return s.repeat(ctx, max(1, all*(i+1)/s.n-all*i/s.n))
-}
-
-// repeat starts the program n times.
-func (s *runningTrial) repeat(ctx context.Context, n int) error {
-	for range n {
+	for range max(1, all*(i+1)/s.slices-all*i/s.slices) {
 		one, err := s.by.once(ctx)
 		if err != nil {
 			return errors.Join(err, s.keep())
@@ -199,7 +189,7 @@ func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, err
 		return workload.Result{}, err
 	}
 	if last.Unknown {
-		return workload.Result{}, errUnknown
+		return workload.Result{}, errors.New("the resources of idle pods are counted on their nodes only: write accounting: node below testbed.kubernetes")
 	}
 	values := map[string]float64{memory: float64(last.Memory), cpu: max(0, last.CPU-first.CPU).Seconds() / took.Seconds()}
 	if before.Available > 0 && last.Available > 0 {
@@ -207,9 +197,6 @@ func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, err
 	}
 	return workload.Result{Values: values}, nil
 }
-
-// errUnknown ends a run if the cluster does not count the resources of pods.
-var errUnknown = errors.New("the resources of idle pods are counted on their nodes only: write accounting: node below testbed.kubernetes")
 
 // late returns the broken rule of a start that took longer than the limit.
 func (c *Config) late(ctx context.Context, state string) error {

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -92,11 +93,14 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 		return nil, err
 	}
 	used, err := process.Wait()
-	if keepErr := t.keep(j.name, &stdout, &stderr); keepErr != nil {
-		return nil, keepErr
+	unkept := workload.Keep(t.raw, j.name+".json", stdout.kept)
+	if len(stderr.kept) > 0 {
+		unkept = errors.Join(unkept, workload.Keep(t.raw, j.name+"-stderr.txt", stderr.kept))
 	}
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
+	case unkept != nil:
+		return nil, unkept
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && errors.Is(context.Cause(limited), errTooLong):
@@ -118,20 +122,6 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 		return nil, workload.Invalidf(workload.RuleParse, "fio (%s): %v", j.name, parseErr)
 	}
 	return &jobResult{report: report, used: used}, nil
-}
-
-// keep writes the outputs to raw files. An empty standard error gets no file.
-func (t *trial) keep(name string, stdout, stderr *output) error {
-	err := workload.Keep(t.raw, name+".json", stdout.kept)
-	if len(stderr.kept) > 0 {
-		err = errors.Join(err, workload.Keep(t.raw, name+"-stderr.txt", stderr.kept))
-	}
-	return err
-}
-
-// milliseconds formats a duration for fio.
-func milliseconds(d time.Duration) string {
-	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 }
 
 func number[T ~int | ~int64 | ~uint32](n T) string { return strconv.FormatInt(int64(n), 10) }
@@ -171,7 +161,7 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	args := []string{
 		"--rw=" + string(op), "--allow_file_create=0", "--overwrite=1",
 		"--bs=" + number(bs), "--iodepth=" + number(c.IODepth.One()), "--numjobs=" + number(jobs),
-		"--runtime=" + milliseconds(length),
+		fmt.Sprintf("--runtime=%dms", length.Milliseconds()),
 		"--randrepeat=0", "--randseed=" + number(t.seed(what)), "--softrandommap=1",
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
 	}
@@ -228,4 +218,101 @@ func counted(d *jobResult) bool {
 	}
 	failed, known, broken := job.Failures()
 	return broken == "" && known && failed > 0
+}
+
+// The data is followed by a trailer whose first block is the mark: a digest of the data's layout. fio writes the mark
+// when all data is on the disk. Files and block devices are thereby marked in the same way, and the image needs no
+// program but fio.
+//
+// Layout writes data and trailer in one run, and the mark is then written inside the existing file. If fio had to
+// write beyond the end of a file, it would silently replace the file, and reads of the new file would cost nothing.
+const (
+	trailer = 1 << 20 // bytes
+	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
+	wide    = 1 << 20 // block size for writing the data, in bytes
+	deep    = 8       // number of blocks of the data under way at a time
+)
+
+// version is the version of the layout. A new version makes Tare lay out all data again.
+const version = 1
+
+// slowest is the lowest bandwidth at which laying out finishes within its limit, in B/s.
+const slowest = 8 << 20
+
+func (c *Config) layoutLimit() time.Duration {
+	return limit(time.Minute + time.Duration(c.Size/slowest)*time.Second)
+}
+
+// mark returns the content of the mark, in the notation of fio's patterns.
+func (c *Config) mark() string {
+	return fmt.Sprintf("0x%x", sha256.Sum256(fmt.Appendf(nil, "tare storage, layout %d, %d bytes", version, c.Size)))
+}
+
+// layOut writes the data unless the mark shows that the data is there.
+func (t *trial) layOut(ctx context.Context) error {
+	laid, err := t.laidOut(ctx)
+	if err != nil || laid {
+		return err
+	}
+	if err := t.write(ctx); err != nil {
+		return err
+	}
+	if err := t.setMark(ctx); err != nil {
+		return err
+	}
+	if laid, err = t.laidOut(ctx); err != nil {
+		return err
+	}
+	if !laid {
+		return workload.Invalidf(workload.RuleExit, "the volume does not return the data that was written to it: %s", t.file)
+	}
+	return nil
+}
+
+// laidOut reports whether the file has the mark. fio fails if the file is absent or too short, or if its mark
+// differs.
+func (t *trial) laidOut(ctx context.Context) (bool, error) {
+	name := "check"
+	if t.checks++; t.checks > 1 {
+		name = fmt.Sprintf("check-%d", t.checks)
+	}
+	_, err := t.run(ctx, job{name: name, limit: limit(0), args: []string{
+		"--rw=read", "--readonly", "--allow_file_create=0", "--bs=" + number(block),
+		"--offset=" + number(t.config.Size), "--size=" + number(block),
+		"--verify=pattern", "--verify_pattern=" + t.config.mark(), "--verify_state_save=0",
+	}})
+	if _, failed := errors.AsType[*failure](err); failed {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// write writes the data. Its content is random and differs from block to block, so that no storage can compress it or
+// store equal blocks once.
+func (t *trial) write(ctx context.Context) error {
+	whole := t.config.Size + trailer
+	d, err := t.run(ctx, job{name: "layout", limit: t.config.layoutLimit(), args: []string{
+		"--rw=write", "--bs=" + number(wide), "--iodepth=" + number(deep),
+		"--size=" + number(whole), "--refill_buffers=1", "--end_fsync=1",
+	}})
+	if err != nil {
+		return explain(err)
+	}
+	job, err := singleJob(d.report)
+	if err != nil {
+		return err
+	}
+	if job.Error != 0 || job.Write == nil || job.Write.Bytes != float64(whole) {
+		return workload.Invalidf(workload.RuleParse, "fio (layout) did not report %v written", whole)
+	}
+	return nil
+}
+
+func (t *trial) setMark(ctx context.Context) error {
+	_, err := t.run(ctx, job{name: "mark", limit: limit(0), args: []string{
+		"--rw=write", "--allow_file_create=0", "--bs=" + number(block),
+		"--offset=" + number(t.config.Size), "--size=" + number(block),
+		"--buffer_pattern=" + t.config.mark(), "--end_fsync=1",
+	}})
+	return explain(err)
 }

@@ -4,7 +4,7 @@
 // fio runs in the client's pod, on a file of the volume or on the block device itself, on either testbed. Only blocks
 // that were written before are read: file systems and thin volumes answer reads of unwritten blocks from memory, far
 // faster than any disk. The first trial at a site therefore lays the data out, with contents that do not compress,
-// and writes a mark to the volume (layout.go). Each trial checks the mark. Layout and check are not measured.
+// and writes a mark to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
 //
 // Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
 // (residency, direct.go).
@@ -22,12 +22,16 @@ package storage
 
 import (
 	"context"
+	"errors"
+	"regexp"
 	"time"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/run/machine/owned"
 	"tare/internal/testbed"
+	"tare/internal/testbed/local"
 	"tare/internal/toolformat/fio"
 	"tare/internal/workload"
 	"tare/internal/workload/storage/residency"
@@ -43,7 +47,6 @@ const (
 	write       operation = "write"
 )
 
-// Values lists the operations.
 func (operation) Values() []string {
 	return []string{string(randomRead), string(randomWrite), string(read), string(write)}
 }
@@ -65,7 +68,6 @@ const (
 	pSync   engine = "psync"
 )
 
-// Values lists the engines.
 func (engine) Values() []string { return []string{string(libAIO), string(iouRing), string(pSync)} }
 
 // mode is the form in which the pod has the volume.
@@ -76,7 +78,6 @@ const (
 	Block      mode = "block"
 )
 
-// Values lists the modes.
 func (mode) Values() []string { return []string{string(filesystem), string(Block)} }
 
 // Config is the parameters of the workload.
@@ -214,20 +215,17 @@ func (c *Config) measured(p string) []experiment.Metric {
 	return metrics
 }
 
-func (c *Config) workers() int {
-	if c.Engine == pSync {
-		return c.Jobs.One()
-	}
-	return c.Jobs.One() * c.IODepth.One()
-}
-
 // loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there is no
 // such relation, since neither metric includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
 	}
-	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(c.workers())}
+	workers := c.Jobs.One()
+	if c.Engine != pSync {
+		workers *= c.IODepth.One()
+	}
+	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(workers)}
 }
 
 // Prepare lays the data out if necessary, warms up, and empties the page cache if the trial needs an empty one.
@@ -256,3 +254,40 @@ func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Meas
 	}
 	return t.measure, nil
 }
+
+var tool = workload.Tool{Name: "fio", Version: regexp.MustCompile(`^fio-(\d{1,6})\.(\d{1,6})`), Oldest: [2]int{3, 33}}
+
+func probe(ctx context.Context) []testbed.Finding {
+	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
+}
+
+// tryDirectory runs fio for a second on a file of this machine. It uses the page cache, since the probe tests fio and
+// not the disk.
+func tryDirectory(ctx context.Context) (err error) {
+	dir, err := owned.Dir("", "fio")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
+	c := New().(*Config)
+	c.Operations, c.BlockSize, c.IODepth = factor.Of(randomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
+	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, throughCache
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: workload.Discard})
+	if err != nil {
+		return err
+	}
+	_, err = measure(ctx)
+	return err
+}
+
+// directory is a site on this machine whose volume is a directory.
+type directory string
+
+func (d directory) Volume() string { return string(d) }
+
+// Start starts a program on this machine.
+func (directory) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return local.Here.Start(ctx, testbed.Host, cmd)
+}
+
+var _ testbed.Volume = directory("")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tare/internal/experiment"
-	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/workload"
 )
@@ -99,25 +98,13 @@ const constellation profile = "constellation"
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets each parameter that the file lacks to the profile's value.
+// fill sets the profile's times if the file lacks them. The profile's other parameters are the workload's defaults.
 func (c *Config) fill(given func(field string) bool) {
-	if c.Profile != constellation {
-		return
+	if c.Profile == constellation && !given("duration") {
+		c.Duration = quantity.Duration(time.Minute)
 	}
-	for field, set := range map[string]func(){
-		"operations": func() { c.Operations = factor.Of(randomRead, randomWrite) },
-		"blockSize":  func() { c.BlockSize = factor.Of[quantity.Size](4<<10, 1<<20) },
-		"ioDepth":    func() { c.IODepth = factor.Of(128) },
-		"jobs":       func() { c.Jobs = factor.Of(1) },
-		"engine":     func() { c.Engine = libAIO },
-		"direct":     func() { c.Direct = pastCache },
-		"size":       func() { c.Size = 10 << 30 },
-		"duration":   func() { c.Duration = quantity.Duration(time.Minute) },
-		"ramp":       func() { c.Ramp = quantity.Duration(10 * time.Second) },
-	} {
-		if !given(field) {
-			set()
-		}
+	if c.Profile == constellation && !given("ramp") {
+		c.Ramp = quantity.Duration(10 * time.Second)
 	}
 }
 

@@ -105,6 +105,8 @@ const (
 	leastDuration = 20 * time.Millisecond
 	longest       = time.Hour
 	mostProcesses = 1000
+	mostPath      = 3000                 // bytes; the probe stores a path in 4 KiB
+	leastProcess  = 5 * time.Millisecond // shortest measured time of a process, enough for some batches
 )
 
 func (c *Config) validate() []experiment.FieldError {
@@ -137,12 +139,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// mostPath bounds the length of a path: the probe stores a path in 4 KiB.
-const mostPath = 3000
-
-// leastProcess is the shortest measured time of a process, enough for some batches.
-const leastProcess = 5 * time.Millisecond
-
 // The metrics, each the time of one operation.
 const (
 	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
@@ -160,10 +156,6 @@ const (
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	judged := c.Judged
-	if len(judged) == 0 {
-		judged = []string{cpuMetric}
-	}
 	m := experiment.Measures{
 		Expected: c.Duration.Std() + startUp + time.Duration(c.Processes)*processStartUp,
 		Limit:    5*c.Duration.Std() + time.Minute,
@@ -171,7 +163,7 @@ func (c *Config) Measures() experiment.Measures {
 	}
 	for _, n := range metricNames {
 		m.Metrics = append(m.Metrics, experiment.Metric{
-			Name: n, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: slices.Contains(judged, n),
+			Name: n, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: slices.Contains(c.Judged, n) || len(c.Judged) == 0 && n == cpuMetric,
 		})
 	}
 	return m

@@ -54,11 +54,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if t.raw.Write(a.text); i == 0 {
-		t.used = a.used
-	} else {
-		t.used = t.used.Plus(a.used)
-	}
+	t.raw.Write(a.text)
+	t.used = t.used.Plus(a.used)
 	if a.failed != nil {
 		reason, err := t.config.judge(ctx, t.on.Site, a.failed)
 		if t.refused = err == nil && reason == ""; err != nil || t.refused {
@@ -102,8 +99,7 @@ func (t *trial) Finish(context.Context) (workload.Result, error) {
 
 func (t *trial) values() workload.Result {
 	r := workload.Result{Values: map[string]float64{}}
-	var total float64
-	coarse := false
+	total, coarse := 0.0, false
 	for _, l := range t.lines {
 		n := float64(l.Operations)
 		r.Values[cpuMetric] += l.CPU / n / float64(len(t.lines)) / nanoseconds

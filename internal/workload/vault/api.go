@@ -34,15 +34,10 @@ type api struct {
 // callLimit is the time limit of one call.
 const callLimit = 30 * time.Second
 
-// openAPI returns the API of a server. The authority, in PEM, is the certificate that signed the server's
-// certificate. The authority "" stands for the system's authorities.
-func openAPI(url, authority, token string) (*api, error) {
-	trust, err := load.Trust(authority)
-	if err != nil {
-		return nil, err
-	}
+// openAPI returns the API of a server, whose certificate must be signed by an authority that is trusted.
+func openAPI(url string, trust *tls.Config, token string) *api {
 	transport := &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: 16}
-	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}, nil
+	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}
 }
 
 type statusError struct {
@@ -104,6 +99,11 @@ func retry(ctx context.Context, do func(context.Context) error) error {
 	}
 }
 
+// await repeats a GET until it succeeds or the context ends.
+func (a *api) await(ctx context.Context, path string) error {
+	return retry(ctx, func(ctx context.Context) error { return a.call(ctx, http.MethodGet, path, nil, nil) })
+}
+
 // request is one request to the workload's helper. Exactly one of the members from Prepare on is set.
 type request struct {
 	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs, or of the existing server
@@ -118,11 +118,16 @@ type request struct {
 	// Size is a file whose size is asked for. Empty is a file to truncate.
 	Size  string `json:"size,omitempty"`
 	Empty string `json:"empty,omitempty"`
+
+	trust *tls.Config // trusts CA, or without CA the system's authorities
 }
 
 var requestHelper = testbed.Helper{Name: "vault-order", Run: helperrpc.Answering("the request", carryOut)}
 
-func carryOut(ctx context.Context, r *request) (any, error) {
+func carryOut(ctx context.Context, r *request) (_ any, err error) {
+	if r.trust, err = load.Trust(r.CA); err != nil {
+		return nil, err
+	}
 	switch {
 	case r.Prepare != nil:
 		return r.prepare(ctx)
@@ -147,10 +152,7 @@ func carryOut(ctx context.Context, r *request) (any, error) {
 
 func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	var s vaultserver.State
-	a, err := openAPI(r.URLs[0], r.CA, r.Token)
-	if err != nil {
-		return nil, err
-	}
+	a := openAPI(r.URLs[0], r.trust, r.Token)
 	var health struct {
 		Version string `json:"version"`
 	}
@@ -171,9 +173,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}
-		if a, err = openAPI(s.Leader, r.CA, r.Token); err != nil {
-			return nil, err
-		}
+		a = openAPI(s.Leader, r.trust, r.Token)
 		if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
 			return nil, err
 		}
@@ -182,6 +182,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		}
 	}
 	s.Since = leader.Since
+	var err error
 	if s.Peers, err = peersOf(ctx, a); r.ignoreForeign(err) != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	for _, to := range r.URLs {
-		l, err := listenerAt(ctx, to, r.CA)
+		l, err := listenerAt(ctx, to, r.trust)
 		if err != nil {
 			return nil, err
 		}
@@ -226,21 +227,15 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 
 // ignoreForeign drops the error of a call that the owner of an existing server forbids.
 func (r *request) ignoreForeign(err error) error {
-	var no *statusError
-	if r.Foreign && errors.As(err, &no) {
+	if _, refused := errors.AsType[*statusError](err); refused && r.Foreign {
 		return nil
 	}
 	return err
 }
 
 // listenerAt tries TLS and plaintext at a listener.
-func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener, error) {
-	var l vaultserver.Listener
+func listenerAt(ctx context.Context, to string, trust *tls.Config) (l vaultserver.Listener, err error) {
 	u, err := url.Parse(to)
-	if err != nil {
-		return l, err
-	}
-	trust, err := load.Trust(authority)
 	if err != nil {
 		return l, err
 	}
@@ -255,11 +250,9 @@ func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener
 	err = plain.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
 	l.Clear = err == nil
 	if l.Plain = "answered"; err != nil {
-		var no *statusError
-		if errors.As(err, &no) {
-			l.Plain = fmt.Sprintf("status %d", no.status)
-		} else {
-			l.Plain = safetext.Line(err.Error())
+		l.Plain = safetext.Line(err.Error())
+		if refused, ok := errors.AsType[*statusError](err); ok {
+			l.Plain = fmt.Sprintf("status %d", refused.status)
 		}
 	}
 	return l, nil

@@ -46,10 +46,7 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 		}
 		out.Token = token
 	}
-	a, err := openAPI(r.URLs[0], r.CA, out.Token)
-	if err != nil {
-		return nil, err
-	}
+	a := openAPI(r.URLs[0], r.trust, out.Token)
 	if p.AuditFile != "" {
 		device := map[string]any{"type": "file", "options": map[string]string{"file_path": p.AuditFile}}
 		if err := a.call(ctx, http.MethodPut, "sys/audit/tare", device, nil); err != nil {
@@ -64,16 +61,10 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 func (r *request) initialise(ctx context.Context) (string, error) {
 	var apis []*api
 	for _, url := range r.URLs {
-		a, err := openAPI(url, r.CA, "")
-		if err != nil {
-			return "", err
-		}
-		apis = append(apis, a)
+		apis = append(apis, openAPI(url, r.trust, ""))
 	}
 	first := apis[0]
-	if err := retry(ctx, func(ctx context.Context) error {
-		return first.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
-	}); err != nil {
+	if err := first.await(ctx, "sys/seal-status"); err != nil {
 		return "", fmt.Errorf("the first member does not answer: %w", err)
 	}
 	var made struct {
@@ -93,9 +84,7 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("unseal: %w", err)
 	}
 	first.token = made.Token
-	if err := retry(ctx, func(ctx context.Context) error {
-		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // only the leader answers with status 200
-	}); err != nil {
+	if err := first.await(ctx, "sys/health"); err != nil { // only the leader answers with status 200
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}
 	// By default, new members only vote after 10 s of stability.
@@ -133,9 +122,7 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 
 // join adds a new member to the first member's cluster, and waits until the member is a standby.
 func (r *request) join(ctx context.Context, a *api, unseal func(context.Context, *api) error) error {
-	if err := retry(ctx, func(ctx context.Context) error {
-		return a.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
-	}); err != nil {
+	if err := a.await(ctx, "sys/seal-status"); err != nil {
 		return fmt.Errorf("it does not answer: %w", err)
 	}
 	to := map[string]any{"leader_api_addr": r.URLs[0], "leader_ca_cert": r.CA}
@@ -145,9 +132,7 @@ func (r *request) join(ctx context.Context, a *api, unseal func(context.Context,
 	if err := retry(ctx, func(ctx context.Context) error { return unseal(ctx, a) }); err != nil {
 		return fmt.Errorf("unseal: %w", err)
 	}
-	return retry(ctx, func(ctx context.Context) error {
-		return a.call(ctx, http.MethodGet, "sys/health?standbyok=true", nil, nil)
-	})
+	return a.await(ctx, "sys/health?standbyok=true")
 }
 
 // engines makes the engines with their keys and secrets, and the token of the load.
@@ -246,10 +231,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 }
 
 func (r *request) clear(ctx context.Context) error {
-	a, err := openAPI(r.URLs[0], r.CA, r.Token)
-	if err != nil {
-		return err
-	}
+	a := openAPI(r.URLs[0], r.trust, r.Token)
 	var errs []error
 	for _, path := range []string{"sys/mounts/" + transitMount(r.Clear), "sys/mounts/" + kvMount(r.Clear), "sys/policies/acl/" + r.Clear} {
 		errs = append(errs, a.call(ctx, http.MethodDelete, path, nil, nil))
