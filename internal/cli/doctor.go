@@ -156,7 +156,6 @@ type selection func(kind, name string) bool
 
 func everything(string, string) bool { return true }
 
-// neededBy selects the parts that an experiment uses.
 func neededBy(x *experiment.Experiment) selection {
 	need := map[string]bool{}
 	network := false
@@ -245,7 +244,6 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
-// ready returns an error if a part that the experiment needs does not work here.
 func ready(ctx context.Context, x *experiment.Experiment) error {
 	for _, p := range append(examine(ctx, neededBy(x), x), programs(ctx, x)...) {
 		if !p.usable() && len(p.Findings) > 0 {

@@ -27,7 +27,6 @@ type clusterNeeds struct {
 	arms     []wantedArm
 }
 
-// wantedArm is an arm with the site that a cluster must create for it.
 type wantedArm struct {
 	site   testbed.Request
 	layers []experiment.LayerItem

@@ -108,7 +108,6 @@ type overrides struct {
 	seeded bool
 }
 
-// apply sets the flags' values in the experiment, so that the plan records them.
 func (o overrides) apply(x *experiment.Experiment) error {
 	if o.rounds < 0 || o.rounds == 1 {
 		return hintedUsage(fmt.Errorf("--rounds %d: at least 2 rounds are needed", o.rounds), "6 rounds are the fewest that give an exact 95 %% interval")
@@ -243,7 +242,6 @@ func addLabels(c *cobra.Command, labels *[]string) {
 	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, a label of the run, shown in comparisons; may be repeated. Unless given, the label commit comes from the CI system (GITHUB_SHA, CI_COMMIT_SHA and the like)")
 }
 
-// labelled returns the labels from the command line and from the CI system that runs this command.
 func labelled(given []string) (experiment.Labels, error) {
 	labels, err := experiment.LabelsOf(given, os.Getenv)
 	if err != nil {

@@ -102,7 +102,6 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	return c
 }
 
-// runOver applies budgets to several runs together.
 func (f *gateFlags) runOver(s State, dirs []string) error {
 	if f.against != "" || f.anchor != "" {
 		return usage(errors.New("--against and --anchor are for a single run"))

@@ -76,7 +76,6 @@ history.`,
 	return c
 }
 
-// read finds and reads the runs that the flags and arguments select.
 func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*history.Run, []history.Skipped, error) {
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -100,7 +100,6 @@ wrote a file, and table reads files that a mapping file describes.`,
 	return c
 }
 
-// completeImport completes the tool first, then files.
 func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -137,7 +136,6 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 	return nil
 }
 
-// importedEach is the output of tare import --each -o json.
 type importedEach struct {
 	Schema string        `json:"schema"`
 	Files  []oneImported `json:"files"`
@@ -226,7 +224,6 @@ func newImportProgress(s State, quiet bool) *importProgress {
 	return p
 }
 
-// update takes the number of files read and the number of all files.
 func (p *importProgress) update(done, files int) {
 	p.files = done
 	if now := time.Now(); now.After(p.next) {

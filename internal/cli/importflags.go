@@ -237,7 +237,6 @@ func importCommand(c *cobra.Command) string {
 // plainWord matches a word that has no special meaning in any shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,@%+-]+$`)
 
-// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

@@ -106,7 +106,6 @@ func runDir(args []string) (string, error) {
 	return newest(dirs), nil
 }
 
-// each returns the results of a function for the items of a list.
 func each[T, R any](list []T, result func(T) R) []R {
 	out := make([]R, len(list))
 	for i, item := range list {

@@ -142,7 +142,7 @@ func usage(err error) error {
 	return &codedError{err: err, code: ExitUsage}
 }
 
-// exit ends the command with a code and without a message.
+// exit is an exit code without a message.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

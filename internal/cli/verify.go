@@ -94,7 +94,7 @@ Exit code 5: a run is damaged.`,
 	return c
 }
 
-// verify checks one run. An error means that the check itself failed.
+// verify checks a run. The error reports that the check itself failed.
 func verify(dir string) (verification, error) {
 	run, got, err := journal.Verify(dir)
 	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,

@@ -244,13 +244,10 @@ func (c *Config) measured() []experiment.Metric {
 	return metrics
 }
 
-// usual is the expected duration of a run if the file gives none.
 const usual = time.Second
 
-// filler replaces the names of factors in texts, such as $(qps), by the trial's levels.
 func (c *Config) filler() *strings.Replacer { return factor.Filler(c.Factors) }
 
-// filledServer returns the server with the trial's levels in its texts.
 func (c *Config) filledServer() *service.Config {
 	s, fill := *c.Server, c.filler()
 	s.Run, s.Env = filled(fill, s.Run), maps.Clone(s.Env)

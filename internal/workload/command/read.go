@@ -297,7 +297,6 @@ func (p path) number(document any) (float64, error) {
 	return 0, fmt.Errorf("%s is %s, not a number", p, form(at))
 }
 
-// form returns the name of a JSON value's type.
 func form(v any) string {
 	switch v.(type) {
 	case nil:

@@ -154,7 +154,6 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	return used, outputs, c.judge(ctx, limited, used, err)
 }
 
-// arguments returns the program and its arguments.
 func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]string, error) {
 	own := program.At(site, program.Text(c.Command, c.Shell))
 	args, err := reference.Arguments(filled(c.filler(), own)).Resolve(ctx, nil)

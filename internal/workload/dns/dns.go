@@ -117,7 +117,6 @@ func (c *Config) Declare() experiment.Declaration {
 
 func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
 
-// builtin reports whether the server is Tare's own.
 func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
 
 // Measures returns the metrics of a trial and its expected duration.

@@ -19,7 +19,6 @@ import (
 
 const program = "envoy"
 
-// object is a JSON object in Envoy's configuration.
 type object = map[string]any
 
 // bootstrap returns a proxy's configuration: a cluster for each host, as istiod configures a sidecar for a
@@ -64,7 +63,6 @@ func socketAddress(host string, port uint16) object {
 	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-// period returns the time after which a proxy looks a host up again.
 func (c *Config) period() time.Duration { return cmp.Or(c.Refresh.OrZero(), c.TTL.One()).Std() }
 
 func admin(ctx context.Context, socket, path string) ([]byte, error) {
@@ -99,7 +97,6 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }
 
-// resolverCounts holds the counters of a proxy's resolver since the proxy started.
 type resolverCounts struct{ Lookups, Failed int64 }
 
 // readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one lookup.

@@ -178,7 +178,6 @@ func (l *loadTrial) cause(ctx context.Context, err error) error {
 	return fmt.Errorf("the client: %w", err)
 }
 
-// end ends the generator. A second call does nothing.
 func (l *loadTrial) end(ctx context.Context) error {
 	if l.client == nil {
 		return nil

@@ -305,7 +305,6 @@ func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 	return r, nil
 }
 
-// endProxies ends all proxies at the same time, and removes their files.
 func (up *server) endProxies() error {
 	errs := make([]error, len(up.proxies))
 	var wait sync.WaitGroup

@@ -14,7 +14,6 @@ import (
 	"tare/internal/workload/service"
 )
 
-// The workload's helpers.
 var (
 	serverHelper = testbed.Helper{Name: "dns-server", Run: runServer}
 	clientHelper = testbed.Helper{Name: "dns-client", Run: runClient}
@@ -51,7 +50,6 @@ func runServer(ctx context.Context) error {
 	})
 }
 
-// errEarly is the error of a request that is empty or comes too early.
 var errEarly = errors.New("a request without content, or too early")
 
 // Shared names the server that cells share. The builtin server has a certificate only with transport TLS.

@@ -41,7 +41,6 @@ func (o runOptions) length() time.Duration { return o.omit + o.duration }
 
 func (o runOptions) limit() time.Duration { return o.length() + 2*settle }
 
-// runResult is the result of a run, and the resources that its programs used.
 type runResult struct {
 	figures
 	client, server testbed.Usage
@@ -62,7 +61,6 @@ func (o runOptions) interval() string {
 	return decimal(dense)
 }
 
-// arguments returns the client's arguments without the address.
 func (o runOptions) arguments() []string {
 	args := []string{"-t", decimal(o.length().Seconds()), "-i", o.interval(), "-P", strconv.Itoa(o.streams)}
 	switch o.direction {

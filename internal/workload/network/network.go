@@ -255,13 +255,11 @@ func tryLoopback(ctx context.Context) error {
 	return err
 }
 
-// loopback is a site on this machine's loopback interface, for the probe.
 type loopback struct {
 	port uint16
 	rate float64 // highest rate that the UDP search offers, in bit/s
 }
 
-// openLoopback makes the site on a free port.
 func openLoopback(rate float64) (loopback, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

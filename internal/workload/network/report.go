@@ -130,7 +130,6 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 // fields, and leaves the retransmits and the window at zero. UDP has no retransmits.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
-// figures are the results of a run after the warm-up.
 type figures struct {
 	received    float64 // bit/s of payload; sum of both directions
 	sent        float64 // bit/s of payload; sum of both directions

@@ -158,7 +158,6 @@ type step struct {
 	Within   bool    `json:"within"`
 }
 
-// search finds the highest rate within the limit.
 type search struct {
 	limit float64 // share of packets that may be lost
 	try   func(ctx context.Context, n int, offered float64) (step, error)

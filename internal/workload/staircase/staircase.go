@@ -116,7 +116,6 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 	return math.Exp(sum / float64(len(turns))), nil
 }
 
-// noCapacity returns the error of a search that found no load.
 func noCapacity(format string, args ...any) error {
 	return workload.Invalidf(workload.RuleRate, "the search for the capacity: "+format, args...)
 }

@@ -28,7 +28,6 @@ const role = "start"
 // any image.
 const inPod = "/var/run/tare/first-byte"
 
-// podStarter starts pods.
 type podStarter struct {
 	config   *Config
 	site     testbed.Site
@@ -100,7 +99,6 @@ func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	return subject, nil
 }
 
-// progress is the state of a pod that is starting.
 type progress struct {
 	name   string
 	begun  time.Time
@@ -143,7 +141,6 @@ func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
 	p.change = make(chan struct{})
 }
 
-// ended describes the end of a pod's container.
 func ended(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && c.Name == pods.Container {
@@ -197,7 +194,6 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 // longestWait is the longest time that one request lets the listener wait.
 const longestWait = 5 * time.Second
 
-// answered waits until a pod has called the listener, and returns the time of the pod's call.
 func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
 	for ctx.Err() == nil {
 		if why := s.failed(p); why != "" {
@@ -214,7 +210,6 @@ func (s *podStarter) answered(ctx context.Context, p *progress, title string) (a
 	return at, ctx.Err()
 }
 
-// ready waits until the watch has shown that the pod is ready.
 func (s *podStarter) ready(ctx context.Context, p *progress) error {
 	for {
 		s.mu.Lock()

@@ -20,7 +20,6 @@ import (
 	"tare/internal/workload/startup/firstbyte"
 )
 
-// processStarter starts processes on this machine.
 type processStarter struct {
 	config  *Config
 	site    testbed.Site

@@ -61,7 +61,6 @@ type Config struct {
 
 const name = "startup"
 
-// usual is the expected duration of a start if the file gives none.
 const usual = 100 * time.Millisecond
 
 // New gives the workload with its defaults.

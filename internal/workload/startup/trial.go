@@ -38,7 +38,6 @@ type use struct {
 	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read at this site
 }
 
-// starter returns the starter for a site.
 func (c *Config) starter(ctx context.Context, site testbed.Site) (starter, error) {
 	if remote, ok := testbed.As[testbed.Remote](site); ok && remote.Self(testbed.ClientPod) != "" {
 		return c.podStarter(ctx, site)
@@ -63,7 +62,6 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	return errors.Join(err, by.end(ctx))
 }
 
-// runningTrial is the state of a trial.
 type runningTrial struct {
 	config *Config
 	raw    workload.Raw
@@ -72,7 +70,6 @@ type runningTrial struct {
 	starts []start
 }
 
-// begin does the warm-up starts.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (*runningTrial, error) {
 	by, err := c.starter(ctx, t.Site)
 	if err != nil {
@@ -127,7 +124,6 @@ func (s *runningTrial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// keep writes the times of all starts to a raw file.
 func (s *runningTrial) keep() error { return workload.KeepJSON(s.raw, "starts.json", s.starts) }
 
 // Finish returns the mean and the quantiles of all starts.
@@ -160,7 +156,6 @@ func (s *runningTrial) Finish(context.Context) (workload.Result, error) {
 	return workload.Result{Values: values, Used: map[string]testbed.Usage{cost.Parts[0]: used}, Work: n}, s.keep()
 }
 
-// density starts instances, and measures the resources that they use while idle.
 func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, error) {
 	before, err := s.by.uses(ctx)
 	if err != nil {

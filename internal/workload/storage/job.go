@@ -24,7 +24,6 @@ type job struct {
 	limit time.Duration // longest time that fio may take
 }
 
-// jobResult is the result of a job that has ended.
 type jobResult struct {
 	report *fio.Report
 	used   testbed.Usage
@@ -67,7 +66,6 @@ func (t *trial) arguments(j job) []string {
 // most.
 const mostOutput = 16 << 20
 
-// output keeps the beginning of a program's output.
 type output struct {
 	kept []byte
 	over bool
@@ -190,7 +188,6 @@ func (t *trial) seed(what string) uint32 {
 	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; fio accepts 31 bits everywhere
 }
 
-// measure does the measured run.
 func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	length := t.config.Duration.Std()
 	d, err := t.run(ctx, job{name: "fio", limit: limit(length), args: t.load("measure", length, 0)})

@@ -12,13 +12,11 @@ import (
 	"tare/internal/workload"
 )
 
-// quantiles lists the quantiles that are metrics.
 var quantiles = []workload.Quantile{0.5, 0.99, 0.999}
 
 // covered is the smallest share of the duration in which fio must have done I/O.
 const covered = 0.95
 
-// unreadable returns a broken rule for a report that does not show the requested run.
 func unreadable(format string, args ...any) error {
 	return workload.Invalidf(workload.RuleParse, "fio: "+format, args...)
 }
@@ -132,7 +130,6 @@ const (
 	mostSaid  = 600 // characters
 )
 
-// lastLines joins the last lines of a text to one line.
 func lastLines(text string) string {
 	if len(text) > 1<<16 {
 		text = text[len(text)-1<<16:]

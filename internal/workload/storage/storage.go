@@ -56,10 +56,8 @@ func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
 func (o operation) reads() bool { return o == randomRead || o == read }
 
-// sequential reports whether each block follows the block before.
 func (o operation) sequential() bool { return o == read || o == write }
 
-// engine is fio's way to request I/O from the kernel.
 type engine string
 
 const (
@@ -169,7 +167,6 @@ func (c *Config) prefix(buffered bool) string {
 	return name
 }
 
-// part names the only program under test.
 const part = "fio"
 
 // startUp is the time that one start and end of fio takes. A trial has three of them.

@@ -50,7 +50,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// validateLoad checks the number of I/Os under way.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	for i, n := range c.IODepth {
 		switch {
@@ -63,7 +62,6 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	workload.CheckNumbers(errs, "jobs", c.Jobs, 256, "jobs")
 }
 
-// validateSizes checks that blocks fit into the data, and the data into the volume.
 func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 	if c.Size < leastSize || c.Size > mostSize || c.Size%trailer != 0 {
 		errs.Add("size", "%v is not a size from %v to %v in whole %v", c.Size, quantity.Size(leastSize), quantity.Size(mostSize), quantity.Size(trailer))
@@ -87,7 +85,6 @@ func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 	}
 }
 
-// profile is the name of a published study whose fio job is repeated.
 type profile string
 
 // constellation is "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a file of 10

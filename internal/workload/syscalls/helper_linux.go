@@ -78,7 +78,6 @@ func signalText(signal int) string { return syscall.Signal(signal).String() }
 // probeLimit is the longest time that probe may take for all tests.
 const probeLimit = 20 * time.Second
 
-// probe does one operation of each test on this machine.
 func probe(ctx context.Context) []testbed.Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -96,7 +95,6 @@ func probe(ctx context.Context) []testbed.Finding {
 	return append([]testbed.Finding{works}, refused...)
 }
 
-// tryHere does one operation of a test on this machine.
 func tryHere(ctx context.Context, t Test) error {
 	f, err := inMemory()
 	if err != nil {

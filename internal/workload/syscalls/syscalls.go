@@ -100,7 +100,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// Bounds on the parameters.
 const (
 	leastDuration = 20 * time.Millisecond
 	longest       = time.Hour

@@ -27,7 +27,6 @@ func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (wor
 	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
 }
 
-// trial is the state of a running trial.
 type trial struct {
 	config *Config
 	on     *workload.Trial
@@ -135,7 +134,6 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	return err
 }
 
-// output is the output of a helper that became the probe.
 type output struct {
 	text   []byte
 	lines  []line
@@ -215,7 +213,6 @@ const shell = "/bin/sh"
 // EAFNOSUPPORT. User namespaces return EINVAL and ENOSPC.
 var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
-// mostLines bounds the number of lines that one slice may print.
 const mostLines = 2 * mostProcesses
 
 // readLines parses the output of the probe up to the first failed process.
@@ -247,7 +244,6 @@ func readLines(text []byte) (lines []line, failed *line, err error) {
 // Helper is a process that replaces itself by the probe.
 var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", execute)}
 
-// request is a request to the helper, on its standard input.
 type request struct {
 	Mode      string `json:"mode"`
 	Test      Test   `json:"test"`
@@ -258,7 +254,6 @@ type request struct {
 	Directory string `json:"directory"`
 }
 
-// The modes of the probe.
 const (
 	modeRun     = "run"     // processes that measure times
 	modeExactly = "exactly" // operations without times
@@ -268,7 +263,6 @@ func (c *Config) request() request {
 	return request{Test: c.Tests.One(), Processes: 1, File: c.File, Directory: c.Directory}
 }
 
-// try returns the request for one operation.
 func (c *Config) try() request {
 	o := c.request()
 	o.Mode, o.Amount = modeExactly, 1

@@ -31,7 +31,6 @@ type api struct {
 	client *http.Client
 }
 
-// callLimit is the time limit of one call.
 const callLimit = 30 * time.Second
 
 // openAPI returns the API of a server, whose certificate must be signed by an authority that is trusted.
@@ -89,7 +88,6 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 	return nil
 }
 
-// retry repeats a call until it succeeds or the context ends.
 func retry(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
@@ -233,7 +231,6 @@ func (r *request) ignoreForeign(err error) error {
 	return err
 }
 
-// listenerAt tries TLS and plaintext at a listener.
 func listenerAt(ctx context.Context, to string, trust *tls.Config) (l vaultserver.Listener, err error) {
 	u, err := url.Parse(to)
 	if err != nil {

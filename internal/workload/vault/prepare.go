@@ -135,7 +135,6 @@ func (r *request) join(ctx context.Context, a *api, unseal func(context.Context,
 	return a.await(ctx, "sys/health?standbyok=true")
 }
 
-// engines makes the engines with their keys and secrets, and the token of the load.
 func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error {
 	transit, kv := transitMount(p.Mount), kvMount(p.Mount)
 	type step struct {

@@ -198,7 +198,6 @@ func (up *servers) Down(ctx context.Context) error {
 	return err
 }
 
-// membership is the input of one member's process.
 type membership struct {
 	Program string `json:"program"` // path, or a name in the pod's PATH
 	Config  string `json:"config"`  // HCL with the placeholders certPath and keyPath
@@ -289,7 +288,6 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 // clusterPort is the first port of the members' own traffic.
 const clusterPort = 8201
 
-// runMember writes the configuration into files in memory and becomes the program.
 func runMember(_ context.Context, m membership) error {
 	path, err := exec.LookPath(m.Program)
 	if err != nil {

@@ -179,7 +179,6 @@ func payload(n int) string {
 	return string(text)
 }
 
-// requests lists the requests of a trial. Requests to KV are spread over the secrets.
 func (c *Config) requests(p *prepared) []load.Request {
 	text := payload(int(c.Payload.One()))
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))

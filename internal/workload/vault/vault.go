@@ -163,7 +163,6 @@ func findProgram(program string) (string, error) {
 	return path, nil
 }
 
-// probe looks for OpenBao, and for Vault if it is installed, and reads their versions.
 func probe(ctx context.Context) (all []testbed.Finding) {
 	for _, program := range []string{"bao", "vault"} {
 		path, err := findProgram(program)

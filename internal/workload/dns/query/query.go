@@ -52,7 +52,6 @@ func CheckName(name string) error {
 	return err
 }
 
-// question encodes a query for a name, with the id 0.
 func question(name string, record dnsmessage.Type) ([]byte, error) {
 	if !strings.HasSuffix(name, ".") {
 		name += "."
@@ -68,7 +67,6 @@ func question(name string, record dnsmessage.Type) ([]byte, error) {
 	return nil, fmt.Errorf("%.80q is not a name of DNS: %w", name, err)
 }
 
-// questions encodes the queries of a configuration, in the order in which they are sent.
 func (c Config) questions() ([][]byte, error) {
 	var list [][]byte
 	for _, name := range c.Names {

@@ -46,7 +46,6 @@ type socket struct {
 	open map[uint16]pending
 }
 
-// pending is a query without a response.
 type pending struct {
 	intended time.Duration
 	sent     time.Duration // 0 until the query is sent
@@ -81,7 +80,6 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	return s, nil
 }
 
-// now returns the time since the session began.
 func (s *Session) now() time.Duration { return time.Since(s.began) }
 
 // Close ends the session.
@@ -163,12 +161,10 @@ func (s *Session) end(p pending, x load.Exchange) {
 	s.result.Add(x, s.begin)
 }
 
-// failed returns the outcome of a query that fails now.
 func (s *Session) failed(kind load.Kind, text string) load.Exchange {
 	return load.Exchange{Last: s.now(), Kind: kind, Text: text}
 }
 
-// send sends a query, without waiting for the response.
 func (k *socket) send(p pending) {
 	s := k.session
 	k.mu.Lock()
@@ -219,7 +215,6 @@ func (k *socket) finish(id uint16, x load.Exchange) {
 	}
 }
 
-// endBefore ends all queries whose intended time is before the given time.
 func (k *socket) endBefore(before time.Duration, kind load.Kind, text string) {
 	k.mu.Lock()
 	var old []uint16
@@ -304,7 +299,6 @@ func (s *Session) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// receive reads responses until the connection is closed.
 func (k *socket) receive(conn net.Conn) error {
 	datagrams := k.session.conf.Transport == dnstransport.UDP
 	from, answer := bufio.NewReader(conn), make([]byte, 64<<10)

@@ -38,14 +38,12 @@ func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
 
-// name is a name of a host in the zone.
 type name struct {
 	text  string // the whole name in lower case
 	ttl   uint32 // time to live in seconds
 	label string
 }
 
-// parseName parses a name. It returns false if the name does not exist.
 func parseName(n dnsmessage.Name) (name, bool) {
 	text := strings.ToLower(n.String())
 	rest, inZone := strings.CutSuffix(text, "."+origin)
@@ -240,7 +238,6 @@ func (s *Server) respond(query, buffer []byte) []byte {
 	return reply
 }
 
-// datagrams answers queries over UDP until the server is closed.
 func (s *Server) datagrams() {
 	query, reply := make([]byte, 64<<10), make([]byte, 0, 512)
 	for {
@@ -257,10 +254,8 @@ func (s *Server) datagrams() {
 	}
 }
 
-// idle is the time after which a silent connection is closed.
 const idle = time.Minute
 
-// connections accepts connections over TCP until the server is closed.
 func (s *Server) connections() {
 	for {
 		conn, err := s.tcp.Accept()

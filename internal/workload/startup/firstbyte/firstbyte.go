@@ -42,7 +42,6 @@ func CallerCommand(self, address, name, path string, program testbed.Command) (a
 	return args, append(slices.Clone(program.Env), testbed.HelperVariable+"="+Caller.Name)
 }
 
-// call runs the Caller.
 func call(ctx context.Context, args []string) error {
 	if len(args) < 4 {
 		return fmt.Errorf("%q: the arguments are ADDRESS NAME PATH PROGRAM…", args)
@@ -112,7 +111,6 @@ type Response struct {
 	Ago time.Duration `json:"ago,omitempty"`
 }
 
-// listener records the times of calls.
 type listener struct {
 	mu     sync.Mutex
 	at     map[string]time.Time
@@ -120,7 +118,6 @@ type listener struct {
 	called chan struct{} // closed and replaced at each call
 }
 
-// mostName bounds the length of a caller's name, in bytes.
 const mostName = 256
 
 func (l *listener) serve(ctx context.Context) error {

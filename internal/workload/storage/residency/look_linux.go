@@ -15,7 +15,6 @@ import (
 // mostFiles bounds the number of files in a directory that are examined.
 const mostFiles = 10_000
 
-// look carries out a request.
 func look(_ context.Context, o Request) (*Report, error) {
 	r := &Report{Files: []file{}}
 	for _, path := range o.Paths {
@@ -44,7 +43,6 @@ func look(_ context.Context, o Request) (*Report, error) {
 	return r, nil
 }
 
-// inspect examines one file or block device.
 func inspect(name string, drop bool) (r file, err error) {
 	if err := unix.Access(name, unix.W_OK); err != nil {
 		return r, fmt.Errorf("%s: Linux shows the cached part of a file only to users who may write to the file: %w", name, err)
