@@ -219,6 +219,10 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 			return workload.Result{}, err
 		}
 	}
+	return l.judge(sent, r)
+}
+
+func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
 	if sent.OK == 0 {
 		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())
 	}

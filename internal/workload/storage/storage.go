@@ -7,7 +7,7 @@
 // and writes a mark to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
 //
 // Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
-// (residency, direct.go).
+// (residency, read.go).
 //
 // The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
 // belongs to the measured I/O alone.
