@@ -155,15 +155,7 @@ func importRoots(args []string) ([]string, error) {
 // cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them. It
 // returns their number.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
-	var left []string
-	var bad error
-	for _, root := range roots {
-		found, err := journal.Unfinished(root)
-		bad = errors.Join(bad, err)
-		left = append(left, found...)
-	}
-	slices.Sort(left)
-	left = slices.Compact(left) // directories may be named twice, or lie within one another
+	left, bad := below(roots, journal.Unfinished)
 	for _, dir := range left {
 		if dry {
 			fmt.Fprintf(s.Stdout, "would remove unfinished run %s\n", safetext.Name(dir))
@@ -181,6 +173,17 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		fmt.Fprintln(s.Stdout, "removed", what)
 	}
 	return len(left), bad
+}
+
+// below returns the paths that find returns for the roots. Roots may be named twice, or lie within one another.
+func below(roots []string, find func(root string) ([]string, error)) (paths []string, bad error) {
+	for _, root := range roots {
+		found, err := find(root)
+		bad = errors.Join(bad, err)
+		paths = append(paths, found...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), bad
 }
 
 // leftOnCluster holds the flags that select a cluster to clean.
@@ -243,17 +246,12 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 // cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
 // number. If turn is set and dry is not, it turns the switches back. Otherwise it only prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
-	var dirs []string
-	for _, root := range roots {
-		found, err := journal.WithUndos(root)
-		if err != nil {
-			return 0, err
-		}
-		dirs = append(dirs, found...)
+	dirs, err := below(roots, journal.WithUndos)
+	if err != nil {
+		return 0, err
 	}
-	slices.Sort(dirs)
 	var errs []error
-	for _, dir := range slices.Compact(dirs) {
+	for _, dir := range dirs {
 		u, err := journal.OpenUndos(dir)
 		if errors.As(err, new(*journal.LockedError)) || err == nil && u == nil {
 			continue
@@ -293,11 +291,7 @@ func undoRun(ctx context.Context, s State, dir string) error {
 	if err != nil || u == nil {
 		return err
 	}
-	err = errors.Join(turnBack(ctx, s.Stderr, dir, u), u.Close())
-	if err != nil {
-		return hinted(err, "turn it back by hand, then delete %s in %s", journal.UndoFile, dir)
-	}
-	return nil
+	return hinted(errors.Join(turnBack(ctx, s.Stderr, dir, u), u.Close()), "turn it back by hand, then delete %s in %s", journal.UndoFile, dir)
 }
 
 // turnBack turns back a run's switches, the latest first, and prints each. After an error, it continues with the

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,21 +29,19 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// usable reports whether the part can be used. One working way suffices for a layer or a workload. Everything must
+// unusable reports whether the part cannot be used. One working way suffices for a layer or a workload. Everything must
 // work for the testbed, the limits or an arm.
-func (p part) usable() bool {
-	if p.Kind == optionKind {
-		return true
+func (p part) unusable() bool {
+	switch p.Kind {
+	case optionKind:
+		return false
+	case "testbed", limitsKind, armKind:
+		return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
 	}
-	if p.Kind == "testbed" || p.Kind == limitsKind || p.Kind == armKind {
-		return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
-	}
-	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
+	return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
 const volumePart = "local volume" // part of the local testbed that only workloads with a volume need
-
-func unusable(p part) bool { return !p.usable() }
 
 func (p part) problem() error {
 	var why, hints []string
@@ -56,10 +55,7 @@ func (p part) problem() error {
 		}
 	}
 	err := fmt.Errorf("%s %s does not work here: %s", p.Kind, p.Name, strings.Join(why, "; "))
-	if len(hints) == 0 {
-		hints = []string{"tare doctor says what works on this machine"}
-	}
-	return hinted(err, "%s", strings.Join(hints, "; "))
+	return hinted(err, "%s", cmp.Or(strings.Join(hints, "; "), "tare doctor says what works on this machine"))
 }
 
 func newDoctor(s State) *cobra.Command {
@@ -112,7 +108,7 @@ measured. tare clean removes the leftovers of a killed --try.`,
 			if err := errors.Join(printParts(s, parts, out), err); err != nil {
 				return err
 			}
-			if len(args)+len(cluster)+len(namespace) > 0 && slices.ContainsFunc(parts, unusable) {
+			if len(args)+len(cluster)+len(namespace) > 0 && slices.ContainsFunc(parts, part.unusable) {
 				return exit(exitError)
 			}
 			return nil
@@ -132,7 +128,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 		if cluster != "" || namespace != "" {
 			return examineCluster(ctx, nil, cluster, namespace, true)
 		}
-		return append(append(examine(ctx, everything, nil), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
+		return append(append(examine(ctx, func(string, string) bool { return true }, nil), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
 	x, err := load(ctx, s, args[0])
 	if err != nil {
@@ -145,7 +141,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 			return nil, err
 		}
 	}
-	if !try || slices.ContainsFunc(parts, unusable) {
+	if !try || slices.ContainsFunc(parts, part.unusable) {
 		return parts, nil
 	}
 	arms, err := tryArms(ctx, s, x)
@@ -153,8 +149,6 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 }
 
 type selection func(kind, name string) bool
-
-func everything(string, string) bool { return true }
 
 func neededBy(x *experiment.Experiment) selection {
 	need := map[string]bool{}
@@ -244,9 +238,14 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
+// ready returns an error if a part that the experiment needs does not work here. It may start this command again in a
+// user namespace (inNamespace).
 func ready(ctx context.Context, x *experiment.Experiment) error {
+	if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
+		return err
+	}
 	for _, p := range append(examine(ctx, neededBy(x), x), programs(ctx, x)...) {
-		if !p.usable() && len(p.Findings) > 0 {
+		if p.unusable() && len(p.Findings) > 0 {
 			return p.problem()
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,11 +37,9 @@ type wantedArm struct {
 // The context and the namespace replace the experiment's, unless they are "". With dry, dry runs show whether the
 // cluster would create the sites of the arms.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
-	w := usualNeeds(name, namespace)
-	if x != nil {
-		if w, err = needsOf(x, name, namespace); err != nil {
-			return nil, usage(err)
-		}
+	w, err := needsOf(x, name, namespace)
+	if err != nil {
+		return nil, usage(err)
 	}
 	bed, err := kube.New(kube.Options{Version: version.String()})
 	if err != nil {
@@ -60,7 +59,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 			parts = append(parts, part{optionKind, "record of " + e.Context, e.Optional})
 		}
 	}
-	if !dry || slices.ContainsFunc(parts, unusable) {
+	if !dry || slices.ContainsFunc(parts, part.unusable) {
 		return parts, nil // without the rights, dry runs would only repeat these findings
 	}
 	made := part{"testbed", "pods", nil}
@@ -78,29 +77,23 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// usualNeeds returns the needs of most experiments: every right, and two pods.
-func usualNeeds(context, namespace string) clusterNeeds {
-	k := experiment.NewKubernetes()
-	k.Context, k.Namespace = context, namespace
-	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
-	return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
-}
-
-// needsOf returns an experiment's needs of the clusters of its arms.
+// needsOf returns an experiment's needs of the clusters of its arms. Without an experiment, it returns the needs of most
+// experiments: every right, and two pods.
 func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
-	k := x.Testbed.Kubernetes
-	if k == nil && context == "" {
-		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+	if x == nil {
+		k := experiment.NewKubernetes()
+		k.Context, k.Namespace = context, namespace
+		site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
+		return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}, nil
 	}
-	if k == nil {
+	k := x.Testbed.Kubernetes
+	switch {
+	case k == nil && context == "":
+		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+	case k == nil:
 		return clusterNeeds{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
 	}
-	if context != "" {
-		k.Context = context
-	}
-	if namespace != "" {
-		k.Namespace = namespace
-	}
+	k.Context, k.Namespace = cmp.Or(context, k.Context), cmp.Or(namespace, k.Namespace)
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return clusterNeeds{}, err

@@ -95,24 +95,16 @@ func encode(w io.Writer, v any, out string) error {
 	}
 	data = append(safetext.JSON(data), '\n')
 	if out == "yaml" {
-		if data, err = toYAML(data); err != nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		v, err := ordered(d)
+		if err != nil {
 			return err
 		}
+		data = []byte(yamlOf(v, ""))
 	}
 	_, err = w.Write(data)
 	return err
-}
-
-// toYAML converts a JSON document to YAML that has one meaning in YAML 1.1 and 1.2. A string is in quotes, with
-// escapes, unless no reader could mistake it for another type.
-func toYAML(document []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	v, err := ordered(d)
-	if err != nil {
-		return nil, err
-	}
-	return []byte(yamlOf(v, "")), nil
 }
 
 // member is a member of a JSON object. An object is a list of members, which keeps their order.
@@ -149,7 +141,8 @@ func ordered(d *json.Decoder) (any, error) {
 
 const step = "  " // indentation of one level
 
-// yamlOf returns a value as YAML, with a newline. The text before it ends with the indentation.
+// yamlOf returns a value as YAML that has one meaning in YAML 1.1 and 1.2, with a newline. A string is in quotes, with
+// escapes, unless no reader could mistake it for another type. The text before the value ends with the indentation.
 func yamlOf(v any, indent string) string {
 	var lines []string
 	switch v := v.(type) {
@@ -208,10 +201,7 @@ func yamlText(s, indent string) string {
 		return yamlKey(s)
 	}
 	whole, ended := strings.CutSuffix(s, "\n")
-	header := "|-"
-	if ended {
-		header = "|"
-	}
+	header := map[bool]string{true: "|", false: "|-"}[ended]
 	lines := strings.Split(whole, "\n")
 	for _, line := range lines {
 		if line == "" || line != strings.TrimSpace(line) || !safetext.Printable(line) {

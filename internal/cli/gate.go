@@ -110,11 +110,11 @@ func (f *gateFlags) runOver(s State, dirs []string) error {
 	if err != nil {
 		return err
 	}
+	var r *gate.Result
 	limits, err := f.limits(combined.Plan)
-	if err != nil {
-		return f.explain(combined.Plan, err)
+	if err == nil {
+		r, err = gate.Over(combined, limits, gate.Options{Observational: f.observational})
 	}
-	r, err := gate.Over(combined, limits, gate.Options{Observational: f.observational})
 	if err != nil {
 		return f.explain(combined.Plan, err)
 	}
@@ -156,9 +156,9 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 }
 
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
-	var limit *gate.LimitError
+	limit, wrong := errors.AsType[*gate.LimitError](err)
 	switch {
-	case errors.As(err, &limit):
+	case wrong:
 		return hintedUsage(err, "%s", limit.Hint)
 	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && plan.ArmWith(experiment.Treatment) == "":
 		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")

@@ -60,10 +60,16 @@ history.`,
 			}
 			h := history.New(runs, skipped, f.options)
 			return view(s, h, f.paged, report.HistoryCSV, func(form document.Forms) *document.Document {
-				if form == document.Page {
-					return report.History(h, historyOptions(h, f.file()))
+				if form != document.Page {
+					return report.History(h, report.HistoryOptions{All: f.all})
 				}
-				return report.History(h, report.HistoryOptions{All: f.all})
+				o := report.HistoryOptions{Page: f.file(), Reports: map[string]bool{}, Generated: time.Now()}
+				for _, e := range h.Experiments {
+					for _, r := range e.Runs {
+						o.Reports[r.Directory] = exists(filepath.Join(r.Directory, reportFile))
+					}
+				}
+				return report.History(h, o)
 			})
 		},
 	}
@@ -113,17 +119,6 @@ func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, 
 		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	return runs, skipped, err
-}
-
-// historyOptions finds the reports that the page can link to.
-func historyOptions(h *history.History, page string) report.HistoryOptions {
-	o := report.HistoryOptions{Page: page, Reports: map[string]bool{}, Generated: time.Now()}
-	for _, e := range h.Experiments {
-		for _, r := range e.Runs {
-			o.Reports[r.Directory] = exists(filepath.Join(r.Directory, reportFile))
-		}
-	}
-	return o
 }
 
 func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {

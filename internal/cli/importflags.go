@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -208,7 +209,7 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 // importCommand returns the command line that repeats an import in a shell. It contains the flags that affect
 // the run, and no flags that affect only this command's output.
 func importCommand(c *cobra.Command) string {
-	parts := []string{"tare", "import"}
+	var parts []string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "dir", "output", "quiet":
@@ -223,15 +224,8 @@ func importCommand(c *cobra.Command) string {
 			parts = append(parts, shellWord("--"+f.Name+"="+f.Value.String()))
 		}
 	})
-	for i, arg := range c.Flags().Args() {
-		word := shellWord(arg)
-		if i == 0 {
-			parts = append(parts[:2:2], append([]string{word}, parts[2:]...)...)
-			continue
-		}
-		parts = append(parts, word)
-	}
-	return strings.Join(parts, " ")
+	words := each(c.Flags().Args(), shellWord)
+	return strings.Join(slices.Concat([]string{"tare", "import"}, words[:1], parts, words[1:]), " ")
 }
 
 // plainWord matches a word that has no special meaning in any shell.

@@ -80,7 +80,11 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	l.rows("  ", each(p.Arms, func(a experiment.PlannedArm) []string { return []string{a.Name, string(a.Role), layerNames(a)} }))
 	fmt.Fprintln(l.w, "\nCells")
 	l.rows("  ", each(p.Cells, func(c experiment.Cell) []string {
-		return []string{c.ID, brief(c.Expected) + " a trial" + inSlices(c), "headline: " + headlines(c)}
+		length := brief(c.Expected) + " a trial"
+		if c.Slices > 0 {
+			length += fmt.Sprintf(" in %d slices", c.Slices)
+		}
+		return []string{c.ID, length, "headline: " + headlines(c)}
 	}))
 	fmt.Fprintln(l.w, "\nDesign")
 	printDesign(l, p, seeded)
@@ -169,13 +173,6 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	if !whole && p.Rounds > 1 {
 		l.text("  ", "… every further round in its own order (--order lists them)")
 	}
-}
-
-func inSlices(c experiment.Cell) string {
-	if c.Slices == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" in %d slices", c.Slices)
 }
 
 func layerNames(a experiment.PlannedArm) string {

@@ -239,14 +239,11 @@ func writeWhole(to string, write func(io.Writer) error) error {
 	defer os.Remove(f.Name())
 	w := bufio.NewWriter(f)
 	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync() // without Sync, a power cut after the rename could leave an empty file
+	// Without Sync, a power cut after the rename could leave an empty file.
+	for _, finish := range []func() error{w.Flush, func() error { return f.Chmod(0o644) }, f.Sync} {
+		if err == nil {
+			err = finish()
+		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

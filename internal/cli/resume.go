@@ -72,9 +72,6 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			if err != nil {
 				return err
 			}
-			if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
-				return err
-			}
 			if err := ready(c.Context(), x); err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/experiment/reference"
 	"tare/internal/report/columns"
 	"tare/internal/run/journal"
 	"tare/internal/run/machine"
@@ -78,9 +79,6 @@ report in report.html.`,
 			}
 			x, expansion, err := o.expandText(name, data)
 			if err != nil {
-				return err
-			}
-			if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 				return err
 			}
 			if err := ready(c.Context(), x); err != nil {
@@ -175,11 +173,12 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err != nil {
 		return err
 	}
+	j.Mask(values.mask)
 	progress.begin(&expansion.Plan)
 	for _, earlier := range []string{reportFile, journal.SignatureFile} { // these files belong to an earlier session
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
-	runErr := runner.Run(values.with(ctx, j), runner.Options{
+	runErr := runner.Run(reference.With(ctx, values.values), runner.Options{
 		Expansion: expansion,
 		Testbed:   bed,
 		Journal:   j,

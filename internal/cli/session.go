@@ -142,11 +142,6 @@ func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValue
 	return t, err
 }
 
-func (t sessionValues) with(ctx context.Context, j *journal.Journal) context.Context {
-	j.Mask(t.mask)
-	return reference.With(ctx, t.values)
-}
-
 type maskedError struct {
 	error
 	text string

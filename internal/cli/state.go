@@ -150,8 +150,9 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 // conclude prints an error with its hints, and returns its exit code.
 func conclude(s State, err error) int {
 	defer func() {
-		if hint := limitHint(err); hint != "" {
-			fmt.Fprintln(s.Stderr, "hint: "+hint)
+		limit, reached := machine.Exhausted(err)
+		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // its text names the limit
+			fmt.Fprintln(s.Stderr, "hint: "+limit.Reached())
 		}
 	}()
 	var silent exit
@@ -199,16 +200,6 @@ func enough(needs machine.Needs) error {
 		return hinted(err, "%s", limit.Hint())
 	}
 	return err
-}
-
-// limitHint names the system's limit that caused an error; "" if there is none. The error of a record that could not
-// be written has a text of its own.
-func limitHint(err error) string {
-	limit, reached := machine.Exhausted(err)
-	if !reached || limit == machine.FileSize && errors.As(err, new(*journal.WriteError)) {
-		return ""
-	}
-	return limit.Reached()
 }
 
 const limitsKind = "limits" // kind of the part that describes the system's limits
