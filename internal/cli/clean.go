@@ -101,8 +101,8 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 }
 
 // cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints them. It
-// returns their number. It searches the system's directory for temporary files, the working directory, and the roots
-// with the runs below them.
+// returns their number. It searches the system's directory for temporary files, the working directory, and up to
+// four levels of directories below the roots.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -116,7 +116,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir || strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > deepest:
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // levels
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)
@@ -129,8 +129,6 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	}
 	return len(paths), errors.Join(bad, err)
 }
-
-const deepest = 4 // the number of directory levels below which temporary files are not searched
 
 // importRoots returns the directories to search for unfinished runs: the named directories, or runs/, which may be
 // missing.

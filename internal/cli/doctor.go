@@ -41,7 +41,12 @@ func (p part) unusable() bool {
 	return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-const volumePart = "local volume" // part of the local testbed that only workloads with a volume need
+const (
+	volumePart = "local volume" // name of the part of the local testbed that only workloads with a volume need
+	optionKind = "option"       // kind of parts that an experiment can do without
+	armKind    = "arm"          // kind of parts that stand for arms
+	limitsKind = "limits"       // kind of the part that describes the system's limits
+)
 
 func (p part) problem() error {
 	var why, hints []string
@@ -89,7 +94,7 @@ measured. tare clean removes the leftovers of a killed --try.`,
   tare doctor --try experiment.yaml
   tare doctor -o json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case try && len(args) == 0:

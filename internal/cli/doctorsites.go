@@ -18,8 +18,6 @@ import (
 	"tare/internal/version"
 )
 
-const optionKind = "option" // kind of parts that an experiment can do without
-
 // clusterNeeds lists what an experiment needs of clusters: rights, and sites of arms.
 type clusterNeeds struct {
 	bed      *experiment.Kubernetes
@@ -140,8 +138,6 @@ func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Fi
 	}
 	return s.Try(ctx)
 }
-
-const armKind = "arm" // kind of parts that stand for arms
 
 func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, error) {
 	e, err := experiment.Expand(x, version.String())

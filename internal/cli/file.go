@@ -18,7 +18,6 @@ import (
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/experiment/draft"
-	"tare/internal/experiment/quantity"
 	"tare/internal/layer"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
@@ -150,8 +149,6 @@ func (l *oneLine) args(c *cobra.Command, args []string) error {
 	return cobra.ExactArgs(1)(c, args)
 }
 
-const onCommandLine = "command line" // name in errors of an experiment from the command line
-
 // read returns the text of the experiment and its name for messages.
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
 	if !l.hasPrograms(c, args) {
@@ -172,10 +169,11 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 		return "", nil, hintedUsage(err, "tare run -- 'A' 'B', or tare run --layer LAYER -- PROGRAM")
 	}
 	asked.Allow = l.allow
+	name = "command line"
 	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
 	// This check comes before programs start, and before the file, which may contain a secret, is shown or stored.
 	if text, err = asked.File(time.Second, kinds); err == nil {
-		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
+		_, err = experiment.Load(name, text, catalog.Kinds())
 	}
 	if err != nil {
 		return "", nil, usage(err)
@@ -193,7 +191,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	if l.save != "" {
 		err = writeNew(l.save, text)
 	}
-	return onCommandLine, text, err
+	return name, text, err
 }
 
 // typed returns the command line, for the first line of the experiment file.
@@ -211,10 +209,8 @@ func (l *oneLine) typed(args []string) string {
 	return testbed.Quote(append(all, args...))
 }
 
-const longestTry = time.Hour // longest time that one try of a program may take
-
 func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Hour, errors.New("it did not end within 1h"))
 	defer cancel()
 	for _, p := range programs {
 		var stderr bytes.Buffer

@@ -184,24 +184,22 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
-	if err := f.print(s, r, link); err != nil || r.Outcome == gate.Pass {
+	var err error
+	if f.out == "junit" {
+		err = report.GateJUnit(s.Stdout, r)
+	} else {
+		err = view(s, r, paged{out: f.out}, report.GateCSV, func(form document.Forms) *document.Document {
+			if form == document.Terminal {
+				link = ""
+			}
+			return report.Gate(r, link)
+		})
+	}
+	if err != nil || r.Outcome == gate.Pass {
 		return err
 	}
 	codes := map[gate.Outcome]exit{gate.Fail: exitFailed, gate.Invalid: ExitInvalid}
 	return cmp.Or(codes[r.Outcome], exitUnresolved)
-}
-
-// print prints the result. A terminal does not get the link.
-func (f *gateFlags) print(s State, r *gate.Result, link string) error {
-	if f.out == "junit" {
-		return report.GateJUnit(s.Stdout, r)
-	}
-	return view(s, r, paged{out: f.out}, report.GateCSV, func(form document.Forms) *document.Document {
-		if form == document.Terminal {
-			link = ""
-		}
-		return report.Gate(r, link)
-	})
 }
 
 // writeSummary writes a new file. It appends to the file in which GitHub collects the summaries of a job's steps.

@@ -154,13 +154,24 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 		dir = freeDir(journal.DefaultDir(journal.DefaultRoot, unsafe.ReplaceAllString(o.Name, "_"), time.Now()))
 	}
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
-	p := newImportProgress(s, f.quiet)
-	o.Progress = p.update
+	p, done := newProgress(s, "", f.quiet), 0
+	every := 10 * time.Second // between lines on a pipe
+	if p.live {
+		every = 200 * time.Millisecond
+	}
+	next := time.Now().Add(every)
+	o.Progress = func(n, files int) {
+		if now := time.Now(); now.After(next) {
+			next = now.Add(every)
+			p.wait(fmt.Sprintf("%d/%d files", n, files))
+		}
+		done = n
+	}
 	result, err := importer.Run(c.Context(), dir, o)
 	p.end()
 	if err != nil {
 		if result != nil {
-			printUnimported(s, result, p.files, errors.As(err, new(*importer.UsageError)))
+			printUnimported(s, result, done, errors.As(err, new(*importer.UsageError)))
 		}
 		return importError(err)
 	}
@@ -205,32 +216,6 @@ func importError(err error) error {
 
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
-
-// importProgress shows the progress of an import: a live line on a terminal, or a plain line every ten seconds on a
-// pipe.
-type importProgress struct {
-	*progress
-	next  time.Time // time of the next line
-	every time.Duration
-	files int // number of files read
-}
-
-func newImportProgress(s State, quiet bool) *importProgress {
-	p := &importProgress{progress: newProgress(s, "", quiet), every: 10 * time.Second}
-	if p.live {
-		p.every = 200 * time.Millisecond
-	}
-	p.next = time.Now().Add(p.every)
-	return p
-}
-
-func (p *importProgress) update(done, files int) {
-	p.files = done
-	if now := time.Now(); now.After(p.next) {
-		p.next = now.Add(p.every)
-		p.wait(fmt.Sprintf("%d/%d files", done, files))
-	}
-}
 
 // printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing, unless
 // a file was broken, since this file may have had the data that the user named.

@@ -27,7 +27,7 @@ by each sandbox or other wrapper as a test.`,
   tare plan experiment.yaml --seed 7 --order
   tare plan experiment.yaml -o json`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
 			if err := tryNamespace(); err != nil {
@@ -205,7 +205,7 @@ Nothing is run, and the machine is not examined.`,
 		Example: `  tare validate experiment.yaml
   tare validate examples/*.yaml`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			code := ExitDone
 			for _, name := range args {

@@ -214,8 +214,6 @@ type interim struct {
 	quarters int    // number of quarters of the run that were printed on a pipe
 }
 
-const mostInterim = 2 // largest number of comparisons whose estimates are shown
-
 // begins takes note that a trial of a round begins. It returns true if another quarter of the rounds is done.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
@@ -232,6 +230,7 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 	return quarter
 }
 
+// estimates returns the estimates of at most two headline comparisons.
 func estimates(r *analysis.Run) string {
 	var all []string
 	more := false
@@ -239,7 +238,7 @@ func estimates(r *analysis.Run) string {
 		if !c.Metric.Headline || !wording.HasNumbers(c) {
 			continue
 		}
-		if more = len(all) == mostInterim; more {
+		if more = len(all) == 2; more {
 			break
 		}
 		name := c.Arm

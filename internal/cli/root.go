@@ -135,14 +135,9 @@ func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
 	root.CompletionOptions.DisableDefaultCmd = true
 	speak := pluginWords(root)
-	var each func(*cobra.Command)
-	each = func(c *cobra.Command) {
+	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
 		c.Long, c.Example = speak(c.Long), speak(c.Example)
-		for _, sub := range c.Commands() {
-			each(sub)
-		}
 	}
-	each(root)
 }
 
 // pluginWords returns a function that replaces `tare run` by `kubectl tare run`, for every command. The word tare
@@ -165,11 +160,7 @@ func pluginHint(root *cobra.Command, err error) error {
 	return err
 }
 
-func completeFiles(extensions ...string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return extensions, cobra.ShellCompDirectiveFilterFileExt
-	}
-}
+var completeFiles = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 
 // completeRuns completes the run directories below runs/, and any other directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -230,7 +221,7 @@ func planNamed(args []string) experiment.Plan {
 func planOf(dir string) (plan experiment.Plan) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return experiment.Plan{}
+		return plan
 	}
 	defer root.Close()
 	data, err := input.ReadIn(root, journal.PlanFile)

@@ -67,7 +67,7 @@ report in report.html.`,
   tare run --layer bubblewrap --layer seccomp -- ./bench --fast
   generate-experiment | tare run -`,
 		Args:              line.args,
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
 			if err := enough(toMeasure); err != nil {
@@ -272,11 +272,10 @@ func endedBy(ctx context.Context, err error) string {
 	return "ended by an error: " + firstLine(err)
 }
 
-const longestReason = 200 // largest length, in bytes, of an error in the first line of a report
-
+// firstLine returns the first line of an error, in at most 200 bytes, for the first line of a report.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return columns.Shorten(text, longestReason, "…")
+	return columns.Shorten(text, 200, "…")
 }
 
 func withNextStep(ctx context.Context, j *journal.Journal, err error) error {

@@ -51,8 +51,6 @@ func (s State) guarded() (guarded State, flush func() error, done func()) {
 	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // there is no place left to report an error
 }
 
-const widest = 1000 // largest width that COLUMNS can set
-
 // System returns the state of this process.
 func System() State {
 	s := State{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Plugin: filepath.Base(os.Args[0]) == PluginName}
@@ -61,7 +59,7 @@ func System() State {
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		s.Width = w
 	} else if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
-		s.Width = min(w, widest)
+		s.Width = min(w, 1000)
 	}
 	if s.StderrTerminal {
 		s.Columns = func() int {
@@ -201,8 +199,6 @@ func enough(needs machine.Needs) error {
 	}
 	return err
 }
-
-const limitsKind = "limits" // kind of the part that describes the system's limits
 
 func limits() part {
 	f := testbed.Finding{Name: "of the system", Status: testbed.Works, Detail: "enough for a run: open files, processes, virtual memory"}

@@ -36,8 +36,6 @@ type verification struct {
 	Remarks   []string `json:"remarks"`
 }
 
-const mostUncovered = 500 // largest length, in bytes, of the list of files without a digest in text output
-
 func newVerify(s State) *cobra.Command {
 	var out, signers string
 	c := &cobra.Command{
@@ -148,7 +146,7 @@ func (v verification) print(s State) {
 	}
 	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
 	if v.Unchecked > 0 {
-		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), mostUncovered, "…"))
+		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), 500, "…"))
 	}
 	fmt.Fprintln(s.Stdout)
 	if v.Chain != "" {
@@ -165,14 +163,12 @@ func (v verification) print(s State) {
 // signatureNamespace prevents a signature of a run from being valid for other data.
 const signatureNamespace = "tare-run"
 
-const keygenLimit = time.Minute // longest time for signing or verifying; a key may ask its user
-
 func addSign(c *cobra.Command, key *string) {
 	c.Flags().StringVar(key, "sign", "", "SSH key that signs the run when it is finished: a private key, or a public one whose private key ssh-agent holds")
 }
 
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, keygenLimit)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a key may ask its user
 	defer cancel()
 	var out bytes.Buffer
 	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{

@@ -32,14 +32,9 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 	if m == nil {
 		return version, false
 	}
-	for i := range version {
-		v, err := strconv.Atoi(m[i+1])
-		if err != nil {
-			return [2]int{}, false
-		}
-		version[i] = v
-	}
-	return version, true
+	major, err := strconv.Atoi(m[1])
+	minor, wrong := strconv.Atoi(m[2])
+	return [2]int{major, minor}, err == nil && wrong == nil
 }
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }

@@ -70,8 +70,8 @@ type values struct {
 	fill      *strings.Replacer
 }
 
-// variables returns the program's variables: the variables that the file gives, and the addresses of the
-// peers and the server.
+// variables returns the program's variables: the variables that the file gives, and in a pod or node the address of the
+// server's pod, the address of the service in front of this pod, and the server's port.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)
 	if err != nil {
@@ -89,29 +89,23 @@ func (c *Config) variables(ctx context.Context, site testbed.Site, server *servi
 	if !ok {
 		return v, fmt.Errorf("the program is to run in the %s, but the site has no network", c.place())
 	}
-	var at [][2]string
-	for i, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
-		if address := network.Address(path); address.IsValid() {
-			at = append(at, [2]string{peerNames[i], address.String()})
-		}
+	var pairs []string
+	add := func(name, value string) {
+		v.variables = append(v.variables, name+"="+value)
+		pairs = append(pairs, "$("+name+")", value)
+	}
+	if address := network.Address(testbed.PodToPod); address.IsValid() {
+		add("TARE_PEER", address.String())
+	}
+	if address := network.Address(testbed.PodToService); address.IsValid() {
+		add("TARE_SERVICE", address.String())
 	}
 	if server != nil {
-		at = append(at, [2]string{port, fmt.Sprint(server.Address[testbed.PodToPod].Port())})
-	}
-	var pairs []string
-	for _, a := range at {
-		v.variables = append(v.variables, a[0]+"="+a[1])
-		pairs = append(pairs, "$("+a[0]+")", a[1])
+		add("TARE_PORT", fmt.Sprint(server.Address[testbed.PodToPod].Port()))
 	}
 	v.fill = strings.NewReplacer(pairs...)
 	return v, nil
 }
-
-// Variables of a program in a pod or node: the server's port, the address of the server's pod, and the
-// address of the service in front of this pod.
-const port = "TARE_PORT"
-
-var peerNames = []string{"TARE_PEER", "TARE_SERVICE"}
 
 type runner struct {
 	config *Config
@@ -130,7 +124,8 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 		if err != nil {
 			return used, nil, errors.Join(err, closeAll(outputs))
 		}
-		outputs[name] = &output{file: file, keep: counts && r.config.reads(name)}
+		reads := slices.ContainsFunc(r.config.metrics(), func(m metric) bool { return m.From == "" && m.from() == name })
+		outputs[name] = &output{file: file, keep: counts && reads}
 		if name == stdout && r.config.Expect == same {
 			outputs[name].digest = sha256.New()
 		}
@@ -178,10 +173,6 @@ func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err err
 		return workload.Invalidf(workload.RuleExit, "exit status 0, which is not one of %v", c.OK)
 	}
 	return err
-}
-
-func (c *Config) reads(name stream) bool {
-	return slices.ContainsFunc(c.metrics(), func(m metric) bool { return m.From == "" && m.from() == name })
 }
 
 func closeAll(outputs map[stream]*output) error {

@@ -124,7 +124,16 @@ func (c *Config) Measures() experiment.Measures {
 	if c.proxied() {
 		return c.proxyMeasures()
 	}
-	return c.loadMeasures()
+	m := experiment.Measures{
+		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
+		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
+		Cost:     &experiment.Cost{Prefix: "query", Unit: "query", Parts: []string{"client", "server"}},
+		Metrics:  load.Metrics(c.rate()*c.Duration.Std().Seconds(), c.Judged, "lost"),
+	}
+	if c.Address != "" {
+		m.Cost.Parts = m.Cost.Parts[:1]
+	}
+	return m
 }
 
 func (c *Config) validate() []experiment.FieldError {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/experiment"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
@@ -23,19 +22,6 @@ import (
 const usual = 1000
 
 func (c *Config) rate() float64 { return cmp.Or(float64(c.Rate.OrZero()), usual) }
-
-func (c *Config) loadMeasures() experiment.Measures {
-	m := experiment.Measures{
-		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
-		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
-		Cost:     &experiment.Cost{Prefix: "query", Unit: "query", Parts: []string{"client", "server"}},
-	}
-	if c.Address != "" {
-		m.Cost.Parts = m.Cost.Parts[:1]
-	}
-	m.Metrics = load.Metrics(c.rate()*c.Duration.Std().Seconds(), c.Judged, "lost")
-	return m
-}
 
 // clientRequest is one request to the generator. Exactly one member is set.
 type clientRequest struct {

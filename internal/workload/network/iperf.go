@@ -46,19 +46,13 @@ type runResult struct {
 	client, server testbed.Usage
 }
 
-// Seconds between the readings of a run. Short intervals give a useful mean round-trip time. Runs longer than long
-// have fewer readings, which limits the size of the output.
-const (
-	dense = 0.25
-	rare  = 1.0
-	long  = time.Minute
-)
-
+// interval returns the seconds between the readings of a run. Short intervals give a useful mean round-trip time. Longer
+// intervals limit the size of a long run's output.
 func (o runOptions) interval() string {
-	if o.length() > long {
-		return decimal(rare)
+	if o.length() > time.Minute {
+		return "1"
 	}
-	return decimal(dense)
+	return "0.25"
 }
 
 func (o runOptions) arguments() []string {

@@ -112,13 +112,10 @@ func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit t
 	return o
 }
 
-// defaultSegment is the segment size that TCP assumes if the path's MTU is unknown (RFC 9293).
-const defaultSegment = 536
-
 // sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Other
 // arms would send larger datagrams, and would be faster.
 func (o runOptions) sized(client *iperf3.Report) error {
-	if !o.fits || client.Start.TestStart.Block != defaultSegment {
+	if !o.fits || client.Start.TestStart.Block != 536 { // TCP's segment size for a path with an unknown MTU (RFC 9293)
 		return nil
 	}
 	return fmt.Errorf("the client's system (%.80q) does not give the largest datagram that the path takes: "+

@@ -85,16 +85,15 @@ var Kind = workload.Kind{
 // Declare lists the needs of the workload: on a cluster, a pod in which the layers' proofs run and which takes the
 // calls of the started pods.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Rights: rights, Replaceable: true}
+	d := experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Replaceable: true}
+	d.Rights = func(namespace string) []experiment.Right {
+		verbs := append([]string{"create", "delete", "list", "watch"}, inventory.RemovalVerbs...)
+		return []experiment.Right{{Resource: "pods", Namespace: namespace, Verbs: verbs, Why: "the workload startup makes pods and watches them start"}}
+	}
 	if len(c.Command) > 0 && c.Image == "" {
 		d.Programs = []experiment.Program{{Name: c.Command[0], Where: experiment.AtSite}}
 	}
 	return d
-}
-
-func rights(namespace string) []experiment.Right {
-	verbs := append([]string{"create", "delete", "list", "watch"}, inventory.RemovalVerbs...)
-	return []experiment.Right{{Resource: "pods", Namespace: namespace, Verbs: verbs, Why: "the workload startup makes pods and watches them start"}}
 }
 
 func (c *Config) validate() []experiment.FieldError {

@@ -254,9 +254,6 @@ func (t *trial) layOut(ctx context.Context) error {
 	if err := t.write(ctx); err != nil {
 		return err
 	}
-	if err := t.setMark(ctx); err != nil {
-		return err
-	}
 	if laid, err = t.laidOut(ctx); err != nil {
 		return err
 	}
@@ -284,8 +281,8 @@ func (t *trial) laidOut(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// write writes the data. Its content is random and differs from block to block, so that no storage can compress it or
-// store equal blocks once.
+// write writes the data and then the mark. The data is random and differs from block to block, so that no storage can
+// compress it or store equal blocks once.
 func (t *trial) write(ctx context.Context) error {
 	whole := t.config.Size + trailer
 	d, err := t.run(ctx, job{name: "layout", limit: t.config.layoutLimit(), args: []string{
@@ -295,18 +292,14 @@ func (t *trial) write(ctx context.Context) error {
 	if err != nil {
 		return explain(err)
 	}
-	job, err := singleJob(d.report)
+	written, err := singleJob(d.report)
 	if err != nil {
 		return err
 	}
-	if job.Error != 0 || job.Write == nil || job.Write.Bytes != float64(whole) {
+	if written.Error != 0 || written.Write == nil || written.Write.Bytes != float64(whole) {
 		return workload.Invalidf(workload.RuleParse, "fio (layout) did not report %v written", whole)
 	}
-	return nil
-}
-
-func (t *trial) setMark(ctx context.Context) error {
-	_, err := t.run(ctx, job{name: "mark", limit: limit(0), args: []string{
+	_, err = t.run(ctx, job{name: "mark", limit: limit(0), args: []string{
 		"--rw=write", "--allow_file_create=0", "--bs=" + number(block),
 		"--offset=" + number(t.config.Size), "--size=" + number(block),
 		"--buffer_pattern=" + t.config.mark(), "--end_fsync=1",

@@ -19,8 +19,12 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.99, 0.999}
 
-// covered is the smallest share of the duration in which fio must have done I/O.
-const covered = 0.95
+const (
+	covered   = 0.95 // smallest share of the duration in which fio must have done I/O
+	leastCold = 0.1  // shortest time, in s, that reading all data once may take
+	mostLines = 4    // lines of standard error that an error shows
+	mostSaid  = 600  // characters of these lines
+)
 
 func unreadable(format string, args ...any) error {
 	return workload.Invalidf(workload.RuleParse, "fio: "+format, args...)
@@ -35,9 +39,6 @@ func singleJob(r *fio.Report) (*fio.Job, error) {
 	}
 	return &r.Jobs[0], nil
 }
-
-// leastCold is the shortest time, in s, that reading all data once may take.
-const leastCold = 0.1
 
 // read computes a trial's result from the report of the measured run.
 func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
@@ -129,11 +130,6 @@ func (f *failure) Error() string {
 	}
 	return fmt.Sprintf("fio (%s): %s", f.name, how)
 }
-
-const (
-	mostLines = 4
-	mostSaid  = 600 // characters
-)
 
 func lastLines(text string) string {
 	if len(text) > 1<<16 {

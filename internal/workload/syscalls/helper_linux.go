@@ -75,11 +75,8 @@ func errorText(errno uint64) string { return syscall.Errno(errno).Error() }
 
 func signalText(signal int) string { return syscall.Signal(signal).String() }
 
-// probeLimit is the longest time that probe may take for all tests.
-const probeLimit = 20 * time.Second
-
 func probe(ctx context.Context) []testbed.Finding {
-	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	works := testbed.Finding{Name: name, Status: testbed.Works}
 	var refused []testbed.Finding

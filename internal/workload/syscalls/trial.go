@@ -115,10 +115,10 @@ func (t *trial) values() workload.Result {
 	return r
 }
 
-const nanoseconds = 1e9 // in a second
-
-// coarsest is the largest step of a CPU clock, in ns, that is fine enough for timing batches.
-const coarsest = 100_000
+const (
+	nanoseconds = 1e9     // in a second
+	coarsest    = 100_000 // largest step of a CPU clock, in ns, that is fine enough for timing batches
+)
 
 // Try does one operation inside the site's layers. If the operation also fails without the layers, the test is
 // unavailable at this place, and Try returns no error.

@@ -108,9 +108,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// usualWorkers is the number of workers if the file gives neither workers nor rate.
-const usualWorkers = 300
-
 // load returns the configuration of the workload http that generates the load.
 func (c *Config) load() *http.Config {
 	h := &http.Config{
@@ -122,7 +119,7 @@ func (c *Config) load() *http.Config {
 		return h
 	}
 	if h.Workers = c.Workers; len(h.Workers) == 0 {
-		h.Workers = factor.Of(usualWorkers)
+		h.Workers = factor.Of(300)
 	}
 	h.Connections = h.Workers
 	return h

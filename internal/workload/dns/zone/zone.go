@@ -266,7 +266,13 @@ func (s *Server) connections() {
 			time.Sleep(10 * time.Millisecond) // the process has too many open files
 			continue
 		}
-		if !s.track(conn) {
+		s.mu.Lock()
+		ended := s.ended
+		if !ended {
+			s.conns[conn] = true
+		}
+		s.mu.Unlock()
+		if ended {
 			_ = conn.Close()
 			return
 		}
@@ -278,16 +284,6 @@ func (s *Server) connections() {
 			_ = conn.Close()
 		})
 	}
-}
-
-// track registers a connection, to be closed with the server. It returns false if the server is closed.
-func (s *Server) track(conn net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		s.conns[conn] = true
-	}
-	return !s.ended
 }
 
 // connection answers queries in order. Each message follows its length (RFC 1035, 4.2.2).

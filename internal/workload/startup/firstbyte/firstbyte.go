@@ -143,22 +143,20 @@ func (l *listener) accept(on net.Listener) {
 			defer func() { _ = c.Close() }()
 			_ = c.SetDeadline(time.Now().Add(helperrpc.Limit))
 			text, _ := io.ReadAll(io.LimitReader(c, mostName))
-			if name, whole := strings.CutSuffix(string(text), "\n"); whole {
-				l.record(name)
+			now := time.Now()
+			name, whole := strings.CutSuffix(string(text), "\n")
+			if !whole {
+				return
 			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if _, known := l.at[name]; !known {
+				l.at[name] = now
+			}
+			close(l.called)
+			l.called = make(chan struct{})
 		}()
 	}
-}
-
-func (l *listener) record(name string) {
-	now := time.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.at[name]; !known {
-		l.at[name] = now
-	}
-	close(l.called)
-	l.called = make(chan struct{})
 }
 
 func (l *listener) obey(ctx context.Context, o Request) (any, error) {
