@@ -16,15 +16,15 @@
 //
 // Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
 // Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
-// no output is read in part. A metric that is not found makes the trial invalid too; the message shows the text that
-// was there.
+// no output is read in part. A metric that is not found makes the trial invalid too. The message then shows the ends of the
+// output.
 //
 // In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod,
 // and the address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand
 // for these addresses. On a cluster the pods may use any image that contains the program.
 //
 // With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
-// is the server's port. With factors, parts of the texts have a value for each level:
+// is the server's port. With factors, texts contain names such as $(qps), which stand for the level of a trial:
 //
 //	command:
 //	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]

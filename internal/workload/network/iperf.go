@@ -15,7 +15,7 @@ import (
 	"tare/internal/workload"
 )
 
-// peers holds what runs of iperf3 at one site share: the places of server and client, and the address.
+// peers holds the places of an iperf3 server and client at one site, and the server's address.
 type peers struct {
 	site    testbed.Site
 	raw     workload.Raw
@@ -162,7 +162,7 @@ type program struct {
 	args           []string
 	process        testbed.Process
 	stdout, stderr bytes.Buffer
-	done           chan struct{} // closed when the program has ended; usage and err may be read then
+	done           chan struct{} // closed at the program's end, which also sets usage and err
 	usage          testbed.Usage
 	err            error
 }

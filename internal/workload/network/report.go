@@ -44,12 +44,12 @@ type totals struct {
 	seconds     float64
 	retransmits float64
 	sent        int  // number of intervals of a TCP sender
-	unavailable int  // number of these intervals without retransmits
+	unavailable int // number of a TCP sender's intervals with unknown retransmits
 	window      bool // set if the sender's kernel reports a congestion window
 	lost        float64
 	packets     float64
-	jitter      float64 // ms × packets
-	rtt         float64 // s, sum over readings
+	jitter      float64 // sum of jitter × packets, in ms
+	rtt         float64 // sum of the round-trip times, in s
 	readings    float64
 }
 

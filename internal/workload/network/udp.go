@@ -139,7 +139,7 @@ func (o runOptions) sized(client *iperf3.Report) error {
 //     cannot send more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
-	quarter    = 0.75 // each rate is this share of the rate before it, as long as no rate is within the limit
+	quarter    = 0.75 // share of the last rate that the next step offers, until a rate is within the limit
 	passing    = 20   // a step whose loss is up to this many times the limit is repeated
 	reached    = 0.97 // share of the offered rate that the sender must reach
 	usualSteps = 8    // typical number of steps, for estimates of time
@@ -148,7 +148,7 @@ const (
 
 // step is one run of the search. Rates are in bit/s of payload, in each direction.
 type step struct {
-	Offered  float64 `json:"offered"` // 0: as much as the sender can send
+	Offered  float64 `json:"offered"` // 0 is as much as the sender can send
 	Sent     float64 `json:"sent"`
 	Received float64 `json:"received"`
 	Loss     float64 `json:"loss"` // share of packets

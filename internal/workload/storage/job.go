@@ -180,8 +180,8 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed returns the seed of fio's offsets. It differs between rounds, cells and purposes, and is the same for all
-// arms. The hash is spread over all bits, since fio 3.33 ignores the lowest.
+// seed returns the seed of fio's offsets. The seed differs between rounds, cells and purposes, and is the same for
+// all arms. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
@@ -224,7 +224,7 @@ func counted(d *jobResult) bool {
 // Layout writes data and trailer in one run, and the mark is then written inside the existing file. If fio had to
 // write beyond the end of a file, it would silently replace the file, and reads of the new file would cost nothing.
 const (
-	trailer = 1 << 20 // bytes
+	trailer = 1 << 20 // bytes of the trailer
 	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
 	wide    = 1 << 20 // block size for writing the data, in bytes
 	deep    = 8       // number of blocks of the data under way at a time

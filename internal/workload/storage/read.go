@@ -175,11 +175,12 @@ func explain(err error) error {
 type direct string
 
 const (
-	// pastCache makes a trial invalid whose I/O went through the page cache.
+	// pastCache makes a trial invalid if its I/O went through the page cache.
 	pastCache direct = "true"
-	// throughCache names the metrics buffered-.
+	// throughCache sends all I/O through the page cache. The names of the metrics begin with buffered-.
 	throughCache direct = "false"
-	// auto names the metrics buffered- in trials whose I/O went through the page cache.
+	// auto asks for I/O past the page cache. If a trial went through the cache, the names of its metrics begin with
+	// buffered-.
 	auto direct = "auto"
 )
 

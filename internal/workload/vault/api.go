@@ -113,7 +113,7 @@ type request struct {
 	Prepare *setUpRequest `json:"prepare,omitempty"`
 	Look    bool          `json:"look,omitempty"`
 	Clear   string        `json:"clear,omitempty"` // name of the mounts to remove
-	// Size is a file whose size is asked for. Empty is a file to truncate.
+	// Size is the path of a file whose size the helper returns. Empty is the path of a file to truncate.
 	Size  string `json:"size,omitempty"`
 	Empty string `json:"empty,omitempty"`
 

@@ -34,7 +34,7 @@ type Report struct {
 	Files []file `json:"files"`
 }
 
-// file is a file with the size of its cached part.
+// file describes a file and its part in the page cache.
 type file struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`   // bytes
