@@ -44,7 +44,7 @@ type totals struct {
 	seconds     float64
 	retransmits float64
 	sent        int  // number of intervals of a TCP sender
-	unavailable int // number of a TCP sender's intervals with unknown retransmits
+	unavailable int  // number of a TCP sender's intervals with unknown retransmits
 	window      bool // set if the sender's kernel reports a congestion window
 	lost        float64
 	packets     float64
