@@ -116,7 +116,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // levels
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // more than four levels down
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)

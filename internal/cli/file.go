@@ -159,7 +159,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // before this command reads standard input, it can start again
+			return "", nil, err // the command can start again before it has read standard input
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -171,7 +171,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	asked.Allow = l.allow
 	name = "command line"
 	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
-	// This check comes before programs start, and before the file, which may contain a secret, is shown or stored.
+	// A file that contains a secret must fail here, before programs start and before it is shown or stored.
 	if text, err = asked.File(time.Second, kinds); err == nil {
 		_, err = experiment.Load(name, text, catalog.Kinds())
 	}

@@ -155,7 +155,7 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	}
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
 	p, done := newProgress(s, "", f.quiet), 0
-	every := 10 * time.Second // between lines on a pipe
+	every := 10 * time.Second // time between lines on a pipe
 	if p.live {
 		every = 200 * time.Millisecond
 	}

@@ -92,7 +92,7 @@ func (f *importFlags) studied(ctx context.Context, files []string) (*importer.La
 	return read, importError(err)
 }
 
-// otherNames maps names that users of a tool may know to its format.
+// otherNames maps other names of a tool to the name of its format.
 var otherNames = map[string]string{
 	"go": "gobench", "go-test": "gobench", "benchstat": "gobench", "benchfmt": "gobench",
 	"k8s-bench-suite": "knb",

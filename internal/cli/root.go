@@ -130,7 +130,8 @@ func refuseOtherShells(root *cobra.Command) {
 // PluginName is the name of tare's binary as a plug-in of kubectl. `kubectl tare` runs this binary.
 const PluginName = "kubectl-tare"
 
-// asPlugin makes the texts name the command `kubectl tare`. kubectl itself completes by kubectl_complete-tare.
+// asPlugin makes the texts name the command `kubectl tare`. For completion, kubectl calls the program
+// kubectl_complete-tare.
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
 	root.CompletionOptions.DisableDefaultCmd = true

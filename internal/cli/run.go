@@ -194,7 +194,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	progress.end()
 	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // without this note, for instance on a full disk, the error is still printed
+		_ = j.End(0, endedBy(ctx, err)) // End fails on a full disk, for instance; the run's error is printed in any case
 		if len(j.Trials()) == 0 {
 			return withNextStep(ctx, j, err)
 		}

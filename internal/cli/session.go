@@ -69,7 +69,7 @@ func guard() {
 	}
 }
 
-// record completes the record of the environment after the sites were set up.
+// record records the environment once the sites are set up. On clusters it adds the clusters' description.
 func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
 	if b.clusters == nil {
 		if j.Session() == 1 {
@@ -93,7 +93,7 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 }
 
 // inNamespace starts this command again in a user namespace, if networks need a user namespace. The error is then the
-// exit code of the new process. If not, the error is nil, and the command continues.
+// exit code of the new process. Otherwise the error is nil, and the command continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil

@@ -161,7 +161,7 @@ const mostDigits = 12 // largest number of decimals in a published table
 type publishedFlags struct {
 	published.Options
 	wanted bool // set if tare report shows the table
-	all    bool // set if exploratory metrics are in the text formats, too
+	all    bool // set if the text formats show exploratory metrics
 	digits int  // number of decimals; -1 to choose it by how much the values vary
 }
 

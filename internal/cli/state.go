@@ -149,7 +149,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func conclude(s State, err error) int {
 	defer func() {
 		limit, reached := machine.Exhausted(err)
-		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // its text names the limit
+		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // the text of this error names the limit
 			fmt.Fprintln(s.Stderr, "hint: "+limit.Reached())
 		}
 	}()
