@@ -1,25 +1,24 @@
-// Package analysis turns the trials of a run into verdicts: it applies the method that docs/method.md
-// describes, with the estimators of package stats.
+// Package analysis turns the trials of a run into verdicts. It applies the method that docs/method.md describes, with
+// the estimators of package stats.
 //
-// In a run that Tare carried out, the unit of analysis is the pair: one valid trial of an arm and one valid
-// trial of the baseline, in the same round of the same cell. A pair's value is the logarithm of the ratio of
-// both trials. A slow phase of the machine cancels in the ratio. The order of the arms within a round is
-// random, so noise makes the ratio positive or negative with equal chance. The signed-rank interval assumes
-// nothing else. In most imports the unit of analysis is the trial, because the trials are independent samples
-// and not pairs. The files observe.go and diagnostics.go report the doubts that independent samples leave.
+// In a run that Tare carried out, the unit of analysis is the pair: one valid trial of an arm and one valid trial of
+// the baseline, in the same round of the same cell. A pair's value is the logarithm of the arm's value divided by the
+// baseline's value, so a slow phase of the machine cancels. The order of the arms within a round is random, so noise
+// makes the logarithm positive or negative with equal chance. The signed-rank interval assumes only this symmetry. In
+// most imports the trials are independent samples, and the unit of analysis is the trial. The files observe.go and
+// diagnostics.go report the doubts that independent samples leave.
 //
-// The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers the
-// values of each comparison, and package contrast estimates overheads from these values. judge.go makes the
-// comparisons, and decide.go decides their verdicts. reason.go holds the reasons why a comparison is not
-// resolved, and finding.go the findings that a reader should know. Reasons and findings are typed values with
-// numbers, which package wording turns into sentences. rounds.go computes the number of rounds that are
-// needed. describe.go and warn.go help a reader to trust or doubt a number. fits.go fits complete rounds:
-// with lines through the levels of a factor (sweeps.go, scaling.go), powers of several factors (powerlaw.go),
-// the parts of a layer's cost (breakdown.go), or the effects of a factorial design (factorial.go). analyze.go
-// calls all of them.
+// The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers the values of
+// each comparison, and package contrast estimates overheads from these values. judge.go makes the comparisons, and
+// decide.go decides their verdicts. reason.go holds the reasons why a comparison is not resolved, and finding.go the
+// findings that a reader should know. Reasons and findings are typed values with numbers, which package wording turns
+// into sentences. rounds.go computes the number of rounds that a verdict needs. describe.go and warn.go help a reader
+// to trust or doubt a number. fits.go fits complete rounds: with lines through the levels of a factor (sweeps.go,
+// scaling.go), powers of several factors (powerlaw.go), the parts of a layer's cost (breakdown.go), or the effects of
+// a factorial design (factorial.go). analyze.go calls all of them.
 //
-// Nothing in this package reads a clock or a file, or depends on the order of a map: the same run always
-// gives the same analysis. All numbers in a Run are finite.
+// Nothing in this package reads a clock or a file, or depends on the order of a map: the same run always gives the
+// same analysis. All numbers in a Run are finite.
 package analysis
 
 import (
@@ -68,8 +67,8 @@ type Grade string
 const (
 	// Measured: the claim rests on tests that hold for noise of any shape.
 	Measured Grade = ""
-	// Normal: the claim rests on tests that hold if noise has a normal distribution. The values are too few to
-	// show whether it has one.
+	// Normal: the claim rests on tests that hold if noise has a normal distribution. The values are too few to show
+	// whether it has one.
 	Normal Grade = "normal"
 )
 
@@ -82,9 +81,8 @@ type Run struct {
 	// Valid is set if the run gives verdicts. If Valid is false, Reasons lists the reasons.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
-	// Observation is the reason why the run's conclusions are weaker than the conclusions of an experiment;
-	// for instance, arms ran one after the other. It is nil for a run that Tare carried out in rounds of
-	// random order.
+	// Observation explains why the conclusions are weaker than an experiment's: for instance, imported arms ran one
+	// after the other. It is nil for a run that Tare carried out.
 	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
@@ -92,11 +90,11 @@ type Run struct {
 	Ending *Ending `json:"ending,omitempty"`
 	// Start is the start of the first trial. All fields named Seconds count from Start.
 	Start    time.Time `json:"start"`
-	Sessions []Session `json:"sessions,omitempty"` // more than one if the run was resumed
+	Sessions []Session `json:"sessions,omitempty"` // sessions in order; more than one if the run was resumed
 	Rounds   int       `json:"rounds"`             // rounds that have any trial
 	SetUps   SetUps    `json:"setUps,omitzero"`    // zero: the trials do not record their set-ups
 	Trials   Counts    `json:"trials"`
-	Family   int       `json:"family"` // number of hypotheses under Holm's correction
+	Family   int       `json:"family"` // number of hypotheses that Holm's correction is for
 	// Failures are the failures of the program by cell and arm. Cells without a failure are left out.
 	Failures    []Failures      `json:"failures,omitempty"`
 	Comparisons []Comparison    `json:"comparisons"`
@@ -113,8 +111,7 @@ type Run struct {
 	Harness     Harness         `json:"harness"`
 }
 
-// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there
-// is none.
+// Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there is none.
 func (r *Run) Comparison(cell, arm, metric string) *Comparison {
 	for _, list := range [][]Comparison{r.Comparisons, r.Controls} {
 		for i := range list {
@@ -128,7 +125,7 @@ func (r *Run) Comparison(cell, arm, metric string) *Comparison {
 
 // Session is the part of a run that one process of Tare carried out.
 type Session struct {
-	Number int     `json:"number"` // counts from 1
+	Number int     `json:"number"` // number of the session, from 1
 	From   float64 `json:"from"`   // start of the session's first trial, in seconds since the run's start
 	To     float64 `json:"to"`     // end of the session's last trial, in seconds since the run's start
 }
@@ -139,13 +136,13 @@ type Counts struct {
 	Done    int            `json:"done"`
 	Valid   int            `json:"valid"`
 	Failed  int            `json:"failed"`           // planned trials without a value because the program failed in them
-	Lost    int            `json:"lost"`             // planned trials lost, after all attempts, to the machine's condition or a failed proof
+	Lost    int            `json:"lost"`             // planned trials whose attempts were all spoilt by the machine's condition or a failed proof
 	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
-// Interval is an estimated overhead with its confidence interval. For a metric of scale Ratio, the overheads
-// are shares of the baseline (0.05: costs 5 %). For a metric of scale Difference, the overheads have the
-// metric's unit. Positive is always a cost.
+// Interval is an estimated overhead with its confidence interval. For a metric of scale Ratio, overheads are shares
+// of the baseline (0.05: costs 5 %). For a metric of scale Difference, overheads have the metric's unit. Positive is
+// always a cost.
 type Interval struct {
 	Point float64 `json:"point"`
 	Lo    float64 `json:"lo"`
@@ -159,36 +156,36 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
-	// Reason is the reason why the comparison is not resolved or gets no verdict. With a verdict, Reason is
-	// nil or MissingTrials: the claim then holds in spite of the missing trials.
+	// Reason is the reason why the comparison is not resolved or gets no verdict; otherwise nil or MissingTrials.
+	// MissingTrials beside a claim means that the claim holds in spite of the missing trials.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
-	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin
-	// has the metric's unit, and is 0 (no margin) unless the plan sets one.
+	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin has the
+	// metric's unit, and is 0 (no margin) unless the plan sets one.
 	Margin float64 `json:"margin"`
 	Method string  `json:"method"` // method of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
 	Rounds int     `json:"rounds"` // number of complete pairs; for independent samples, number of values in the smaller sample
 	// Pooled counts the pairs in which the arm is compared with the mean of baseline and control.
 	Pooled int `json:"pooled,omitempty"`
-	// SetUps describes the spread between set-ups. It is set if several rounds share a set-up: the mean over
-	// a set-up is then the unit of analysis.
+	// SetUps describes the spread between set-ups if several rounds share a set-up. The mean over a set-up is then
+	// the unit of analysis.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
-	// Blocks holds one overhead for each block of an import; nil: the import has no blocks.
+	// Blocks holds one overhead for each block of an import (a deployment with a baseline of its own); nil: no
+	// blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead is the headline interval. T is the paired t interval beside it (after a pilot, Stein's
-	// interval). If the values allow no interval, both bounds equal the point.
+	// Overhead is the headline interval. T is a second opinion: the paired t interval, or Stein's interval after a
+	// pilot. If the values allow no interval, both bounds equal the point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
-	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. (Overhead itself is about the
-	// typical round.) Mean is nil if the values do not allow an estimate.
+	// Mean is the overhead of the arithmetic mean, on the scale of Overhead; nil if the values do not allow an
+	// estimate. Overhead itself is about the typical round.
 	Mean *Interval `json:"mean,omitempty"`
 	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial stalled.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than the confidence
-	// of Overhead (90 % instead of 95 %). Inner is set only if Overhead reaches beyond the margin and Inner
-	// does not.
+	// Inner is the interval that a claim of equivalence rests on, with a lower confidence than Overhead (90 % instead
+	// of 95 %). Inner is set only if it lies within the margin and Overhead does not.
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
 	P         float64 `json:"p"`            // two-sided p-value of "no difference"
 	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
@@ -197,26 +194,26 @@ type Comparison struct {
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree is set if the t interval alone would give the same verdict.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the
-	// smallest alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
+	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the smallest
+	// alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
 	MDE float64 `json:"mde"`
-	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed
-	// rounds gives a verdict; 0 without an MDE.
+	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed rounds gives
+	// a verdict; 0 without an MDE.
 	Power       float64   `json:"power"`
 	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, estimated from this run; 0: not applicable, or over 10,000
 	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 % confidence
 	Floor       float64   `json:"floor"`                       // noise floor: the size of the control's estimate, on the scale of Overhead
-	Baseline    Summary   `json:"baseline"`                    // describes the values of the pairs used, in the metric's unit
+	Baseline    Summary   `json:"baseline"`                    // summary of the baseline's values in the pairs used, in the metric's unit
 	Treated     Summary   `json:"treated"`
 	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
 	OrderP      float64   `json:"orderP"`    // p-value of "no order effect" (the effect of running earlier or later in the round); 1 if untestable
 	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
-	// WithInvalid is the verdict if trials that broke the rule on errors are included. It is set only if
-	// these trials change the verdict.
+	// WithInvalid is the verdict with the trials that broke the rule on errors included; nil if the verdict is the
+	// same.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
-	// Restates names another metric that carries the same information in a closed loop.
+	// Restates names the metric whose information this metric repeats in a closed loop; "": none.
 	Restates string `json:"restates,omitempty"`
 	// Versus names the second overhead if two overheads are compared; nil if values are compared.
 	Versus   *Versus   `json:"versus,omitempty"`
@@ -251,8 +248,7 @@ type Summary struct {
 	Max    float64 `json:"max"`
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
-	// MedianLo and MedianHi bound the median by order statistics at the design's confidence. Both are 0,
-	// never NaN, if n is too small.
+	// MedianLo and MedianHi bound the median by order statistics at the design's confidence; 0 if n is too small.
 	MedianLo float64 `json:"medianLo"`
 	MedianHi float64 `json:"medianHi"`
 }
@@ -267,12 +263,12 @@ type CellSummary struct {
 	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: no sign of a closed loop
 	// Parts are the CPU time and memory of programs and layers, if layers have processes of their own.
 	Parts []PartSummary `json:"parts,omitempty"`
-	// Resources are the resources that programs share, by arm, with their use.
+	// Resources holds the use of resources that programs share, such as a link, by arm.
 	Resources []ResourceSummary `json:"resources,omitempty"`
 }
 
-// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries the
-// same information as throughput.
+// LoopSummary is the evidence that a cell's load is a closed loop. In a closed loop, mean latency carries the same
+// information as throughput.
 type LoopSummary struct {
 	experiment.Loop
 	// Least, Median and Most summarise the product of mean latency and throughput over all valid trials.
@@ -280,15 +276,15 @@ type LoopSummary struct {
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
 	Trials int     `json:"trials"`       // number of trials that have both metrics
-	Known  bool    `json:"workersKnown"` // the file format gives the number of workers, and the products are near that number
+	Known  bool    `json:"workersKnown"` // the file format reports the number of workers, and the products are near it
 }
 
 // MetricSeries holds the values of all valid trials on one metric in one cell.
 type MetricSeries struct {
 	Metric experiment.Metric `json:"metric"`
 	Arms   []ArmSeries       `json:"arms"` // arms in the plan's order
-	// Changes are the rounds from which on the baseline's values are persistently higher or lower than
-	// before, by changepoint detection. They are a warning sign.
+	// Changes are the rounds from which on the baseline's values are persistently higher or lower than before, by
+	// changepoint detection. They are a warning sign.
 	Changes []int `json:"changes,omitempty"`
 
 	factor  float64 // a stalled trial is this many times worse than its arm's median
@@ -302,8 +298,8 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// Diagnostics describe independent samples in the order measured. They are nil for paired trials, which
-	// need no diagnostics.
+	// Diagnostics describe independent samples in the order measured. They are nil for paired trials, which need no
+	// diagnostics.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
@@ -312,7 +308,7 @@ type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable
 	Trend   float64 `json:"trend"`             // change from the first to the last value along the fitted line, as a share of the median
-	Changes []int   `json:"changes,omitempty"` // indices in the series, from 1: from each of these values on, values are persistently higher or lower than before
+	Changes []int   `json:"changes,omitempty"` // numbers of the values, from 1, that begin a persistent rise or fall
 	DipP    float64 `json:"dipP"`              // p-value of "the values have one mode" (Hartigan's dip test); 1 if untestable
 }
 

@@ -15,9 +15,8 @@ import (
 // mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures
-// that a report shows beside them. An unfinished run is analysed with the trials that exist. The environment
-// may be nil.
+// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures that a
+// report shows beside them. An unfinished run is analysed with the trials that exist. The environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
 	trials = countedTrials(plan, trials)
@@ -55,8 +54,8 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and
-// series. Simulations of the method (hack/bench/method) use Judge.
+// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and series.
+// Simulations of the method (hack/bench/method) use Judge.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
@@ -100,9 +99,8 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
-// withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned
-// rounds. A user who looks early and stops when the result pleases makes more wrong claims than the tests
-// allow.
+// withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned rounds. A
+// user who looks early and stops when the result pleases makes more wrong claims than the tests allow.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {
@@ -131,16 +129,11 @@ func (t *table) withhold(run *Run) {
 
 // Interim reports whether an arm has not done all of its planned rounds.
 func (r *Run) Interim(cell, arm string) bool {
-	for i := range r.Comparisons {
-		if c := &r.Comparisons[i]; c.Cell == cell && c.Arm == arm && c.Verdict == Interim {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Cell == cell && c.Arm == arm && c.Verdict == Interim })
 }
 
-// unfinished returns a reason for each arm that has not done all planned rounds, or whose baseline or control has
-// not done them, by cell and arm name.
+// unfinished returns a reason for each arm with missing planned rounds, by cell and arm name. An arm also counts as
+// unfinished if its baseline or its control is.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -150,7 +143,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // the fewest rounds done by baseline and control, which all other arms are compared with
+		least := rounds // fewest rounds of baseline and control, which all other arms are compared with
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -170,7 +163,6 @@ func (t *table) unfinished() map[[2]string]Reason {
 	return list
 }
 
-// results returns the judged hypotheses as comparisons.
 func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Comparison) {
 	treatments, controls = make([]Comparison, len(j.treatments)), make([]Comparison, len(j.controls))
 	for i, h := range j.treatments {
@@ -198,7 +190,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // this interval, like the claim, allows for the trials that failed
+		e = h.robust // the claim's interval allows for the trials that failed
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -225,7 +217,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		OrderP:          1,
 		Grade:           h.grade,
 	}
-	if h.grade == Normal { // a claim of this grade rests on the t interval
+	if h.grade == Normal { // a claim of grade normal rests on the t interval
 		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.tMethod(), e.T.P, e.T.Equiv
 	}
 	if h.control != nil {
@@ -234,7 +226,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	return c
 }
 
-// pairs returns the number of complete pairs, or the number of values in the smaller independent sample.
+// pairs returns the number of complete pairs or, for independent samples, of values in the smaller sample.
 func (h *hypothesis) pairs() int {
 	if h.Paired {
 		return len(h.Contrasts)
@@ -242,7 +234,6 @@ func (h *hypothesis) pairs() int {
 	return h.Size()
 }
 
-// tMethod returns the name of the t interval's method.
 func (h *hypothesis) tMethod() string {
 	switch {
 	case !contrast.Ranks(h.Method):
@@ -255,7 +246,7 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns a view's interval, or the centre of the contrasts as an interval of width zero.
+// shown returns the interval of a view. If the view has none, both bounds equal the centre of the contrasts.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At
@@ -273,8 +264,7 @@ func (c *Comparison) Suspend(why Reason) {
 }
 
 // Began returns the start of the first trial; the zero time if no trial has a start.
-func Began(trials []journal.Trial) time.Time {
-	var first time.Time
+func Began(trials []journal.Trial) (first time.Time) {
 	for i := range trials {
 		if s := trials[i].Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {
 			first = s

@@ -8,8 +8,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that
-// metric.
+// ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	// Verdict is the common verdict of the points; "" if some points are costs and others are gains.
@@ -40,10 +39,9 @@ type Point struct {
 	furthest float64
 }
 
-// ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the
-// plan's order. Arms without a headline metric are left out.
-func ArmSummaries(r *Run) []ArmSummary {
-	var list []ArmSummary
+// ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the plan's
+// order. Arms without a headline metric are left out.
+func ArmSummaries(r *Run) (list []ArmSummary) {
 	of := func(arm string) *ArmSummary {
 		i := slices.IndexFunc(list, func(a ArmSummary) bool { return a.Arm == arm })
 		if i < 0 {
@@ -85,10 +83,8 @@ func (a *ArmSummary) claims() int {
 	return 1
 }
 
-// verdictOrder is the order in which points are listed.
 var verdictOrder = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
 
-// add adds a comparison to the point of its metric and verdict.
 func (a *ArmSummary) add(c *Comparison) {
 	if !slices.Contains(a.Cells, c.Cell) {
 		a.Cells = append(a.Cells, c.Cell)
@@ -108,7 +104,6 @@ func (a *ArmSummary) add(c *Comparison) {
 	}
 }
 
-// settle sorts the points and sets their common verdict.
 func (a *ArmSummary) settle() {
 	cells, has := map[string]int{}, map[Verdict]bool{}
 	for _, p := range a.Points {
@@ -140,47 +135,44 @@ func (a *ArmSummary) settle() {
 // Overview summarises a run of many arms on one headline metric.
 type Overview struct {
 	Metric experiment.Metric
-	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in some
-	// cell and cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open counts all
-	// other arms.
+	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in some cell and
+	// cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open counts all other arms.
 	Costs, Gains, Equivalent, Open int
 	Furthest                       *Comparison // the cost or gain whose overhead is farthest from zero; nil if no arm costs or gains
 }
 
 // Overviews returns one Overview per headline metric, in the order of the comparisons.
-func Overviews(r *Run) []Overview {
-	var list []Overview
-	type of struct{ metric, arm string }
-	verdicts := map[of]map[Verdict]bool{}
+func Overviews(r *Run) (list []Overview) {
+	var verdicts []map[string]map[Verdict]bool // by metric and arm
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		if !c.Metric.Headline || c.Verdict == Restated {
 			continue
 		}
-		id := of{c.Metric.Name, c.Arm}
-		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })
+		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == c.Metric.Name })
 		if k < 0 {
-			k, list = len(list), append(list, Overview{Metric: c.Metric})
+			k, list, verdicts = len(list), append(list, Overview{Metric: c.Metric}), append(verdicts, map[string]map[Verdict]bool{})
 		}
-		if verdicts[id] == nil {
-			verdicts[id] = map[Verdict]bool{}
+		if verdicts[k][c.Arm] == nil {
+			verdicts[k][c.Arm] = map[Verdict]bool{}
 		}
-		verdicts[id][c.Verdict] = true
+		verdicts[k][c.Arm][c.Verdict] = true
 		if f := list[k].Furthest; (c.Verdict == Costs || c.Verdict == Gains) && (f == nil || math.Abs(c.Overhead.Point) > math.Abs(f.Overhead.Point)) {
 			list[k].Furthest = c
 		}
 	}
-	for id, has := range verdicts {
-		o := &list[slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == id.metric })]
-		switch {
-		case has[Costs]:
-			o.Costs++
-		case has[Gains]:
-			o.Gains++
-		case has[Equivalent] && len(has) == 1:
-			o.Equivalent++
-		default:
-			o.Open++
+	for k := range list {
+		for _, has := range verdicts[k] {
+			switch o := &list[k]; {
+			case has[Costs]:
+				o.Costs++
+			case has[Gains]:
+				o.Gains++
+			case has[Equivalent] && len(has) == 1:
+				o.Equivalent++
+			default:
+				o.Open++
+			}
 		}
 	}
 	return list

@@ -8,19 +8,18 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Question is a comparison that a single run does not make: between arms of two runs, or between two
-// overheads.
+// Question is a comparison that a single run does not make: between arms of two runs, or between two overheads.
 type Question struct {
 	Cell, Arm string
-	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in
-	// Against. A control applies to all questions that have the control's cell, metric and Against.
+	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in Against. A
+	// control applies to all questions that have the control's cell, metric and Against.
 	Against  string
-	Restates string // another metric that carries the same information in a closed loop
-	// Observational is set if the data come from no experiment. The answer then states this.
+	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
+	// Observational is set if the data come from no experiment; the answer then says so.
 	Observational bool
 	contrast.Data
-	// Versus names the second overhead if two overheads are compared. The verdict then says whether the first
-	// overhead is larger or smaller than the second.
+	// Versus names the second overhead if two overheads are compared. A cost then means that the first overhead is
+	// larger.
 	Versus *Versus
 }
 
@@ -32,8 +31,8 @@ type answers struct {
 	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
-// Assess judges questions as one family, as Analyze judges the arms of a run. The plan gives confidence and
-// margins. If a control fails, the caller decides which verdicts to withhold.
+// Assess judges questions as one family, as Analyze judges the arms of a run. The plan gives confidence and margins.
+// If a control fails, the caller decides which verdicts to withhold.
 func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -57,8 +56,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes looks among all questions on the same arm for the metric that a question restates. The result
-// restated reports whether that metric is there, and echo whether both metrics are headlines.
+// echoes looks for the metric that a question restates, among all questions on the same arm. The result restated
+// reports whether the metric was found. The result echo reports whether both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -69,9 +68,9 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run again with the trials that are invalid only because operations failed, and
-// records each verdict that changes. The first verdict stays: an error tells nothing about the cost of a
-// success, and errors are often fast.
+// alternatives judges the run again with the trials that are invalid only because operations failed, and records each
+// verdict that changes. The first verdict stays: an error tells nothing about the cost of a success, and errors are
+// often fast.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 	if !slices.ContainsFunc(trials, func(t journal.Trial) bool { return onlyFailed(&t) }) {
 		return
@@ -80,7 +79,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 	t.loops = x.table.loops // the kind of load (closed loop or not) stays the same
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
-		return // with these trials the control fails, so there is no verdict to compare
+		return // the control fails with the added trials, so there is no verdict to compare
 	}
 	with := x
 	with.table, with.cells = t, nil

@@ -11,24 +11,24 @@ import (
 	"tare/internal/workload"
 )
 
-// A layer that stops a program from doing its work makes the program fast. Tare therefore compares what
-// programs do before their speed. Each aspect of behaviour (lines on stderr, the exit status, the size of the
-// output) has observations, such as one line. For each observation, Tare counts the trials of the arm, and of
-// baseline and control together, that show the observation. An arm behaves differently if all trials of one
-// side and no trial of the other side show the observation. An arm also behaves differently if one side shows
-// the observation more often by Fisher's exact test, corrected for the number of differences that could be
-// found (Tarone 1990). Claims of gains and equivalence are then withheld.
+// A layer that stops a program from doing its work makes the program fast. Tare therefore compares what programs do
+// first, and their speed second. Each aspect of behaviour (lines on stderr, the exit status, the size of the output)
+// has observations, such as one line. Tare counts the trials that show an observation, for the arm and for its
+// reference (baseline and control together). An arm behaves differently if all trials of one side and no trial of the
+// other side show the observation. An arm also behaves differently if one side shows the observation more often by
+// Fisher's exact test, corrected for the number of differences that could be found (Tarone 1990). Claims of gains and
+// equivalence are then withheld.
 //
-// An observation in some of the arm's trials, and in no trial of baseline or control, gives a warning that
-// withholds nothing: chance alone can cause it. There is no such warning about an erratic program, which
-// shows any observation in exactly one trial of baseline and control.
+// An observation in some of the arm's trials, and in no trial of the reference, gives a warning that withholds
+// nothing, since chance alone can cause it. An erratic program gets no such warning: it shows some observation in
+// exactly one trial of the reference.
 
-// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also
-// the reason why the arm's claims of gains and equivalence are withheld.
+// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also the
+// reason why the arm's claims of gains and equivalence are withheld.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
-	// Mark is the observation that differs: a line on stderr, an exit status, or, for sizes, one of the
-	// constants below.
+	// Mark is the observation that differs: a line on stderr, an exit status or, for sizes, a constant such as
+	// FarLess.
 	Mark string `json:"mark"`
 	// Lacks is set if the arm shows the observation less often than the baseline, or never.
 	Lacks     bool `json:"lacks,omitempty"`
@@ -41,15 +41,15 @@ type OtherBehaviour struct {
 	Raw string `json:"raw,omitempty"`
 	// Withholds is set if the finding withholds the arm's claims of gains and equivalence.
 	Withholds bool `json:"withholds"`
-	// OtherProgram is set if the arm runs another program than the baseline, which may print other messages
-	// and end with another exit status.
+	// OtherProgram is set if the arm runs another program than the baseline, which may print other messages and end
+	// with another exit status.
 	OtherProgram bool `json:"otherProgram,omitempty"`
 }
 
 // Kind returns the name of this kind of finding.
 func (OtherBehaviour) Kind() string { return "other-behaviour" }
 
-// Observations about an amount of output, or a number of answers, that differs from baseline and control.
+// Observations about a number of bytes, lines or answers that differs from baseline and control.
 const (
 	nothing    = "nothing"
 	something  = "something"
@@ -58,12 +58,10 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall
-// below their smallest. The ratio leaves room for larger printed numbers, which have more digits.
+// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall below
+// their smallest. The ratio leaves room for larger printed numbers, which have more digits.
 const veryDifferent = 1.5
 
-// behaviours compares the behaviour of programs in every treatment with their behaviour in baseline and
-// control.
 func (t *table) behaviours() (list []Warning) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
 	for c, cell := range t.plan.Cells {
@@ -155,8 +153,8 @@ func sighted(arm experiment.PlannedArm, a experiment.Aspect, trials, reference [
 	return s
 }
 
-// compare returns the first difference between the arm and the reference (baseline and control); nil if they
-// do not differ.
+// compare returns the first difference between the arm and the reference (baseline and control); nil if they do not
+// differ.
 func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	able, erratic := 0, false
 	for _, one := range s.list {
@@ -194,21 +192,20 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether one side shows an observation significantly more often, or in all trials of one side
-// and in no trial of the other side.
+// shown reports whether all trials of one side and no trial of the other side show an observation, or whether one
+// side shows it significantly more often.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
 	}
-	p, err := stats.FisherExact(one.arm, s.of, one.reference, s.among)
-	return err == nil && p <= alpha
+	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
-// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline
-// and control.
+// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline and
+// control.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without sizes.
+// amounts returns nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -223,7 +220,7 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark returns the observation of an amount that is very different from baseline and control; otherwise "".
+// mark returns the observation that an amount is very different from baseline and control; otherwise "".
 func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -259,8 +256,7 @@ func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	return nil
 }
 
-// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of the
-// arms.
+// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of the arms.
 func (r *Run) WithholdGains(c *Comparison, arms ...string) {
 	for _, arm := range arms {
 		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {

@@ -10,8 +10,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Limits of use or loss; a shared resource at its limit counts as exhausted (docs/method.md, "What bounds a
-// result").
+// A shared resource counts as exhausted from these limits on (docs/method.md, "What bounds a result").
 const (
 	fullWire       = 0.8   // share of a link's rate; below 1 since nothing is sent at the start and end of a trial, and queues overflow before the link is full
 	full           = 0.9   // share of any other resource; below 1 since processors wait for one another at times
@@ -21,8 +20,8 @@ const (
 	ownProcessors  = 0.1   // client's share of the CPU time of client and server; with a smaller share, the server has the processors to itself
 )
 
-// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the
-// median use.
+// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the median
+// use.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
@@ -43,8 +42,7 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the median of several records of one resource. Exhausted records sort above the others, and
-// then by use.
+// middle returns the record with the median use. Exhausted records sort above all others.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -55,8 +53,7 @@ func middle(list []testbed.Resource) testbed.Resource {
 	return slices.SortedFunc(slices.Values(list), func(a, b testbed.Resource) int { return cmp.Compare(rank(a), rank(b)) })[len(list)/2]
 }
 
-// resources summarises, for each arm of a cell, the resources that the trials used. It includes trials in
-// which the program failed.
+// resources summarises the resources that the trials of each arm used, including trials in which the program failed.
 func (t *table) resources(c int) (list []ResourceSummary) {
 	tests := t.plan.Cells[c].Tests
 	for a, arm := range t.plan.Arms {
@@ -72,7 +69,7 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 				client = append(client, own/(own+served))
 			}
 		}
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // in this order the link comes first
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // backward, so that the link comes first
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
@@ -86,7 +83,6 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 	return list
 }
 
-// disk returns the use of a device whose limit the experiment file gives.
 func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resource) {
 	for _, m := range cell.Metrics {
 		if m.Cap > 0 && values[m.Name] > 0 {
@@ -96,8 +92,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds warns of exhausted resources, in each cell whose workload declares a resource under test. It names the
-// first exhausted resource that is not under test.
+// bounds warns of exhausted resources, in each cell whose workload declares a resource under test. It names the first
+// exhausted resource that is not under test.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

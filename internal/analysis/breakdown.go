@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -12,17 +12,17 @@ import (
 	"tare/internal/stats"
 )
 
-// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms
-// then has three parts:
+// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms then has
+// three parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
-// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost of
-// having rules at all, such as a hook that now has work to do. "Each" is the cost of one more rule.
+// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost of having
+// rules at all, such as a hook that now has work to do. "Each" is the cost of one more rule.
 //
-// The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's
-// baseline. A line through the costs of all levels above zero, by least squares, gives one value of each part
-// per round. For ratio metrics, each value is divided by the round's baseline.
+// The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's baseline. A
+// line through the costs of all levels above zero, by least squares, gives one value of each part per round. For
+// ratio metrics, each value is divided by the round's baseline.
 
 // Breakdown is the division of an arm's cost into parts, for one metric in one cell.
 type Breakdown struct {
@@ -47,8 +47,8 @@ type Breakdown struct {
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the
-	// metric's unit.
+	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the metric's
+	// unit.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -57,13 +57,13 @@ type PartName string
 
 // The parts.
 const (
-	Installed PartName = "installed" // level 0 against the baseline; equal to the comparison of that arm
-	AnyPart   PartName = "any"       // the step from level 0 to the line, the same for all levels; without a level 0, the step from the baseline
-	EachPart  PartName = "each"      // one more of what the factor counts
+	Installed PartName = "installed" // cost of level 0: the comparison of its arm with the baseline
+	AnyPart   PartName = "any"       // step from level 0 to the line, the same for all levels; without a level 0, the step from the baseline
+	EachPart  PartName = "each"      // cost of one more of what the factor counts, such as a rule
 )
 
-// Miss is the distance between the cost at one level and the line through the other levels. Of all levels, Miss
-// has the level whose distance chance explains least.
+// Miss is the distance of one level's cost from the line through the costs of the other levels. The level is the one
+// whose distance has the smallest p-value.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
@@ -73,11 +73,11 @@ type Miss struct {
 	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
 }
 
-// mostFirst is the largest count that the lowest level above zero may have, since the line is extrapolated from
-// that level down to zero.
+// mostFirst is the largest count that the lowest level above zero may have, since the line is extrapolated from that
+// level down to zero.
 const mostFirst = 10
 
-// counts reports whether the levels count something.
+// counts reports whether the levels count something, such as rules.
 func (s *sweep) counts() bool {
 	fraction := func(x float64) bool { return x != math.Trunc(x) }
 	return s.unit == "" && s.x[0] >= 0 && !slices.ContainsFunc(s.x, fraction) && s.x[s.first()] <= mostFirst
@@ -91,7 +91,6 @@ func (s *sweep) first() int {
 	return 0
 }
 
-// breakdowns returns the breakdowns of all arms whose layers have a factor that counts something.
 func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	t, base := x.table, role(x.plan, experiment.Baseline)
 	if base < 0 || !x.plan.Paired() {
@@ -122,7 +121,6 @@ func (x explainer) breakdowns(run *Run, j *judgement) (list []Breakdown) {
 	return list
 }
 
-// breakdown returns the breakdown of one fit, with its explanations.
 func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reason) Breakdown {
 	b := Breakdown{Cell: x.plan.Cells[f.cell].ID, Arm: f.of, Factor: f.factor, Held: f.held, Metric: f.metric, X: f.x, LeftOut: f.leftOut, Rounds: f.rounds}
 	for _, a := range f.indices {
@@ -131,8 +129,7 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 	add := func(name PartName, c Comparison, values []float64) {
 		p := Part{Comparison: c, Part: name}
 		if f.ratio() {
-			at := f.located(values).Interval
-			p.Amount = &at
+			p.Amount = new(f.located(values).Interval)
 		}
 		b.Parts = append(b.Parts, p)
 	}
@@ -159,12 +156,11 @@ type costFit struct {
 	*roundFits // one fit per round; a round's values are the costs by level (positive: a cost), followed by the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // one entry per round that lacks a value because a program failed: true for each level that failed, and last for the baseline
+	failed     [][]bool // rounds that lack a value because a program failed; true for each level that failed, and last for the baseline
 	parts      []*hypothesis
 }
 
-// costs fits the costs of a sweep's arms in a cell. The effect of a trial's position within the round is
-// removed, as it is for pairs.
+// costs fits the costs of a sweep's arms in a cell, without the effect of a trial's position within the round.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
 	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
@@ -179,15 +175,12 @@ func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 			}
 		}
 	}
-	above := s.x[s.first():]
-	f.roundFits = t.fitRounds(list, s.first(), points(above), lineAt(above))
+	f.roundFits = t.fitRounds(list, s.first(), stats.Points(s.x[s.first():]))
 	return f
 }
 
-// ratio reports whether costs are given as shares of the baseline.
 func (f *costFit) ratio() bool { return f.metric.Scale != experiment.Difference }
 
-// amounts returns a part's values by round, in the metric's unit.
 func (f *costFit) amounts(p PartName) []float64 {
 	return f.each(func(i int) float64 { return f.amount(p, f.from[i].values, f.fits[i]) })
 }
@@ -202,8 +195,8 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at
-// some levels makes the part larger; a higher cost at other levels makes the part smaller.
+// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at some
+// levels makes the part larger; a higher cost at other levels makes the part smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -219,7 +212,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // less and more are unset if the part does not depend on the failed arms: the slope does not depend on the baseline
+		n.Add(less || !more, more || !less) // neither is set if the part does not depend on the failed arms
 	}
 	return n
 }
@@ -235,8 +228,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the number of equal parts in the total cost at the highest level. A bound on the total cost,
-// divided by this number, is a bound on one part.
+// per returns the number of equal parts in the total cost at the highest level. A bound on the total cost, divided by
+// this number, is a bound on one part.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -244,8 +237,8 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast. A gain of the
-// whole baseline would leave zero, which has no logarithm.
+// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast. A gain of the whole
+// baseline would leave zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
 // newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all parts of one kind
@@ -272,14 +265,15 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss measures the distance of each level's cost from the line through the other levels; nil if there are
-// too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg
-// 1982, section 2.2).
+// miss measures the distance of each level's cost from the line through the other levels; nil if there are too few
+// levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982, section
+// 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {
 		return nil
 	}
+	average := func(x []float64) float64 { return floats.Sum(x) / float64(len(x)) }
 	found := &Miss{X: x[len(x)-1], P: 1}
 	mean, squares := stats.Mean(x), 0.0
 	for _, v := range x {
@@ -289,14 +283,11 @@ func (f *costFit) miss(confidence float64) *Miss {
 	low, high := math.Inf(1), math.Inf(-1)
 	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p-values, the highest is reported
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
-		residuals := f.residuals(k)
-		for i := range residuals {
-			residuals[i] /= 1 - weight
-		}
+		residuals := stats.Mapped(f.residuals(k), func(v float64) float64 { return v / (1 - weight) })
 		by := f.units(f.scaled(residuals))
-		cost := stat.Mean(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })), nil)
+		cost := average(f.scaled(f.each(func(i int) float64 { return f.value(i, k) })))
 		low, high = min(low, cost), max(high, cost)
-		left[k] = stat.Mean(by, nil) * (1 - weight)
+		left[k] = average(by) * (1 - weight)
 		p := residualP(by)
 		if p >= least*(1-1e-6) {
 			continue
@@ -306,7 +297,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 		if e, err := stats.PairedT(by, confidence); err == nil {
 			found.By = finite(e.Interval)
 		} else { // values that do not vary have no interval
-			found.By = pointOnly(stat.Mean(by, nil))
+			found.By = pointOnly(average(by))
 		}
 	}
 	if high > low {

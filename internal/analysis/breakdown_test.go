@@ -15,6 +15,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/run/journal"
+	"tare/internal/test/slow"
 )
 
 // ruled returns a plan whose arms differ in the number of rules.
@@ -261,6 +262,7 @@ var sweeps = flag.Int("sweeps", 20, "simulated runs in each case of TestBreakdow
 // contain the true value, and straight lines reported as bent. docs/method.md quotes it from
 // -sweeps 300; -v prints it.
 func TestBreakdownClaims(t *testing.T) {
+	slow.Test(t)
 	for k, c := range []struct {
 		noise  string
 		draw   func(*rand.Rand) float64

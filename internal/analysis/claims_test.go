@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
+	"tare/internal/test/slow"
 )
 
 var simulated = flag.Int("runs", 100, "simulated runs in each case of TestStallClaims, TestFailureClaims and TestNormalClaims")
@@ -51,6 +52,7 @@ func within(t *testing.T, what string, count int, least, most float64) {
 // equivalent within ±2 %, by ranks alone and with the mean, and how often the stalls are found.
 // docs/method.md quotes it; -v prints it.
 func TestStallClaims(t *testing.T) {
+	slow.Test(t)
 	quiet := logNormal(0.02, 0, 1)
 	exponential := func(r *rand.Rand) float64 { return (0.92 + 0.08*r.ExpFloat64()) * math.Exp(0.0002) }
 	for k, c := range []struct {
@@ -111,6 +113,7 @@ func TestStallClaims(t *testing.T) {
 // TestFailureClaims counts claims of a difference in failures: for any of three arms that fail as
 // often as the baseline, and for an arm that fails more often.
 func TestFailureClaims(t *testing.T) {
+	slow.Test(t)
 	for k, c := range []struct {
 		others, arm float64 // shares of trials that fail
 		n           int

@@ -7,21 +7,20 @@ import (
 	"tare/internal/stats"
 )
 
-// beyond reports whether an interval of contrasts reaches further than a limit.
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
-// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a
-// claim. With two values, the spread is known only to within a ratio of 30.
+// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a claim.
+// With two values, the spread is known only to within a ratio of 30.
 const fewestNormal = 3
 
 // decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's correction,
 // together with the counted comparisons of failures.
 //
-// If there are too few values for a claim by ranks, the t interval may give a claim of grade "normal". In the
-// family of measured claims, the p-value of such a claim is 1.
+// If there are too few values for a claim by ranks, the t interval may give a claim of grade "normal". In the family
+// of measured claims, the p-value of such a claim is 1.
 //
-// Every hypothesis is decided three times: from the values that exist, from estimates that allow for the
-// missing values of failed trials, and from the t interval alone.
+// Every hypothesis is decided three times: from the values that exist, from estimates that allow for the missing
+// values of failed trials, and from the t interval alone.
 func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 	headline := claims(all) + len(failureTests)
 	for _, h := range all {
@@ -63,7 +62,7 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // with missing values, the t interval may agree that nothing is resolved
+		h.agree = h.agree || h.verdict == h.byT // missing values may have turned the verdict into the t interval's verdict
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}
@@ -82,9 +81,8 @@ func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	}
 }
 
-// missing returns the missing trials that a claim must allow for.
 func (h *hypothesis) missing() MissingTrials {
-	present := len(h.Baseline) + len(h.Treated) // number of values
+	present := len(h.Baseline) + len(h.Treated)
 	if h.Paired {
 		present = h.Size()
 	}
@@ -99,8 +97,8 @@ func (h *hypothesis) missing() MissingTrials {
 }
 
 // measured returns the view for a claim of grade "measured", and the p-value for a claim of equivalence. For
-// equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that one
-// round in ten takes twice as long.
+// equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that one round in ten
+// takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -112,16 +110,16 @@ func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	return e.Main, both
 }
 
-// mostMargins limits how far the headline interval may reach from zero in a claim of equivalence, in
-// multiples of the margin. The tests of equivalence use an interval of lower confidence. If one of ten rounds
-// took ten times as long, the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
+// mostMargins limits how far the headline interval may reach from zero in a claim of equivalence, in multiples of the
+// margin. The tests of equivalence use an interval of lower confidence. If one of ten rounds took ten times as long,
+// the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
 const mostMargins = 2
 
 // thinControl is the largest ratio of an arm's number of values to the control's number of values.
 const thinControl = 4
 
-// decide returns the verdict from a view and its corrected p-values. A verdict that claims nothing has a
-// reason.
+// decide returns the verdict from a view and its corrected p-values, with a reason unless the verdict claims
+// something.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
@@ -159,23 +157,21 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 	return Gains, nil
 }
 
-// tooFew reports whether there are fewer values than any claim by ranks needs. The t interval then supports
-// only claims of grade "normal".
+// tooFew reports whether there are fewer values than any claim by ranks needs. The t interval then supports only
+// claims of grade "normal".
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
 	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
 }
 
-// different reports whether a control differs from the baseline by more than chance, even if the difference
-// is small.
+// different reports whether a control differs from the baseline by more than chance, even if the difference is small.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
-// failed reports whether a control makes the run invalid: it differs on a headline metric and is not shown to
-// be equivalent.
+// failed reports whether a control makes the run invalid: it differs on a headline metric and is not shown to be
+// equivalent.
 func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }
 
-// adjusted holds the p-values of one hypothesis after Holm's correction.
 type adjusted struct {
 	p      float64 // p-value of "no difference"
 	equiv  float64 // p-value of "not equivalent", by the headline estimator
@@ -183,8 +179,7 @@ type adjusted struct {
 	normal bool    // noise is assumed to be normal
 }
 
-// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information count
-// once.
+// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information count once.
 func claims(all []*hypothesis) (n int) {
 	for _, h := range all {
 		if h.Metric.Headline && !h.echo {
@@ -194,10 +189,10 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm adjusts the p-values of the headline hypotheses for their number. The p-values of the failures belong
-// to the same family. The function view returns a hypothesis's view, and its p-value of "not equivalent" by
-// both estimators. In a closed loop, two metrics that carry the same information are one claim. The metric
-// that restates another metric is adjusted as if it took the other metric's place.
+// holm adjusts the p-values of the headline hypotheses for their number. The p-values of the failures belong to the
+// same family. The function view returns a hypothesis's view, and its p-value of "not equivalent" by both estimators.
+// In a closed loop, two metrics that carry the same information are one claim. The metric that restates another
+// metric is adjusted as if it took the other metric's place.
 func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contrast.View, float64)) (list []adjusted, ofFailures []float64) {
 	type claim struct{ cell, arm, against, metric string }
 	echoed := map[claim]bool{}
@@ -210,7 +205,7 @@ func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contras
 		}
 	}
 	list = slices.Clone(raw)
-	for _, echo := range []bool{false, true} { // the second family has the metrics that restate other metrics, and not these other metrics
+	for _, echo := range []bool{false, true} { // the second family replaces each metric that another metric restates by the restating metric
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

@@ -13,14 +13,13 @@ import (
 	"tare/internal/stats"
 )
 
-// The search for changepoints has the significance level changeLevel: one of a hundred series without changes
-// shows a changepoint by chance. Segments between changepoints have at least changeSegment rounds.
+// The search for changepoints has the significance level changeLevel: one of a hundred series without changes shows a
+// changepoint by chance. Segments between changepoints have at least changeSegment rounds.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
 )
 
-// cells returns the series of all valid values for charts, and the changepoints of the baseline's series.
 func cells(t *table, start time.Time) []CellSummary {
 	base := role(t.plan, experiment.Baseline)
 	list := make([]CellSummary, 0, len(t.plan.Cells))
@@ -30,7 +29,7 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // values of an import's blocks differ anyway
+				if a == base && t.plan.Paired() && t.blockOf == nil { // values of different blocks of an import differ anyway
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -44,8 +43,8 @@ func cells(t *table, start time.Time) []CellSummary {
 	return list
 }
 
-// series returns the valid values of a metric in one arm, in the order of rounds or, for independent samples,
-// in the order measured.
+// series returns the valid values of a metric in one arm, in the order of rounds or, for independent samples, in the
+// order measured.
 func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries {
 	n, timed := len(t.slots[c][a]), true
 	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
@@ -86,22 +85,18 @@ func summarize(values []float64, confidence float64) Summary {
 	return s
 }
 
-// sessions returns the sessions of a run, in the order of their numbers.
 func sessions(trials []journal.Trial, start time.Time) []Session {
-	var list []Session
+	byNumber := map[int]Session{}
 	for i := range trials {
 		t := &trials[i]
 		from := t.Start.Sub(start).Seconds()
 		to := from + t.Wall.Seconds()
-		at := slices.IndexFunc(list, func(s Session) bool { return s.Number == t.Session })
-		if at < 0 {
-			list = append(list, Session{Number: t.Session, From: from, To: to})
-			continue
+		if s, known := byNumber[t.Session]; known {
+			from, to = min(s.From, from), max(s.To, to)
 		}
-		list[at].From, list[at].To = min(list[at].From, from), max(list[at].To, to)
+		byNumber[t.Session] = Session{Number: t.Session, From: from, To: to}
 	}
-	slices.SortFunc(list, func(a, b Session) int { return a.Number - b.Number })
-	return list
+	return slices.SortedFunc(maps.Values(byNumber), func(a, b Session) int { return a.Number - b.Number })
 }
 
 func harness(trials []journal.Trial) Harness {
@@ -123,10 +118,9 @@ func harness(trials []journal.Trial) Harness {
 	return h
 }
 
-// proofs counts the checks of each arm over all trials, valid or not. A check that was made once, at set-up,
-// is stored with every trial of the session, and counts once for each of its outcomes. Checks with another
-// caveat, for instance in a later session with another implementation of the layer, get a summary of their
-// own.
+// proofs counts the checks of each arm over all trials, valid or not. A check that was made once, at set-up, is
+// stored with every trial of the session, and counts once for each of its outcomes. Checks with another caveat, for
+// instance in a later session with another implementation of the layer, get a summary of their own.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type outcome struct {
 		ProofSummary
@@ -166,8 +160,7 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	return list
 }
 
-// unusable counts the valid trials of a cell without a usable value of a metric, and all valid trials of the
-// cell.
+// unusable counts the valid trials of a cell without a usable value of a metric, and all valid trials of the cell.
 func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
 		for trial := range valid(arm) {
@@ -180,20 +173,20 @@ func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	return bad, all
 }
 
-// autocorrelated reports whether a lag-1 autocorrelation over n rounds exceeds the value that one of a
-// hundred independent series exceeds.
+// autocorrelated reports whether a lag-1 autocorrelation over n rounds is farther from 0 than in 99 of 100
+// independent series.
 func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }
 
-// PartSummary is the CPU and memory that one part of an arm uses in a cell, over the valid trials of the arm.
-// A part is the client, the server, or a process of a layer, such as a proxy.
+// PartSummary is the CPU and memory that one part of an arm uses in a cell, over the valid trials of the arm. A part
+// is the client, the server, or a process of a layer, such as a proxy.
 type PartSummary struct {
 	Arm  string `json:"arm"`  // name of the arm
 	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
 	// CPUs is CPU time divided by wall clock: 0.25 is a quarter of one processor.
 	CPUs    Summary `json:"cpus"`
-	PerWork Summary `json:"perWork,omitzero"` // CPU time per unit of work; n is 0 if the amount of work is unknown
+	PerWork Summary `json:"perWork,omitzero"` // CPU time per unit of work; N is 0 if the amount of work is unknown
 	Unit    string  `json:"unit,omitempty"`   // unit of PerWork: "s/request"
 	Memory  Summary `json:"memory,omitzero"`  // largest resident memory, in bytes
 }
@@ -201,8 +194,7 @@ type PartSummary struct {
 // layerSum names the sum over all parts that belong to layers. The name of such a part is KIND:PART.
 const layerSum = "layer"
 
-// parts returns the use of each part of each arm in a cell; nil if no layer has processes of its own in that
-// cell.
+// parts returns the use of each part of each arm in a cell; nil if no layer has processes of its own in that cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -222,13 +214,12 @@ func (t *table) parts(c int) []PartSummary {
 			}
 			trials = append(trials, v)
 			for name, used := range v.Used {
-				names[name] = names[name] || name != layerSum && !used.Unavailable
+				if name != layerSum && !used.Unavailable {
+					names[name] = true
+				}
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if !names[name] {
-				continue
-			}
 			layers = layers || strings.Contains(name, ":")
 			one := PartSummary{Arm: arm.Name, Part: name}
 			var cpus, work, memory []float64
@@ -256,9 +247,9 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work. The argument sum names the metric of CPU time per unit of
-// work over all layers together. If the part has no such metric of its own, the amount of work is computed from
-// the metric sum.
+// perWork returns a part's CPU time per unit of work. The argument sum names the metric of CPU time per unit of work
+// over all layers together. If the part has no such metric of its own, the amount of work is computed from the metric
+// sum.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

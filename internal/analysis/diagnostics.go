@@ -4,8 +4,8 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/analysis/contrast"
@@ -13,13 +13,13 @@ import (
 	"tare/internal/stats"
 )
 
-// Independent samples have no rounds in which drift cancels. Only the series of values itself can show that
-// an interval is in doubt, so every arm's series is tested.
+// Independent samples have no rounds in which drift cancels. Only the series of values itself can show that an
+// interval is in doubt, so every arm's series is tested.
 //
-// The diagnostics of all headline metrics together should raise a false alarm in about one of twenty runs.
-// Each diagnostic therefore has a significance level of diagnosticLevel divided by the number of diagnostics.
-// For changepoints the level is at least 1 in 500, since smaller levels need too many shuffles. For modes it
-// is at least 1 in 10,000, where the table of the dip test ends.
+// The diagnostics of all headline metrics together should raise a false alarm in about one of twenty runs. Each
+// diagnostic therefore has a significance level of diagnosticLevel divided by the number of diagnostics. For
+// changepoints the level is at least 1 in 500, since smaller levels need too many shuffles. For modes it is at least
+// 1 in 10,000, where the table of the dip test ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
@@ -29,29 +29,27 @@ const (
 	lagLeast        = 0.1 // autocorrelation below which an interval is about right
 )
 
-// diagnoseSeries fills in the diagnostics of every series.
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
-	var series sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // diagnostics take most of the time of an analysis
+	var series errgroup.Group
+	series.SetLimit(runtime.GOMAXPROCS(0)) // in parallel, since diagnostics take most of the time of an analysis
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
 			for a := range ms.Arms {
 				s := &ms.Arms[a]
-				free <- struct{}{}
-				series.Go(func() {
+				series.Go(func() error {
 					s.Diagnostics = diagnosticsOf(s.Values, s.Summary, level[ms.Metric.Headline], seed)
-					<-free
+					return nil
 				})
 			}
 		}
 	}
-	series.Wait()
+	_ = series.Wait() // no error
 }
 
-// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key
-// true) and for exploratory metrics (key false).
+// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key true)
+// and for exploratory metrics (key false).
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -59,11 +57,8 @@ func diagnosticLevels(run *Run) map[bool]float64 {
 			series[m.Metric.Headline] += len(m.Arms)
 		}
 	}
-	level := map[bool]float64{}
-	for _, headline := range []bool{true, false} {
-		level[headline] = diagnosticLevel / diagnosticKinds / float64(max(series[headline], 1))
-	}
-	return level
+	level := func(series int) float64 { return diagnosticLevel / diagnosticKinds / float64(max(series, 1)) }
+	return map[bool]float64{true: level(series[true]), false: level(series[false])}
 }
 
 func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Diagnostics {
@@ -92,8 +87,8 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps: a
-// straight rise or fall, and values that resemble their neighbours even between two changepoints.
+// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps: a straight
+// rise or fall, and values that resemble their neighbours even between two changepoints.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -115,9 +110,8 @@ func steps(values []float64, changes []int, level float64) bool {
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
-// Oddity is a way in which a series does not look like independent values. A step in the values is also a
-// trend and makes neighbours alike. Of steps, drift and alike neighbours, only the first that applies is
-// reported.
+// Oddity is a way in which a series does not look like independent values. A step in the values is also a trend and
+// makes neighbours alike. Of steps, drift and alike neighbours, only the first that applies is reported.
 type Oddity string
 
 // The oddities, in the order in which they are reported.
@@ -128,9 +122,7 @@ const (
 	OddGroups Oddity = "groups" // more than one mode
 )
 
-// oddities returns the oddities of a series of n values, tested at a significance level.
-func (d *Diagnostics) oddities(n int, level float64) []Oddity {
-	var list []Oddity
+func (d *Diagnostics) oddities(n int, level float64) (list []Oddity) {
 	switch {
 	case len(d.Changes) > 0:
 		return []Oddity{OddLevels} // a step also makes more than one mode
@@ -145,8 +137,8 @@ func (d *Diagnostics) oddities(n int, level float64) []Oddity {
 	return list
 }
 
-// lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n
-// values, by the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
+// lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n values,
+// by the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
 func lagP(r float64, n int) float64 {
 	if n < 10 {
 		return 1
@@ -154,10 +146,9 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity.
-// Headline and exploratory metrics have warnings of their own, headline metrics first.
-func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
-	var list []Warning
+// seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity. Headline
+// and exploratory metrics have warnings of their own, headline metrics first.
+func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
 		for a := range plan.Arms {
@@ -171,8 +162,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// odd collects the cells and metrics in which an arm shows an oddity. A warning of one series names metric
-// and cell.
+// odd collects the cells and metrics in which an arm shows an oddity. If there is only one series, the warning has
+// its metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -194,10 +185,9 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 
 const (
 	spreadRatio  = 3  // ratio of two arms' interquartile ranges from which on their spreads count as different
-	spreadFewest = 20 // number of values that this test needs
+	spreadFewest = 20 // number of values that the comparison of spreads needs
 )
 
-// compareSpreads warns of two independent samples that differ in their spread.
 func compareSpreads(c *Comparison, warn func(Finding)) {
 	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
 	ratio := max(arm/base, base/arm)

@@ -30,25 +30,22 @@ func endingOf(run *journal.Run) *Ending {
 		}
 	}
 	t := tabulate(run.Plan, countedTrials(run.Plan, run.Trials), validOnly)
+rounds:
 	for i := range t.rounds {
-		whole := !slices.ContainsFunc(t.slots, func(arms [][]slot) bool {
+		for _, arms := range t.slots {
 			for a := range arms {
 				if !arms[a][i].ranToEnd() && !out[run.Plan.Arms[a].Name] {
-					return true
+					continue rounds
 				}
 			}
-			return false
-		})
-		if whole {
-			e.Rounds++
 		}
+		e.Rounds++
 	}
-	e.Rounds = min(e.Rounds, e.Of) // the number of complete rounds is higher than planned if rounds were repeated for an arm that was left out
+	e.Rounds = min(e.Rounds, e.Of) // rounds repeated for an arm that was left out would raise the number above the plan's
 	return e
 }
 
-// countedTrials returns the trials of the rounds that count: those up to the last round of a run that ended
-// early.
+// countedTrials returns the trials that count. In a run that ended early, they are the trials up to its last round.
 func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
@@ -57,9 +54,8 @@ func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Tria
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// Decided reports whether every headline comparison of a plan with looks is decided after a number of rounds.
-// A comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it such a
-// verdict.
+// Decided reports whether every headline comparison of a plan with looks is decided after a number of rounds. A
+// comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it such a verdict.
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
 	then.Decided = rounds
@@ -78,7 +74,7 @@ func OfRun(run *journal.Run) *Run {
 			continue
 		}
 		remark := Remark{From: FromSession, Text: n.Text}
-		if run.Plan.Import == nil { // an import has no sessions
+		if run.Plan.Import == nil { // imports have no sessions
 			remark.Session = n.Session
 		}
 		r.Warnings = append(r.Warnings, Warning{Finding: remark})
@@ -86,9 +82,8 @@ func OfRun(run *journal.Run) *Run {
 	return r
 }
 
-// isRemark reports whether readers of a run should know a note, such as that a session ran on another machine
-// than the first one. A note that all arms are set up anew before every round is not shown, since that is the
-// normal case.
+// isRemark reports whether readers of a run should know a note, such as that a session ran on another machine than
+// the first one. A note that all arms are set up anew before every round is not shown, since that is the normal case.
 func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteExtraRounds, journal.NoteExtended, journal.NoteDecided:

@@ -3,10 +3,9 @@ package analysis
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
+	"tare/internal/stats"
 )
 
 // explainer adds explanations to verdicts: reasons, detectable effects, diagnostics.
@@ -17,27 +16,22 @@ type explainer struct {
 	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
 }
 
-// explain completes the results of hypotheses.
 func (x explainer) explain(results []Comparison, of []*hypothesis) {
 	for i, h := range of {
 		x.complete(&results[i], h)
 	}
 }
 
-// complete adds the explanation of a verdict: its reason, minimum detectable effect, values and diagnostics.
 func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Baseline, c.Treated = x.summaries(h)
-	c.Overheads = make([]float64, len(h.Contrasts))
-	for i, v := range h.Contrasts {
-		c.Overheads[i] = contrast.Overhead(v, h.Metric)
-	}
+	c.Overheads = stats.Mapped(h.Contrasts, func(v float64) float64 { return contrast.Overhead(v, h.Metric) })
 	x.detectable(c, h)
 	x.inner(c, h)
 	c.Mean = x.mean(h)
 	c.Observational = h.Observational
 	c.Blocks = x.inBlocks(h)
 	x.diagnose(c, h)
-	if c.Verdict == h.verdict { // true unless the verdict was withheld
+	if c.Verdict == h.verdict { // the verdict was not withheld
 		c.Reason = h.reason
 	}
 	if _, few := h.reason.(TooFewValues); few {
@@ -45,14 +39,12 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	}
 }
 
-// mean returns the overhead of the arithmetic mean; nil if the values do not allow it.
 func (x explainer) mean(h *hypothesis) *Interval {
 	at, ok := x.Mean(&h.Data)
 	if !ok {
 		return nil
 	}
-	mean := Interval(contrast.Overheads(at, h.Metric))
-	return &mean
+	return new(Interval(contrast.Overheads(at, h.Metric)))
 }
 
 // inner adds the interval that equivalence rests on, if the interval shown does not lie within the margin.
@@ -83,11 +75,10 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number of rounds,
-// or of values of each arm, with which a new run gets a verdict. Both are computed for the worst case of
-// Holm's correction: alpha divided by the number of hypotheses. If there are too few values for any claim,
-// the effect stays 0. After a pilot, effect and number are slightly too small, because they ignore Stein's
-// interval.
+// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number of rounds, or of
+// values of each arm, with which a new run gets a verdict. Both are computed for the worst case of Holm's correction:
+// alpha divided by the number of hypotheses. If there are too few values for any claim, the effect stays 0. After a
+// pilot, effect and number are slightly too small, because they ignore Stein's interval.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return
@@ -106,7 +97,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if c.Needed = x.needed(h, alpha, power); c.Needed > 0 {
 		df := h.Freedom() // degrees of freedom of the noise; the number of rounds grows with the noise's variance
 		at := func(p float64) int {
-			return int(math.Ceil(float64(c.Needed) * df / distuv.ChiSquared{K: df}.Quantile(p)))
+			return int(math.Ceil(float64(c.Needed) * df / stats.ChiSquaredQuantile(p, df)))
 		}
 		c.NeededRange = &[2]int{max(at(0.975), (h.Size()+1)*h.RoundsEach()), at(0.025)}
 	}
@@ -114,5 +105,5 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 
 // found returns the overhead that the present number of values detects with the probability power; 0: no overhead.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
-	return math.Abs(contrast.Magnitude(deviation(h)*unitOf(h, alpha, power).effect(), h.Metric))
+	return math.Abs(contrast.Magnitude(deviation(h)*unitEffect(h, alpha, power), h.Metric))
 }

@@ -1,36 +1,37 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
 )
 
-// Factorial holds the effects of the factors of a factorial design: main effects, averaged over the other
-// factors, and interactions (Fisher 1935, The Design of Experiments, chapter 6; Box, Hunter and Hunter 2005,
-// Statistics for Experimenters, chapter 5).
+// Factorial holds the effects of the factors of a factorial design: main effects, averaged over the other factors,
+// and interactions (Fisher 1935, The Design of Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for
+// Experimenters, chapter 5).
 //
-// Each round with a value of every combination of factors gives one contrast for each effect (fits.go). The
-// contrast is a sum of the logarithms of the round's values, each with the sign that the design gives to it.
-// If noise has the same distribution in all arms of a round, whatever its shape, the contrast of a zero
-// effect is symmetric about zero, since as many values have a plus as a minus. The signed-rank test assumes
-// this symmetry and nothing else. If one arm's noise is wider and skewed, only the mean of the contrast is
-// zero, and the t test applies. The control takes no part, since a further value would disturb the balance of
-// plus and minus.
+// Each round with a value of every combination of factors gives one contrast for each effect (fits.go). The contrast
+// is a sum of the logarithms of the round's values, each with the sign that the design gives to it. If noise has the
+// same distribution in all arms of a round, whatever its shape, the contrast of a zero effect is symmetric about
+// zero, since as many values have a plus as a minus. The signed-rank test assumes this symmetry and nothing else. If
+// one arm's noise is wider and skewed, only the mean of the contrast is zero, and the t test applies. The control
+// takes no part, since a further value would disturb the balance of plus and minus.
 //
-// Textbooks halve an interaction; Tare does not. An interaction is the logarithm of the factors' joint effect
-// divided by the product of their single effects: with two factors, ln AB − ln A − ln B + ln 1.
+// Textbooks halve an interaction; Tare does not. An interaction is the logarithm of the factors' joint effect divided
+// by the product of their single effects: with two factors, ln AB − ln A − ln B + ln 1.
 type Factorial struct {
 	Factors []string `json:"factors"` // factors of the design, in the order of the plan
 	Family  int      `json:"family"`  // number of effects on headline metrics; Holm's correction is over these effects
 	Effects []Effect `json:"effects"` // effects by cell and metric, main effects first
 }
 
-// Effect is a main effect or an interaction, in the form of a comparison. The comparison's arm is the arm in
-// which only the effect's factors are on. The overhead is the cost of the factor or, for an interaction, the
-// joint cost of the factors beyond the sum of their single costs.
+// Effect is a main effect or an interaction, in the form of a comparison. The comparison's arm is the arm in which
+// only the effect's factors are on. The overhead is the cost of the factor or, for an interaction, the joint cost of
+// the factors beyond the sum of their single costs.
 type Effect struct {
 	// Of names the factors: one for a main effect, several for an interaction.
 	Of []string `json:"of"`
@@ -51,8 +52,8 @@ const (
 // Interaction reports whether the effect involves several factors.
 func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
 
-// effects returns the hypotheses on the effects of a factorial design, and for each hypothesis the set of its
-// factors as bits; nil if the plan has no factorial design.
+// effects returns the hypotheses on the effects of a factorial design, and for each hypothesis the set of its factors
+// as bits; nil if the plan has no factorial design.
 func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	arms := t.plan.Combination()
 	if arms == nil || !t.plan.Paired() {
@@ -60,7 +61,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	}
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
-			for _, set := range effectSets(len(t.plan.Factorial)) {
+			for _, set := range effectSets(arms) {
 				h := j.newJointHypothesis(t, c, arms[set], arms[0], t.plan.Arms[arms[set]].Name, t.effect(c, arms, set, m))
 				h.unplanned = bits.OnesCount(uint(set)) > plannedFactors
 				list, sets = append(list, h), append(sets, set)
@@ -71,21 +72,18 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets lists the sets of factors that have an effect: single factors first.
-func effectSets(factors int) (sets []int) {
-	for size := 1; size <= factors; size++ {
-		for set := 1; set < 1<<factors; set++ {
-			if bits.OnesCount(uint(set)) == size {
-				sets = append(sets, set)
-			}
-		}
+// effectSets returns the sets of factors that have an effect, small sets first. A set is an index of arms, which are
+// in the order of Plan.Combination.
+func effectSets(arms []int) (sets []int) {
+	for set := 1; set < len(arms); set++ {
+		sets = append(sets, set)
 	}
+	slices.SortStableFunc(sets, func(a, b int) int { return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b)) })
 	return sets
 }
 
-// effect collects the contrasts of one effect. A round's contrast is the sum of the values of all
-// combinations, averaged over the factors outside the set. The sign of a value changes for each factor of the
-// set that is off.
+// effect collects the contrasts of one effect. A round's contrast is the sum of the values of all combinations,
+// averaged over the factors outside the set. The sign of a value changes for each factor of the set that is off.
 func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)
@@ -118,8 +116,8 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	return d
 }
 
-// factorial judges the effects of a factorial design and explains the verdicts; nil if the plan has no
-// factorial design. A run that is unfinished, or gives no verdicts, gives no verdicts on effects either.
+// factorial judges the effects of a factorial design and explains the verdicts; nil if the plan has no factorial
+// design. A run that is unfinished, or gives no verdicts, gives no verdicts on effects either.
 func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	list, sets := j.effects(x.table)
 	if list == nil {
@@ -131,7 +129,7 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 		of, over := split(x.plan.Factorial, sets[i])
 		c := x.together(h, run, x.plan.Combination(), unfinished, func(c *Comparison) {
 			if len(of) > 1 {
-				c.Verdict = c.Verdict.ofSum()
+				c.Verdict = cmp.Or(map[Verdict]Verdict{Costs: MoreTogether, Gains: LessTogether, Equivalent: AddsUp}[c.Verdict], c.Verdict)
 			}
 		})
 		f.Effects = append(f.Effects, Effect{Comparison: c, Of: of, Over: over})
@@ -139,8 +137,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together returns the result of a hypothesis on several arms. The function change may change the result. After
-// that, the verdict is withheld if the run gives no verdicts or one of the arms is unfinished.
+// together returns the result of a hypothesis on several arms. The function change may change the result. After that,
+// the verdict is withheld if the run gives no verdicts or one of the arms is unfinished.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)
@@ -156,8 +154,8 @@ func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[
 	return c
 }
 
-// FewestForEffects returns the smallest number of rounds, or of set-ups that rounds share, with which effects
-// of a plan's factorial design can be claimed; 0 if the plan has no factorial design.
+// FewestForEffects returns the smallest number of rounds, or of set-ups that rounds share, with which effects of a
+// plan's factorial design can be claimed; 0 if the plan has no factorial design.
 func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0
@@ -165,20 +163,6 @@ func FewestForEffects(plan *experiment.Plan) int {
 	return contrast.RulesOf(plan).Fewest(true, false, plan.Effects())
 }
 
-// ofSum converts a verdict to the words for an interaction.
-func (v Verdict) ofSum() Verdict {
-	switch v {
-	case Costs:
-		return MoreTogether
-	case Gains:
-		return LessTogether
-	case Equivalent:
-		return AddsUp
-	}
-	return v
-}
-
-// split returns the names of the factors in a set, and of the factors outside it.
 func split(factors []string, set int) (of, over []string) {
 	for i, name := range factors {
 		if set>>i&1 == 1 {
@@ -190,8 +174,7 @@ func split(factors []string, set int) (of, over []string) {
 	return of, over
 }
 
-// leastDone returns the reason of the unfinished arm that has done the fewest rounds; nil if all arms are
-// finished.
+// leastDone returns the reason of the unfinished arm that has done the fewest rounds; nil if all arms are finished.
 func leastDone(plan *experiment.Plan, arms []int, unfinished map[[2]string]Reason, cell string) (least Reason) {
 	fewest := math.MaxInt
 	for _, a := range arms {

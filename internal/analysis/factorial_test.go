@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
+	"tare/internal/test/slow"
 )
 
 var designs = flag.Int("designs", 100, "simulated runs in each case of TestFactorialClaims")
@@ -184,6 +185,7 @@ func TestEffectsOfPartialRuns(t *testing.T) {
 // intervals that contain the true effect. docs/method.md quotes it from -designs 3000; -v prints
 // it.
 func TestFactorialClaims(t *testing.T) {
+	slow.Test(t)
 	noises := map[string]func(*rand.Rand) float64{
 		"normal": func(r *rand.Rand) float64 { return 0.03 * r.NormFloat64() },
 		"skewed": func(r *rand.Rand) float64 { return 0.03 * r.ExpFloat64() },

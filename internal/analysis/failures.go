@@ -13,23 +13,21 @@ import (
 	"tare/internal/workload"
 )
 
-// A trial in which the program failed has no value and cannot enter the comparison of a metric. Failed trials
-// are therefore counted, and their numbers compared by Fisher's exact test. If rounds share set-ups, failures
-// are compared by set-up, since the executions of a set-up may fail together. An arm's reference is the
-// baseline and the control together, unless baseline and control differ. If they differ, a claim must hold
-// against each of them.
+// A trial in which the program failed has no value and cannot enter the comparison of a metric. Failed trials are
+// therefore counted, and their numbers compared by Fisher's exact test. If rounds share set-ups, failures are
+// compared by set-up, since the executions of a set-up may fail together. An arm's reference is the baseline and the
+// control together, unless baseline and control differ. If they differ, a claim must hold against each of them.
 //
-// The hypotheses belong to the family under Holm's correction. A cell adds no hypothesis if its failures over
-// all arms are too few to be significant, whichever arm they were in (Tarone 1990, Biometrics 46). A run
-// without failures therefore keeps the family that was planned. The choice favours no outcome: failures in
-// other arms carry no information about whether an arm or its reference failed.
+// The hypotheses belong to the family under Holm's correction. A cell adds no hypothesis if its failures over all
+// arms are too few to be significant, whichever arm they were in (Tarone 1990, Biometrics 46). A run without failures
+// therefore keeps the family that was planned. The choice favours no outcome: failures in other arms carry no
+// information about whether an arm or its reference failed.
 
-// Frequency is the number of times that something happened.
+// Frequency counts an event, such as a failure, among trials or executions.
 type Frequency struct {
-	Count int `json:"count"` // times it happened
-	Of    int `json:"of"`    // times it could have happened
-	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the run's
-	// intervals.
+	Count int `json:"count"` // number of events
+	Of    int `json:"of"`    // number of trials or executions
+	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the run's intervals.
 	Share Interval `json:"share"`
 }
 
@@ -38,14 +36,14 @@ func frequency(count, of int, confidence float64) Frequency {
 	return Frequency{Count: count, Of: of, Share: Interval(i)}
 }
 
-// Failures is the frequency of program failures in an arm, among all executions that the machine's condition
-// did not spoil. Each attempt of a repeated trial counts.
+// Failures is the frequency of program failures in an arm, among all executions that the machine's condition did not
+// spoil. Each attempt of a repeated trial counts.
 type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
 	Role experiment.Role `json:"role"` // role of the arm
-	// Verdict is a treatment's verdict: fails, gains (it fails less often than the baseline), not resolved,
-	// or no verdict. It is empty for the baseline and the control.
+	// Verdict is a treatment's verdict: fails, gains (it fails less often than the baseline), not resolved, or no
+	// verdict. It is empty for the baseline and the control.
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
@@ -67,29 +65,27 @@ type Failures struct {
 const (
 	// methodFisher is Fisher's exact test, which treats executions as independent.
 	methodFisher = "fisher"
-	// MethodSetUps treats the failures of a set-up as one value, since the executions of a set-up may fail
-	// together.
+	// MethodSetUps treats the failures of a set-up as one value, since the executions of a set-up may fail together.
 	MethodSetUps = "set-ups"
 )
 
 // FailuresOf returns the failures of an arm in a cell; nil if no arm of the cell failed.
 func (r *Run) FailuresOf(cell, arm string) *Failures {
-	for i := range r.Failures {
-		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
-			return f
-		}
+	i := slices.IndexFunc(r.Failures, func(f Failures) bool { return f.Cell == cell && f.Arm == arm })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Failures[i]
 }
 
-// Executed returns how often an arm's program was executed in a cell, and how often it failed. The argument
-// trials holds the trials that the run was analysed from.
+// Executed returns how often an arm's program was executed in a cell, and how often it failed. The argument trials
+// holds the trials that the run was analysed from.
 func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 	if f := r.FailuresOf(cell, arm); f != nil {
 		return f.Failed
 	}
 	n := 0
-	for i := range trials { // no program failed in this cell
+	for i := range trials { // no program failed in this cell, so every execution was valid
 		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
 			n++
 		}
@@ -103,9 +99,8 @@ type RuleFailures struct {
 	Frequency
 }
 
-// failed reports whether a trial is invalid because of the program, and not because of the machine's
-// condition or of a layer's proof. For an imported trial, only failed operations show that the program
-// failed.
+// failed reports whether a trial is invalid because of the program, and not because of the machine's condition or of
+// a layer's proof. For an imported trial, only failed operations show that the program failed.
 func failed(plan *experiment.Plan, t *journal.Trial) bool {
 	if t.Valid() {
 		return false
@@ -127,7 +122,6 @@ func (t *table) failures(c, a int) (n int) {
 	return n
 }
 
-// failureCount counts the executions of an arm in a cell.
 type failureCount struct {
 	executed
 	rules  map[string]int
@@ -141,7 +135,6 @@ func (e executed) plus(o executed) executed {
 	return executed{e.executions + o.executions, e.failed + o.failed}
 }
 
-// failureCounts counts every execution, by cell and arm.
 func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 	all := make([][]failureCount, len(t.plan.Cells))
 	for c := range all {
@@ -180,17 +173,14 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 	return all
 }
 
-// failureTest is the comparison of an arm's failures with the failures of its reference, before and after the
-// verdict.
 type failureTest struct {
 	Failures
 	cell, arm int
 	counts    bool // the comparison belongs to the family, since its failures could be significant
 }
 
-// failureTests compares the failures of every arm. Cells without a failure are left out.
-func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failureTest {
-	var list []*failureTest
+// failureTests leaves out cells without a failure.
+func failureTests(t *table, trials []journal.Trial, r contrast.Rules) (list []*failureTest) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
 	for c, arms := range failureCounts(t, trials) {
 		if base < 0 || !slices.ContainsFunc(arms, func(n failureCount) bool { return n.failed > 0 }) {
@@ -225,8 +215,7 @@ func failureTests(t *table, trials []journal.Trial, r contrast.Rules) []*failure
 	return list
 }
 
-func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
-	var list []RuleFailures
+func (n failureCount) byRule(r contrast.Rules) (list []RuleFailures) {
 	for rule, count := range n.rules {
 		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.AtLook())})
 	}
@@ -237,15 +226,10 @@ func (n failureCount) byRule(r contrast.Rules) []RuleFailures {
 }
 
 func fisher(a, b executed) float64 {
-	p, err := stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
-	if err != nil {
-		return 1
-	}
-	return p
+	return stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 }
 
-// testable reports whether some number of failures up to total could be significant between samples of sizes
-// m and n.
+// testable reports whether some number of failures up to total could be significant between samples of sizes m and n.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -255,7 +239,6 @@ func testable(total, m, n int, alpha float64) bool {
 	return false
 }
 
-// decide sets the verdict from the p-value after Holm's correction.
 func (f *failureTest) decide(alpha float64) {
 	if f.Role != experiment.Treatment {
 		return
@@ -270,11 +253,10 @@ func (f *failureTest) decide(alpha float64) {
 	}
 }
 
-// against compares an arm with its references: the baseline, and the control if both are pooled. The interval
-// of the difference is made from the intervals of both shares (Zou and Donner 2008, "Construction of
-// confidence limits about effect measures", Statistics in Medicine 27). If rounds share set-ups, the interval
-// is multiplied by the root of the executions per set-up, the largest possible design effect (Rao and Scott
-// 1992, Biometrics 48).
+// against compares an arm with its references: the baseline, and the control if both are pooled. The interval of the
+// difference is made from the intervals of both shares (Zou and Donner 2008, "Construction of confidence limits about
+// effect measures", Statistics in Medicine 27). If rounds share set-ups, the interval is multiplied by the root of
+// the executions per set-up, the largest possible design effect (Rao and Scott 1992, Biometrics 48).
 func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
@@ -287,10 +269,9 @@ func (f *failureTest) against(arm failureCount, references []failureCount, r con
 	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
 }
 
-// differs returns the p-value of "no difference in failures between an arm and its references", by Fisher's
-// exact test. If rounds share set-ups, a permutation test exchanges the numbers of failures of each set-up
-// between the arm and its references. A reference with fewer or more executions in a set-up than the arm is
-// left out of that set-up.
+// differs returns the p-value of "no difference in failures between an arm and its references", by Fisher's exact
+// test. If rounds share set-ups, a permutation test exchanges the numbers of failures of each set-up between the arm
+// and its references. A reference with fewer or more executions in a set-up than the arm is left out of that set-up.
 func (n failureCount) differs(references []failureCount) float64 {
 	if n.setUps == nil {
 		return fisher(n.executed, sum(references).executed)
@@ -308,8 +289,8 @@ func (n failureCount) differs(references []failureCount) float64 {
 	return stats.PermutedCounts(blocks)
 }
 
-// testable reports whether the failures in all arms of the cell could be significant for this arm, if chance
-// had assigned them otherwise.
+// testable reports whether the failures in all arms of the cell could be significant for this arm, if chance had
+// assigned them otherwise.
 func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {
@@ -322,7 +303,6 @@ func (n failureCount) testable(references, arms []failureCount, alpha float64) b
 	return math.Pow(float64(1+len(references)), -float64(failing)) <= alpha
 }
 
-// sum adds up the executions of several arms.
 func sum(list []failureCount) (all failureCount) {
 	all.setUps = map[int]executed{}
 	for _, n := range list {

@@ -7,8 +7,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Finding is something that a reader should know before trusting a number. It has a kind, and numbers that
-// depend on the kind. Package wording turns a finding into a sentence.
+// Finding is something that a reader should know before trusting a number. It has a kind, and numbers that depend on
+// the kind. Package wording turns a finding into a sentence.
 type Finding interface {
 	Kind() string
 }
@@ -33,8 +33,8 @@ type (
 	OrderEffect struct {
 		P float64 `json:"p"`
 	}
-	// PositionEffectsRemoved: values depended on a trial's position in the round, and the effect of the
-	// position was removed.
+	// PositionEffectsRemoved: values depended on a trial's position in the round, and the effect of the position was
+	// removed.
 	PositionEffectsRemoved struct {
 		PositionEffects
 	}
@@ -48,8 +48,7 @@ type (
 		Pairs  int `json:"pairs"`
 		Fewest int `json:"fewest"`
 	}
-	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes normal
-	// noise.
+	// NormalSamples: there are too few values for the rank-sum interval, and the t interval assumes normal noise.
 	NormalSamples struct {
 		Baseline int `json:"baseline"` // number of the baseline's values
 		Treated  int `json:"treated"`
@@ -93,11 +92,11 @@ type (
 		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: most runs like this one would miss the effect, if the effect is as large as a claim with
-	// this p-value suggests.
+	// WeakClaim: most runs like this one would miss the effect if its true size is the size that a claim with this
+	// p-value suggests.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
-		Factor float64 `json:"factor"` // claims of the effect are this many times too large on average
+		Factor float64 `json:"factor"` // claims exaggerate the effect by this ratio on average
 	}
 	// StrayTrials: some trials belong to no cell or arm of the plan.
 	StrayTrials struct {
@@ -186,13 +185,11 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
-	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were then
-	// lifted.
+	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were then lifted.
 	Busy struct {
 		By string `json:"by"`
 	}
-	// Bound: a resource that the programs share was used up, although the workload does not measure that
-	// resource.
+	// Bound: a resource that the programs share was used up, although the workload does not measure that resource.
 	Bound struct {
 		Resource testbed.Resource `json:"resource"`
 		Tests    string           `json:"tests"`          // the resource that the workload measures (experiment.Declaration.Tests)
@@ -273,9 +270,8 @@ func (Bound) Kind() string                  { return "bound" }
 func (StandIn) Kind() string                { return "stand-in" }
 func (Remark) Kind() string                 { return "remark" }
 
-// severity lists the kinds of findings by how much they change the meaning of a number. First come findings
-// after which the number measures something else, then findings that make the number less certain, then mere
-// information.
+// severity lists the kinds of findings by how much they change the meaning of a number. First come findings after
+// which the number measures something else, then findings that make the number less certain, then mere information.
 var severity = []string{
 	// The number measures something else.
 	Bound{}.Kind(),

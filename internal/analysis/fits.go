@@ -11,14 +11,14 @@ import (
 	"tare/internal/stats"
 )
 
-// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a
-// factor (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum
-// with the signs of a factorial design (factorial.go).
+// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a factor
+// (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum with the signs
+// of a factorial design (factorial.go).
 //
-// Each round is fitted by itself. Trials of one round drift together, but different rounds have independent
-// noise. The numbers fitted to different rounds are therefore independent values, and their intervals come
-// from the estimators of overheads. A single fit to all rounds would count the common drift of a round as
-// noise, and repeated points as information.
+// Each round is fitted by itself. Trials of one round drift together, but different rounds have independent noise.
+// The numbers fitted to different rounds are therefore independent values, and their intervals come from the
+// estimators of overheads. A single fit to all rounds would count the common drift of a round as noise, and repeated
+// points as information.
 
 // completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
@@ -28,8 +28,8 @@ type completeRound struct {
 }
 
 // completeRounds collects the rounds that have a value of each given arm in each given cell. The function failed,
-// which may be nil, is called for every round that lacks a value because a program failed. Its argument who flags
-// the trials that failed, and is valid only during the call.
+// which may be nil, is called for every round that lacks a value because a program failed. Its argument who flags the
+// trials that failed, and is valid only during the call.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -73,13 +73,8 @@ func (t *table) setOf(list []completeRound, at int) roundSet {
 	return s
 }
 
-// pilot counts the rounds of the pilot.
-func (s *roundSet) pilot() (n int) {
-	for _, round := range s.rounds {
-		if round <= s.plan.Rounds {
-			n++
-		}
-	}
+func (s *roundSet) pilot() int {
+	n, _ := slices.BinarySearch(s.rounds, s.plan.Rounds+1)
 	return n
 }
 
@@ -95,8 +90,8 @@ func (s *roundSet) units(numbers []float64) []float64 {
 	return units
 }
 
-// located estimates the centre of the numbers, one per round. If the numbers allow no interval, the result is
-// their centre alone.
+// located estimates the centre of the numbers, one per round. If the numbers allow no interval, both bounds equal the
+// centre.
 func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
@@ -116,13 +111,10 @@ func (s *roundSet) estimated(numbers []float64, estimator func(contrast.Rules, *
 	return RoundValue{Interval: finite(e.Main.At), Rounds: len(s.rounds), P: e.Main.P, Method: e.Method}
 }
 
-// finite returns an interval whose bounds are finite numbers.
 func finite(at stats.Interval) Interval { return Interval(at.Map(contrast.Finite)) }
 
-// pointOnly returns an interval of width zero.
 func pointOnly(at float64) Interval { return finite(stats.Interval{Point: at, Lo: at, Hi: at}) }
 
-// roundFits holds one fit per round.
 type roundFits struct {
 	roundSet
 	from   []completeRound
@@ -131,12 +123,12 @@ type roundFits struct {
 	fits   []stats.Plane // by round
 }
 
-// fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be
-// fitted are left out.
-func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, fit func(y []float64) (stats.Plane, error)) *roundFits {
+// fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be fitted
+// are left out.
+func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
-		p, err := fit(r.values[offset : offset+len(points)])
+		p, err := stats.FitPlane(points, r.values[offset:offset+len(points)])
 		if err == nil && !slices.ContainsFunc(append(p.Slopes, p.Intercept), tooLarge) {
 			f.from, f.fits = append(f.from, r), append(f.fits, p)
 		}
@@ -147,27 +139,11 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64, 
 	return f
 }
 
-// value returns the measured value of round i at point k.
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
-
-// logarithms returns the logarithms of the values.
-func (r completeRound) logarithms() []float64 {
-	y := make([]float64, len(r.values))
-	for k, v := range r.values {
-		y[k] = math.Log(v)
-	}
-	return y
-}
-
-// lineAt returns a function that fits lines at the given levels.
-func lineAt(x []float64) func(y []float64) (stats.Plane, error) {
-	return func(y []float64) (stats.Plane, error) { return stats.FitLine(x, y) }
-}
 
 // tooLarge reports whether a number is too large to be squared and summed.
 func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
 
-// each computes a number for each round.
 func (f *roundFits) each(number func(i int) float64) []float64 {
 	numbers := make([]float64, len(f.fits))
 	for i := range numbers {
@@ -176,23 +152,20 @@ func (f *roundFits) each(number func(i int) float64) []float64 {
 	return numbers
 }
 
-// slopes returns the slopes along one coordinate, by round.
 func (f *roundFits) slopes(j int) []float64 {
 	return f.each(func(i int) float64 { return f.fits[i].Slopes[j] })
 }
 
-// heights returns the fitted values at a point, by round.
 func (f *roundFits) heights(x ...float64) []float64 {
 	return f.each(func(i int) float64 { return f.fits[i].At(x...) })
 }
 
-// residuals returns the residuals of the fits at one of the points, by round.
 func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates the difference in a number, such as the slope, between two fits of the same round, over all
-// rounds that both have; nil if they have no round in common.
+// less estimates the difference in a number, such as the slope, between two fits of the same round, over all rounds
+// that both have; nil if they have no round in common.
 func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -208,8 +181,7 @@ func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *Ro
 	if len(both.rounds) == 0 {
 		return nil
 	}
-	d := both.located(differences)
-	return &d
+	return new(both.located(differences))
 }
 
 const (
@@ -220,8 +192,8 @@ const (
 // poor reports whether a deviation from a fit exceeds chance and matters.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value of
-// "all mean residuals are zero", corrected for a number of tests.
+// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value of "all
+// mean residuals are zero", corrected for a number of tests.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
@@ -235,7 +207,6 @@ func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	return left, worst, p
 }
 
-// residualP returns the p-value of "the mean of the residuals is 0".
 func residualP(residuals []float64) float64 {
 	e, err := stats.PairedT(residuals, 0.95)
 	switch {
@@ -247,8 +218,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number of tests that a p-value is corrected for. With three levels, the
-// residuals at all levels follow from one number, so they are one test.
+// independentTests returns the number of tests that a p-value is corrected for. With three levels, the residuals at
+// all levels follow from one number, so they are one test.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
@@ -256,13 +227,10 @@ func independentTests(levels int) int {
 	return levels
 }
 
-// bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals.
-// The result is "" unless the curve accounts for at least half of the residuals' sum of squares.
+// bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals. The
+// result is "" unless the curve accounts for at least half of the residuals' sum of squares.
 func bend(x, left []float64) string {
-	square := make([]float64, len(x))
-	for i, v := range x {
-		square[i] = v * v
-	}
+	square := stats.Mapped(x, func(v float64) float64 { return v * v })
 	line, err := stats.FitLine(x, square)
 	if err != nil {
 		return ""

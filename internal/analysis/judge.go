@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -43,8 +44,8 @@ type judgement struct {
 	family       int            // number of hypotheses on treatments under Holm's correction
 }
 
-// judge makes every comparison and decides its verdict. The controls determine the size that a claim must
-// exceed, and whether any claim is allowed.
+// judge makes every comparison and decides its verdict. The controls determine the size that a claim must exceed, and
+// whether any claim is allowed.
 func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
@@ -61,18 +62,12 @@ func judge(t *table, trials []journal.Trial) *judgement {
 	return j
 }
 
-// countedFailureTests returns the comparisons of failures that belong to the family.
-func (j *judgement) countedFailureTests() (list []*failureTest) {
-	for _, f := range j.failureTests {
-		if f.counts {
-			list = append(list, f)
-		}
-	}
-	return list
+func (j *judgement) countedFailureTests() []*failureTest {
+	return slices.DeleteFunc(slices.Clone(j.failureTests), func(f *failureTest) bool { return !f.counts })
 }
 
-// settle decides the controls, then the treatments, and then the failures. It returns the indices of the
-// controls that failed.
+// settle decides the controls, then the treatments, and then the failures. It returns the indices of the controls
+// that failed.
 func (j *judgement) settle() (failed []int) {
 	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {
@@ -95,7 +90,6 @@ func (j *judgement) settle() (failed []int) {
 	return failed
 }
 
-// compare estimates the overheads of every arm but the baseline.
 func (j *judgement) compare(t *table) {
 	base := role(t.plan, experiment.Baseline)
 	if base < 0 {

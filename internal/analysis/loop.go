@@ -6,44 +6,36 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
 
-// In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a
-// closed loop, that number is the number of workers, which is fixed before the start. Latency and throughput
-// then carry the same information. The data show whether the load is a closed loop, even if the file format
-// does not report it.
+// In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a closed loop,
+// that number is the number of workers, which is fixed before the start. Latency and throughput then carry the same
+// information. The data show whether the load is a closed loop, even if the file format does not report it.
 const (
-	// loopNear is the largest distance of the median product from the reported number of workers, as a share.
-	// The start and the end of a trial make the product some percent smaller.
+	// loopNear is the largest distance of the median product from the reported number of workers, as a share. The
+	// start and the end of a trial make the product some percent smaller.
 	loopNear = 0.05
 	// loopShare applies if the number of workers is unknown: the largest ratio of the product's deviation to
-	// latency's deviation at which the product counts as constant. In an open loop, the product varies as
-	// much as latency. Both deviations are computed within arms. Otherwise an experiment that drives each arm
-	// at four fifths of its capacity would look like a closed loop.
+	// latency's deviation at which the product counts as constant. In an open loop, the product varies as much as
+	// latency. Both deviations are computed within arms. Otherwise an experiment that drives each arm at four fifths
+	// of its capacity would look like a closed loop.
 	loopShare = 0.5
-	// loopTrials is the number of trials that the test of loopShare needs, not counting one trial per arm.
-	// Among samples of ten independent pairs, fewer than one in a thousand looks like a closed loop.
+	// loopTrials is the number of trials that the test of loopShare needs, not counting one trial per arm. Among
+	// samples of ten independent pairs, fewer than one in a thousand looks like a closed loop.
 	loopTrials = 10
 )
 
-// loops looks for a closed loop in every cell that has a latency and a throughput.
-func loops(t *table) []*LoopSummary {
-	list := make([]*LoopSummary, len(t.plan.Cells))
-	for c, cell := range t.plan.Cells {
-		if cell.Loop != nil {
-			list[c] = t.loop(c, *cell.Loop)
-		}
-	}
-	return list
-}
-
 // loop returns the summary of a cell's closed loop; nil if the trials show none.
-func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
+func (t *table) loop(c int) *LoopSummary {
+	l := t.plan.Cells[c].Loop
+	if l == nil {
+		return nil
+	}
 	latency, throughput := t.plan.Cells[c].Metric(l.Latency), t.plan.Cells[c].Metric(l.Throughput)
 	if latency == nil || throughput == nil {
 		return nil
@@ -69,7 +61,7 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 		return nil
 	}
 	slices.Sort(products)
-	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1], Trials: len(products)}
+	s := &LoopSummary{Loop: *l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1], Trials: len(products)}
 	s.Known = l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
 	if !s.Known && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
 		return nil
@@ -77,16 +69,10 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	return s
 }
 
-// centre subtracts the mean from all values.
-func centre(x []float64) {
-	mean := stat.Mean(x, nil)
-	for i := range x {
-		x[i] -= mean
-	}
-}
+func centre(x []float64) { floats.AddConst(-floats.Sum(x)/float64(len(x)), x) }
 
-// restates returns the name of the metric that carries the same information as m and has the verdict; "" if
-// there is none. Throughput has the verdict, unless only latency is a headline.
+// restates returns the name of the metric that carries the same information as m and has the verdict; "" if there is
+// none. Throughput has the verdict, unless only latency is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
 	l := t.loops[c]
 	if l == nil {
@@ -105,17 +91,15 @@ func (t *table) restates(c int, m experiment.Metric) string {
 // extreme matches the names of percentiles and maxima: "latency-p99", "p99.9", "max".
 var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
 
-// omits reports whether a metric is a percentile or maximum of latency. The requests that a closed loop does
-// not send distort such metrics.
+// omits reports whether a metric is a percentile or maximum of latency. The requests that a closed loop does not send
+// distort such metrics.
 func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 	latency := cell.Metric(s.Latency)
 	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
 }
 
-// omissions warns of percentiles and maxima of closed loops, once for all cells with the same affected
-// metrics.
-func omissions(plan *experiment.Plan, run *Run) []Warning {
-	var list []Warning
+// omissions warns of percentiles and maxima of closed loops, once for all cells with the same affected metrics.
+func omissions(plan *experiment.Plan, run *Run) (list []Warning) {
 	for c, cell := range plan.Cells {
 		loop := run.Cells[c].Loop
 		if loop == nil {

@@ -8,12 +8,11 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Observation is the reason why a run is not an experiment.
+// Observation explains why a run is not an experiment.
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
 	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
-	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's
-	// files.
+	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's files.
 	Differs []string `json:"differs,omitempty"`
 }
 
@@ -35,13 +34,12 @@ const (
 	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost bound the share of pairs in which the arm's trial started after the baseline's
-// trial, if both arms count as having run over the same time. The share is 0 or 1 if one arm ran after the
+// betweenLeast and betweenMost bound the share of pairs in which the arm's trial started after the baseline's trial.
+// Within the bounds, the arms count as having run over the same time. The share is 0 or 1 if one arm ran after the
 // other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
-// observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried
-// out.
+// observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried out.
 func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	if plan.Import == nil {
 		return nil
@@ -76,7 +74,6 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	return o
 }
 
-// between classifies two arms by the sorted starts of their trials.
 func between(base, arm []int64) Times {
 	if len(base) == 0 || len(arm) == 0 {
 		return TimesUnknown
@@ -104,9 +101,9 @@ func between(base, arm []int64) Times {
 	return TimesInterleaved
 }
 
-// turns returns the number of turns: stretches of time in which only one arm starts trials. For m and n
-// starts in random order, the number is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a
-// trial at the same time, a new turn begins.
+// turns returns the number of turns: periods in which only one arm starts trials. For m and n starts in random order,
+// the number is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a trial at the same time, a new
+// turn begins.
 func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {
@@ -123,8 +120,7 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that the files of some arm and of the baseline both contain, with different
-// values.
+// differing names the facts that the files of some arm and of the baseline both contain, with different values.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

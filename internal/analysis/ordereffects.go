@@ -5,16 +5,15 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
 	"tare/internal/stats"
 )
 
-// PositionEffects are the effects of a trial's position within the round: the first trial may find cold
-// caches, the last one a warm machine. If every arm has had every position equally often, position effects do
-// not make any arm look slower, but they widen intervals. Tare therefore removes them.
+// PositionEffects are the effects of a trial's position within the round: the first trial may find cold caches, the
+// last one a warm machine. If every arm has had every position equally often, position effects do not make any arm
+// look slower, but they widen intervals. Tare therefore removes them.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -34,8 +33,8 @@ func (p *PositionEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects returns the position effects that are removed from a metric; nil: none. Position effects are
-// fitted by least squares together with effects of rounds and arms, and tested by an F test.
+// orderEffects returns the position effects that are removed from a metric; nil: none. Position effects are fitted by
+// least squares together with effects of rounds and arms, and tested by an F test.
 func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
@@ -47,11 +46,11 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	return t.positionEffects[key]
 }
 
-// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position
-// of its own.
+// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position of its
+// own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
-	arms, had := make([]int, k), make([][]int, k) // had: number of times that an arm had a position
+	arms, had := make([]int, k), make([][]int, k) // had: number of the arm's trials at each position
 	for a := range arms {
 		arms[a], had[a] = a, make([]int, k)
 	}
@@ -66,7 +65,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 			places[a] = trial.Position - 1
 			had[a][places[a]]++
 		}
-		values, at = append(values, r.logarithms()), append(at, places)
+		values, at = append(values, stats.Mapped(r.values, math.Log)), append(at, places)
 	}
 	if len(values) < orderFewest || uneven(had, len(values)) {
 		return nil
@@ -78,20 +77,16 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 		return nil
 	}
 	f := max(0, without-with) / float64(k-1) / (with / free) // only rounding can make the difference negative
-	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
+	p := stats.FTail(f, float64(k-1), free)
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
 	}
-	e := &PositionEffects{P: p, logs: effects}
-	for _, x := range effects {
-		e.Effects = append(e.Effects, math.Expm1(x))
-	}
-	return e
+	return &PositionEffects{P: p, Effects: stats.Mapped(effects, math.Expm1), logs: effects}
 }
 
 // uneven reports whether the positions of an arm are too uneven to separate effects of arms from effects of
-// positions. The arm then never had one of the positions, or had one position much more often than another:
-// the difference exceeds both 2 and the average count of a position.
+// positions. The arm then never had one of the positions, or had one position much more often than another: the
+// difference exceeds both 2 and the average count of a position.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -99,8 +94,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds and arms and, if the argument places is set, of positions. The
-// results are the residual sum of squares, and the position effects relative to their mean.
+// fitRows fits values with effects of rounds and arms and, if the argument places is set, of positions. The results
+// are the residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)

@@ -11,6 +11,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/run/journal"
+	"tare/internal/test/slow"
 )
 
 var planned = flag.Int("planning.runs", 30, "simulated experiments in each case of TestPlanning…; docs/method.md says of how many its figures are")
@@ -88,6 +89,7 @@ func share(k, n int) string { return fmt.Sprintf("%.1f %%", 100*float64(k)/float
 // number of rounds that Tare then predicts with the number that resolves 80 % of new experiments,
 // and counts the new experiments that the predicted number resolves.
 func TestPlanningRounds(t *testing.T) {
+	slow.Test(t)
 	for _, w := range worlds {
 		for _, effect := range []float64{0, 0.01, 0.02} {
 			b := w.bench(10, 1, effect, 1)
@@ -177,6 +179,7 @@ func (b *bench) enough() int {
 // TestPlanningPrecision counts how often a goal of precision is reached, how often the interval
 // contains the true value, and how many rounds that takes.
 func TestPlanningPrecision(t *testing.T) {
+	slow.Test(t)
 	for _, w := range worlds {
 		for _, goal := range []float64{0.02, 0.01} {
 			for _, pilot := range []int{6, 8, 12, 20} {
@@ -213,6 +216,7 @@ func TestPlanningPrecision(t *testing.T) {
 // looks together, and among the extended runs. For comparison, it counts them with a second look that uses the
 // whole significance level.
 func TestPlanningExtension(t *testing.T) {
+	slow.Test(t)
 	type count struct{ n, first, extended, second, whole, missed, missedWhole int }
 	for _, w := range worlds {
 		for _, scale := range []experiment.Scale{experiment.Ratio, experiment.Difference} {
@@ -311,6 +315,7 @@ func TestPlanningOverestimates(t *testing.T) {
 // TestPlanningDetectable takes the minimum detectable effect of one run as the true effect, and
 // counts how many new runs with as many rounds detect it.
 func TestPlanningDetectable(t *testing.T) {
+	slow.Test(t)
 	for _, w := range worlds {
 		for _, metrics := range []int{1, 4} {
 			for _, rounds := range []int{6, 8, 10, 12, 20, 30} {

@@ -11,12 +11,12 @@ import (
 	"tare/internal/stats"
 )
 
-// A workload may declare that one of its metrics is a product of powers of its factors (experiment.PowerLaw):
-// DNS queries are proxies × hosts × families ÷ TTL. The logarithm of such a product is a plane over the
-// logarithms of the factors, with the exponents as slopes.
+// A workload may declare that one of its metrics is a product of powers of its factors (experiment.PowerLaw): DNS
+// queries are proxies × hosts × families ÷ TTL. The logarithm of such a product is a plane over the logarithms of the
+// factors, with the exponents as slopes.
 //
-// The plane is fitted in each round (fits.go), to all cells of the workload. An exponent therefore holds at
-// all levels of the other factors, and the residuals of the cells show whether the law holds at all.
+// The plane is fitted in each round (fits.go), to all cells of the workload. An exponent therefore holds at all
+// levels of the other factors, and the residuals of the cells show whether the law holds at all.
 
 // PowerLaw is the joint dependence of a workload's metric on its factors.
 type PowerLaw struct {
@@ -38,7 +38,7 @@ type PowerLawFactor struct {
 
 // PowerLawArm is the law fitted to one arm.
 type PowerLawArm struct {
-	Arm       string     `json:"arm"`       // name
+	Arm       string     `json:"arm"`       // name of the arm
 	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
 	Exponents []Exponent `json:"exponents"` // one exponent per factor, in the order of Factors
 	// Unity is the law's value, in the metric's unit, if each factor is 1 in its own unit.
@@ -56,8 +56,8 @@ type Exponent struct {
 	Unexpected bool   `json:"unexpected,omitempty"` // the interval excludes the expected exponent by more than exponentMiss
 }
 
-// exponentMiss is the largest deviation of an exponent that does not matter. If the factor grows from 1 to 10,
-// this deviation changes the metric by 2 %.
+// exponentMiss is the largest deviation of an exponent that does not matter. If the factor grows from 1 to 10, this
+// deviation changes the metric by 2 %.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.
@@ -100,8 +100,7 @@ type lawCells struct {
 	x       [][]float64 // logarithms of the levels, by cell and factor
 }
 
-// lawsOf returns the power laws of a plan, in the plan's order. Laws with too few cells for a test are left
-// out.
+// lawsOf returns the power laws of a plan, in the plan's order. Laws with too few cells for a test are left out.
 func lawsOf(plan *experiment.Plan) []lawCells {
 	at := map[string]int{}
 	var list []lawCells
@@ -162,9 +161,9 @@ func (f *lawCells) read(plan *experiment.Plan) {
 func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
 	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
 	for i := range list {
-		list[i].values = list[i].logarithms()
+		list[i].values = stats.Mapped(list[i].values, math.Log)
 	}
-	f := t.fitRounds(list, 0, l.x, func(y []float64) (stats.Plane, error) { return stats.FitPlane(l.x, y) })
+	f := t.fitRounds(list, 0, l.x)
 	if len(f.rounds) == 0 {
 		return a, false
 	}

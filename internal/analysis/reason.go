@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has
-// a kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
+// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has a kind,
+// and numbers that depend on the kind. Package wording turns a reason into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -26,8 +26,7 @@ type (
 	NoSpread struct {
 		Fewest int `json:"fewest"` // number of pairs that an interval by ranks needs
 	}
-	// NotInFamily: the difference is significant by itself, but not after the correction for the number of
-	// claims.
+	// NotInFamily: the difference is significant by itself, but not after the correction for the number of claims.
 	NotInFamily struct {
 		Family int `json:"family"` // number of claims that share the correction
 	}
@@ -52,10 +51,9 @@ type (
 	FarReaching struct{}
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
-	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing
-	// values. Beside a verdict that claims something, MissingTrials means that the claim holds in spite of
-	// the missing values. Missing values that contradict the claim are then counted as worst, all others as
-	// no difference.
+	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing values.
+	// Beside a claim, MissingTrials means that the claim holds even if the missing values that contradict it are the
+	// worst, and all others show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
@@ -68,8 +66,7 @@ type (
 type (
 	// DoesNotVary: all values are the same, in every arm and trial.
 	DoesNotVary struct{}
-	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's
-	// files.
+	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's files.
 	OtherSettings struct {
 		Settings []UnlikeSetting `json:"settings"`
 	}
@@ -88,8 +85,7 @@ type (
 	UnfinishedRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
 	}
-	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the
-	// verdict.
+	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the verdict.
 	SameClaim struct {
 		Metric string `json:"metric"`
 	}
@@ -99,8 +95,8 @@ type (
 type (
 	// NoBaseline: the plan has no baseline.
 	NoBaseline struct{}
-	// ControlFails: the control differs from the baseline, although it is a copy of the baseline, and the
-	// data do not show that both are equivalent.
+	// ControlFails: the control differs from the baseline, although it is a copy of the baseline, and the data do not
+	// show that both are equivalent.
 	ControlFails struct {
 		Cell      string            `json:"cell"`
 		Metric    experiment.Metric `json:"metric"`
@@ -149,14 +145,13 @@ func (NoVerdicts) Kind() string     { return "no-verdicts" }
 
 // Loss is the main cause for which an arm lost most of its trials.
 type Loss struct {
-	Baseline bool     `json:"baseline,omitempty"` // true: the baseline's trials; false: the arm's
+	Baseline bool     `json:"baseline,omitempty"` // the baseline lost the trials; otherwise the arm
 	Lost     int      `json:"lost"`
 	Trials   int      `json:"trials"`
 	Rules    []string `json:"rules,omitempty"`  // rules that the trials broke
 	Metric   string   `json:"metric,omitempty"` // metric without a usable value, if no rule was broken
 }
 
-// lost returns why a comparison has too few values: the main cause of its missing trials.
 func (x explainer) lost(h *hypothesis) *Loss {
 	if x.table == nil { // the comparison is not of a single run
 		return nil
@@ -173,14 +168,15 @@ func (x explainer) lost(h *hypothesis) *Loss {
 
 // loss returns why most trials of an arm have no value; nil if most have one.
 func (t *table) loss(c, a int, m experiment.Metric) *Loss {
-	count, without, broken := 0, 0, map[string]int{}
+	count, without, lost, broken := 0, 0, 0, map[string]bool{}
 	for _, s := range t.slots[c][a] {
 		if s.attempts == 0 {
 			continue
 		}
 		count++
 		if s.valid == nil {
-			broken[s.rule]++
+			lost++
+			broken[s.rule] = true
 		} else if _, ok := value(s.valid, m); !ok {
 			without++
 		}
@@ -188,17 +184,12 @@ func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	if without*2 > count {
 		return &Loss{Lost: without, Trials: count, Metric: m.Name}
 	}
-	lost := 0
-	for _, n := range broken {
-		lost += n
-	}
 	if lost*2 <= count {
 		return nil
 	}
 	return &Loss{Lost: lost, Trials: count, Rules: slices.Sorted(maps.Keys(broken))}
 }
 
-// failure returns a control's difference from the baseline, as the reason why the run gives no verdicts.
 func (h *hypothesis) failure(plan *experiment.Plan) ControlFails {
 	return ControlFails{Cell: h.Cell, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
 		PAdjusted: h.adjusted, Margin: float64(plan.Equivalence)}

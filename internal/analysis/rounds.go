@@ -15,28 +15,20 @@ import (
 	"tare/internal/stats"
 )
 
-// NeededRounds is the second stage of Stein's rule. The result is the total number of rounds, including the
-// pilot's (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a
-// treatment's interval on a headline metric reaches the plan's precision with a chance of 90 %: a half-width
-// on the log scale of at most ln(1 + precision). Trials after the pilot are ignored, so repeated calls give
-// the same answer. In a plan without treatments, which measures noise, the control takes their place. If no
-// such arm has two valid pairs on a headline metric, NeededRounds returns an error.
+// NeededRounds is the second stage of Stein's rule. The result is the total number of rounds, including the pilot's
+// (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a treatment's interval
+// on a headline metric reaches the plan's precision with a chance of 90 %: a half-width on the log scale of at most
+// ln(1 + precision). Trials after the pilot are ignored, so repeated calls give the same answer. In a plan without
+// treatments, which measures noise, the control takes their place. If no such arm has two valid pairs on a headline
+// metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Each
-// further factor needs four times as many rounds.
+// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Each further
+// factor needs four times as many rounds.
 const plannedFactors = 2
-
-// plannedSets returns the effects of a factorial design that a goal of precision covers.
-func plannedSets(plan *experiment.Plan) []int {
-	if plan.Combination() == nil {
-		return nil
-	}
-	return slices.DeleteFunc(effectSets(len(plan.Factorial)), func(set int) bool { return bits.OnesCount(uint(set)) > plannedFactors })
-}
 
 // precisionAssurance is the chance with which a goal of precision is reached.
 const precisionAssurance = 0.9
@@ -84,7 +76,10 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 					return 0, false, err
 				}
 			}
-			for _, set := range plannedSets(plan) {
+			for _, set := range effectSets(plan.Combination()) {
+				if bits.OnesCount(uint(set)) > plannedFactors {
+					break
+				}
 				of, _ := split(plan.Factorial, set)
 				if err := ask(t.effect(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
 					return 0, false, err
@@ -106,8 +101,7 @@ func (t *table) pilot() *table {
 	return &p
 }
 
-// totalRounds returns the number of rounds that the run will have; until the pilot is complete, the pilot's
-// number.
+// totalRounds returns the number of rounds that the run will have; until the pilot is complete, the pilot's number.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -116,7 +110,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // number that the version of Tare that carried out the run has computed, if the journal has it
+	fixed := t.plan.Fixed // number set by the pilot or an extension during the run; 0: none
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}
@@ -130,18 +124,17 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible:
-// the smallest p-value of the exact test is then at most alpha divided by the number of hypotheses. That
-// p-value is 2 in 3^rounds with a control, and 2 in 2^rounds without. If several rounds share a set-up, the
-// result is a number of set-ups. For independent samples, the result is the number of values in each arm, by
-// the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible: the
+// smallest p-value of the exact test is then at most alpha divided by the number of hypotheses. That p-value is 2 in
+// 3^rounds with a control, and 2 in 2^rounds without. If several rounds share a set-up, the result is a number of
+// set-ups. For independent samples, the result is the number of values in each arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
-// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase, since computing
-// one takes longer than the rest of a comparison.
+// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase, since computing one takes
+// longer than the rest of a comparison.
 var unitEffects sync.Map
 
 type unitCase struct {
@@ -152,33 +145,10 @@ type unitCase struct {
 	control      bool // the arm is compared with baseline and control together
 }
 
-// effect returns the minimum detectable effect for a standard deviation of 1; 0 if there are too few values
-// for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated from
-// few values.
-func (c unitCase) effect() (v float64) {
-	if known, ok := unitEffects.Load(c); ok {
-		return known.(float64)
-	}
-	switch {
-	case c.treated > 0 && c.ranks:
-		v = stats.RankSumDetectableEffect(1, c.n, c.treated, c.alpha, c.power)
-	case c.treated > 0:
-		v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, c.alpha, c.power)
-	case c.ranks:
-		power := stats.SignedRankPower
-		if c.control {
-			power = stats.AlignedRankPower
-		}
-		v = stats.AssuredEffect(c.power, float64(c.n-1), func(effect float64) float64 { return power(effect, 1, c.n, c.alpha) })
-	default:
-		v = stats.DetectableEffect(1, c.n, c.alpha, c.power)
-	}
-	v = contrast.Finite(v)
-	unitEffects.Store(c, v)
-	return v
-}
-
-func unitOf(h *hypothesis, alpha, power float64) unitCase {
+// unitEffect returns the minimum detectable effect of a comparison for a standard deviation of 1; 0 if there are too
+// few values for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated
+// from few values.
+func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {
 	case !h.Paired:
@@ -186,7 +156,26 @@ func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	case c.ranks:
 		c.control = h.MostlyControlled()
 	}
-	return c
+	if known, ok := unitEffects.Load(c); ok {
+		return known.(float64)
+	}
+	switch {
+	case c.treated > 0 && c.ranks:
+		v = stats.RankSumDetectableEffect(1, c.n, c.treated, alpha, power)
+	case c.treated > 0:
+		v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, alpha, power)
+	case c.ranks:
+		chance := stats.SignedRankPower
+		if c.control {
+			chance = stats.AlignedRankPower
+		}
+		v = stats.AssuredEffect(power, float64(c.n-1), func(effect float64) float64 { return chance(effect, 1, c.n, alpha) })
+	default:
+		v = stats.DetectableEffect(1, c.n, alpha, power)
+	}
+	v = contrast.Finite(v)
+	unitEffects.Store(c, v)
+	return v
 }
 
 // deviation returns the standard deviation of one contrast. For independent samples, the result is the common
@@ -199,10 +188,9 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any
-// kind with the probability power, given the observations. The result is 0 if the number is over the maximum
-// or cannot be computed. If several rounds share a set-up, the result is a number of whole set-ups, in
-// rounds.
+// needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any kind with
+// the probability power, given the observations. The result is 0 if the number is over the maximum or cannot be
+// computed. If several rounds share a set-up, the result is a number of whole set-ups, in rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -232,9 +220,9 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// The number of needed rounds is computed from new runs that are drawn from the observations. At most resamples
-// runs are drawn for all headline comparisons together, and at most mostResamples for one comparison. If a
-// comparison would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
+// The number of needed rounds is computed from new runs that are drawn from the observations. At most resamples runs
+// are drawn for all headline comparisons together, and at most mostResamples for one comparison. If a comparison
+// would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
 const (
 	resamples       = 4000
 	mostResamples   = 400

@@ -10,13 +10,13 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the
-// factor: bytes per object, time per rule. The growth is the slope of a line through the values at the
-// levels, fitted in each round (fits.go).
+// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the factor:
+// bytes per object, time per rule. The growth is the slope of a line through the values at the levels, fitted in each
+// round (fits.go).
 
-// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and lines
-// through the values at the levels; the values themselves are in the cells. Every headline metric has a
-// Scaling, with or without lines.
+// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and lines through
+// the values at the levels; the values themselves are in the cells. Every headline metric has a Scaling, with or
+// without lines.
 type Scaling struct {
 	Workload string            `json:"workload"`           // workload of the cells
 	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
@@ -30,12 +30,12 @@ type Scaling struct {
 	Arms     []ScalingArm      `json:"arms"` // arms that have at least one round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
-// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the
-// metric's own sign. They are not overheads.
+// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the metric's own
+// sign. They are not overheads.
 type ScalingArm struct {
-	Arm       string     `json:"arm"`    // name
+	Arm       string     `json:"arm"`    // name of the arm
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
-	Slopes    []float64  `json:"slopes"` // one per round
+	Slopes    []float64  `json:"slopes"` // one slope per round
 	Slope     Interval   `json:"slope"`
 	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals, since the values allow none
 	Method    string     `json:"method"`              // method of the slope's interval, as in comparisons
@@ -43,10 +43,10 @@ type ScalingArm struct {
 	Line      []Interval `json:"line"`                // height of the line at each level
 	Means     []float64  `json:"means"`               // means of the values at each level, over Rounds
 	Fit       Fit        `json:"fit"`
-	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the
-	// baseline, and if arm and baseline have no round in common.
+	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the baseline,
+	// and if arm and baseline have no round in common.
 	Difference *RoundValue `json:"difference,omitempty"`
-	// BaseDifference is the arm's Base minus the baseline's Base, over the same rounds.
+	// BaseDifference is the arm's Base minus the baseline's Base, over the rounds that both have.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
 }
 
@@ -72,9 +72,9 @@ type Fit struct {
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above
 }
 
-func scalings(t *table) []Scaling {
-	var list []Scaling
-	for _, l := range cellSweeps(t.plan) {
+func scalings(t *table) (list []Scaling) {
+	cells := t.plan.Cells
+	for _, l := range sweepsOf(len(cells), func(i int) (string, []factor.Level) { return cells[i].Workload, cells[i].Levels }) {
 		for _, m := range l.metrics(t.plan) {
 			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
 				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
@@ -97,9 +97,7 @@ func scalings(t *table) []Scaling {
 	return list
 }
 
-// metrics returns the metrics of a sweep's cells, each once.
-func (s *sweep) metrics(plan *experiment.Plan) []experiment.Metric {
-	var list []experiment.Metric
+func (s *sweep) metrics(plan *experiment.Plan) (list []experiment.Metric) {
 	for _, c := range s.indices {
 		for _, m := range plan.Cells[c].Metrics {
 			if !slices.ContainsFunc(list, func(known experiment.Metric) bool { return known.Name == m.Name }) {
@@ -110,19 +108,17 @@ func (s *sweep) metrics(plan *experiment.Plan) []experiment.Metric {
 	return list
 }
 
-// sameForm reports whether a cell has a metric, in the same unit and on the same scale.
 func sameForm(cell *experiment.Cell, m experiment.Metric) bool {
 	own := cell.Metric(m.Name)
 	return own != nil && own.Unit == m.Unit && own.Scale == m.Scale
 }
 
-// lines fits one line per arm to a metric.
 func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	base := role(t.plan, experiment.Baseline)
 	var list []ScalingArm
 	var baseline *roundFits
 	for a, arm := range t.plan.Arms {
-		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, points(s.x), lineAt(s.x))
+		f := t.fitRounds(t.completeRounds(s.indices, []int{a}, m, nil), 0, stats.Points(s.x))
 		if a == base {
 			baseline = f
 		}
@@ -142,7 +138,6 @@ func (t *table) lines(s sweep, m experiment.Metric) []ScalingArm {
 	return list
 }
 
-// describe returns the result for one arm, from its lines in each round.
 func (s *sweep) describe(f *roundFits) ScalingArm {
 	slope := f.levelled(f.slopes(0))
 	a := ScalingArm{Rounds: f.rounds, Slopes: f.slopes(0), Slope: slope.Interval, Method: slope.Method, PointOnly: slope.PointOnly}
@@ -151,8 +146,7 @@ func (s *sweep) describe(f *roundFits) ScalingArm {
 		a.Line, a.Means = append(a.Line, f.levelled(f.heights(x)).Interval), append(a.Means, contrast.Finite(mean))
 	}
 	if s.unit == "" || s.unit == "1/s" {
-		base := f.levelled(f.heights(0)).Interval
-		a.Base = &base
+		a.Base = new(f.levelled(f.heights(0)).Interval)
 	}
 	left, worst, p := f.missed(independentTests(len(s.x)))
 	a.Fit = Fit{P: p, At: s.x[worst], Below: left[worst] < 0}

@@ -219,7 +219,7 @@ func TestLadders(t *testing.T) {
 		{"numbers of another kind", []experiment.Cell{cell("a", "n", "0x10"), cell("a", "n", "Inf"), cell("a", "n", "NaN")}, nil},
 	} {
 		var got []string
-		for _, l := range cellSweeps(&experiment.Plan{Cells: c.cells}) {
+		for _, l := range sweepsOf(len(c.cells), func(i int) (string, []factor.Level) { return c.cells[i].Workload, c.cells[i].Levels }) {
 			text := fmt.Sprintf("%s per %s %v of %v", l.factor, l.unit, l.x, l.indices)
 			if l.held != nil {
 				text += fmt.Sprintf(" at %v", l.held[0])

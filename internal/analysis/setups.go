@@ -5,17 +5,15 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/internal/analysis/contrast"
 	"tare/internal/run/journal"
 	"tare/internal/stats"
 )
 
-// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the
-// same in all rounds of the set-up, so rounds that share a set-up are not independent.
+// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the same in
+// all rounds of the set-up, so rounds that share a set-up are not independent.
 type SetUps struct {
-	Count    int `json:"count"`    // set-ups
+	Count    int `json:"count"`    // number of set-ups
 	Rounds   int `json:"rounds"`   // rounds that the set-ups served
 	Sessions int `json:"sessions"` // number of sessions; each has at least one set-up of its own
 }
@@ -39,17 +37,17 @@ func (s SetUps) Known() bool { return s.Count > 0 }
 // Once reports whether each session set its arms up only once. Conclusions then hold for these set-ups only.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is then
-// the unit of analysis (Kalibera and Jones 2013, section 6).
+// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is then the
+// unit of analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
-// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between rounds: the
-// variance component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
+// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between rounds: the variance
+// component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
 type BetweenSetUps struct {
 	SetUps int `json:"setUps"` // number of set-ups that the values come from
 	Rounds int `json:"rounds"` // rounds that the set-ups served
-	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or
-	// in the metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or in the
+	// metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
 	SD float64 `json:"sd"`
 	// Most is an upper bound of SD, at the design's confidence; -1: no bound can be computed.
 	Most float64 `json:"most"`
@@ -63,7 +61,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	for i, s := range d.SetUps {
 		bySetUp[s] = append(bySetUp[s], d.Contrasts[i])
 	}
-	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sums in a fixed order have the same digits
+	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sorted, since a sum depends on its order in the last digits
 	n, k := float64(len(d.SetUps)), float64(len(groups))
 	if k < 2 || n <= k {
 		return nil
@@ -84,22 +82,21 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	if within == 0 {
 		return b
 	}
-	f := distuv.F{D1: k - 1, D2: n - k}
 	ratio := among / within
-	b.F, b.P = ratio, f.Survival(ratio)
+	b.F, b.P = ratio, stats.FTail(ratio, k-1, n-k)
 	size := func(variance float64) float64 {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
-	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that
-	// are more alike than by chance do not make the bound smaller.
-	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
+	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that are more
+	// alike than by chance do not make the bound smaller.
+	b.Most = size(within * (max(ratio, 1)/stats.FQuantile(1-confidence, k-1, n-k) - 1) / each)
 	return b
 }
 
-// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline.
-// The interval comes from the repeats within the block. The interval does not cover differences between
-// deployments, so a block gets no verdict.
+// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline. The
+// interval comes from the repeats within the block. It does not cover differences between deployments, so a block
+// gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
 	Rounds    int      `json:"rounds"` // complete pairs in the block
@@ -136,7 +133,6 @@ func (t *table) onlyBlock() string {
 	return ""
 }
 
-// inBlocks returns the overhead of each block that has a pair, in the order of the plan.
 func (x explainer) inBlocks(h *hypothesis) (list []BlockOverhead) {
 	if x.table == nil || x.table.blockOf == nil {
 		return nil

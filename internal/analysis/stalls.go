@@ -9,18 +9,17 @@ import (
 	"tare/internal/stats"
 )
 
-// A trial is stalled if it is too many times worse than its arm's median. The limit for all arms of a cell is
-// five robust standard deviations of the logarithms, but at least a ratio of 1.25. The robust standard
-// deviation is 1.4826 times the median distance of a value's logarithm from the median of its own arm, over
-// all arms together. Stalled trials are part of every estimate.
+// A trial is stalled if it is too many times worse than its arm's median. The limit for all arms of a cell is five
+// robust standard deviations of the logarithms, but at least a ratio of 1.25. The robust standard deviation is 1.4826
+// times the median distance of a value's logarithm from the median of its own arm, over all arms together. Stalled
+// trials are part of every estimate.
 const (
 	stallDeviations = 5
 	stallLeast      = 1.25
 	robust          = 1.4826 // standard deviations of a normal distribution per median absolute deviation
 )
 
-// Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the
-// control.
+// Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the control.
 type Stalls struct {
 	Factor    float64   `json:"factor"` // a stalled trial is at least this many times worse than its arm's median
 	Arm       Frequency `json:"arm"`
@@ -30,9 +29,9 @@ type Stalls struct {
 	testable  bool      // enough trials stalled for a significant difference
 }
 
-// stalls adds the stalled trials to each comparison that has some, and a finding if their share differs
-// between arm and reference. The significance level is alpha divided by the number of comparisons that could
-// show a difference, of the headline metrics or of the exploratory metrics.
+// stalls adds the stalled trials to each comparison that has some, and a finding if their share differs between arm
+// and reference. The significance level is alpha divided by the number of comparisons that could show a difference,
+// of the headline metrics or of the exploratory metrics.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
@@ -54,7 +53,7 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // values of an import's blocks differ anyway
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // values of different blocks of an import differ anyway
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -78,22 +77,17 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 		return nil
 	}
 	s.Arm, s.Reference = frequency(arm.failed, arm.executions, x.Confidence), frequency(reference.failed, reference.executions, x.Confidence)
-	s.P, s.testable = fisher(arm, reference), testable(series.stalls(), arm.executions, reference.executions, x.Alpha)
+	total := 0
+	for _, n := range series.stalled {
+		total += n
+	}
+	s.P, s.testable = fisher(arm, reference), testable(total, arm.executions, reference.executions, x.Alpha)
 	return s
 }
 
-// stalls counts the stalled trials of all arms.
-func (m *MetricSeries) stalls() (n int) {
-	for _, count := range m.stalled {
-		n += count
-	}
-	return n
-}
-
-// stalled counts the stalled trials of each arm.
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // logarithms of how many times worse values are than their arm's median
+	worse := make([][]float64, len(m.Arms)) // by arm: logarithm of how many times worse each value is than the arm's median
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))
@@ -117,4 +111,52 @@ func stalled(m *MetricSeries) (factor float64, counts []int) {
 		}
 	}
 	return contrast.Finite(math.Exp(limit)), counts
+}
+
+// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of baseline and
+// control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. A rule about
+// the machine may discard just the slow trials of an arm that makes trials slow. The arm's values are then not
+// missing at random.
+type MoreRepeats struct {
+	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
+	Reference Frequency `json:"reference"`
+	P         float64   `json:"p"` // two-sided p-value of "no difference", by Fisher's exact test
+}
+
+// Kind returns the name of this kind of finding.
+func (MoreRepeats) Kind() string { return "more-repeats" }
+
+// spoilt counts the executions of an arm in a cell. The field failed of the result counts the spoilt executions.
+func (t *table) spoilt(c, a int) (n failureCount) {
+	for _, s := range t.slots[c][a] {
+		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed
+		if s.valid != nil {
+			n.failed--
+		}
+	}
+	return n
+}
+
+// moreRepeats compares the frequency of spoilt trials in each treatment with the frequency in baseline and control
+// together. The significance level of each test is alpha divided by the number of comparisons that could show a
+// difference at all.
+func moreRepeats(t *table) (list []Warning) {
+	alpha, ables := 1-float64(t.plan.Judged()), 0
+	for c, cell := range t.plan.Cells {
+		var arms, references []failureCount
+		for a, arm := range t.plan.Arms {
+			arms = append(arms, t.spoilt(c, a))
+			if arm.Role != experiment.Treatment {
+				references = append(references, arms[a])
+			}
+		}
+		for a, arm := range t.plan.Arms {
+			if of := sum(references); arm.Role == experiment.Treatment && arms[a].testable(references, arms, alpha) {
+				ables++
+				list = append(list, Warning{Cell: cell.ID, Arm: arm.Name, Finding: MoreRepeats{P: fisher(arms[a].executed, of.executed),
+					Arm: frequency(arms[a].failed, arms[a].executions, 1-alpha), Reference: frequency(of.failed, of.executions, 1-alpha)}})
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(w Warning) bool { return w.Finding.(MoreRepeats).P > alpha/float64(ables) })
 }

@@ -11,11 +11,9 @@ import (
 // startShare is the share of the measured time from which on a start is reported.
 const startShare = 0.1
 
-// startUps warns if the start of a wrapper takes much of the time of an arm's programs. The start takes the
-// same time for a short and for a long program, so an overhead as a share holds only for programs that run
-// for the same time.
-func startUps(t *table, run *Run) []Warning {
-	var list []Warning
+// startUps warns if the start of a wrapper takes much of the time of an arm's programs. The start takes the same time
+// for a short and for a long program, so an overhead as a share holds only for programs that run for the same time.
+func startUps(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if !c.Metric.FromStart || c.Control {
 			continue
@@ -32,8 +30,8 @@ func startUps(t *table, run *Run) []Warning {
 	return list
 }
 
-// starts returns the start-up times that the trials' checks report, in seconds, by program. All trials of one
-// set-up have the same start-up time.
+// starts returns the start-up times that the trials' checks report, in seconds, by program. All trials of one set-up
+// have the same start-up time.
 func starts(slots []slot) map[string][]float64 {
 	took := map[string][]float64{}
 	for v := range valid(slots) {

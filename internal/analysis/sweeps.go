@@ -27,12 +27,6 @@ type sweep struct {
 	leftOut      []string  // levels that are not numbers
 }
 
-// cellSweeps returns the sweeps among the cells, in the order of the plan.
-func cellSweeps(plan *experiment.Plan) []sweep {
-	return sweepsOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
-}
-
-// armSweeps returns the sweeps among the treatments.
 func armSweeps(plan *experiment.Plan) []sweep {
 	return sweepsOf(len(plan.Arms), func(i int) (string, []factor.Level) {
 		a := plan.Arms[i]
@@ -44,7 +38,7 @@ func armSweeps(plan *experiment.Plan) []sweep {
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms, given the name and the levels of each.
+// sweepsOf finds the sweeps among n cells or arms. The function of returns the name and the levels of cell or arm i.
 func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
@@ -71,8 +65,8 @@ func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads the levels as numbers and sorts the indices by level. Levels that are words go to leftOut.
-// ascend returns false if too few levels are numbers, or if two levels are equal.
+// ascend reads the levels as numbers and sorts the indices by level. Levels that are words go to leftOut. ascend
+// returns false if too few levels are numbers, or if two levels are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -93,17 +87,7 @@ func (s *sweep) ascend(texts []string) bool {
 	return true
 }
 
-// points returns levels as points of one coordinate.
-func points(x []float64) [][]float64 {
-	list := make([][]float64, len(x))
-	for i := range x {
-		list[i] = x[i : i+1]
-	}
-	return list
-}
-
-// notations are the ways to write a level. Each has the unit of the number and a function that reads the
-// number.
+// notations are the ways to write a level. Each has the unit of the number and a function that reads the number.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -114,7 +98,7 @@ var notations = []struct {
 	{"s", reads(func(d quantity.Duration) float64 { return d.Std().Seconds() })},
 	{"B", reads(func(s quantity.Size) float64 { return float64(s) })},
 	{"bit/s", reads(func(r quantity.Rate) float64 {
-		if r == 0 { // unlimited
+		if r == 0 { // 0 stands for an unlimited rate
 			return math.Inf(1)
 		}
 		return float64(r)
@@ -139,9 +123,9 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most of
-// the levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no
-// level is below 1.
+// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most of the
+// levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no level is below
+// 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {
@@ -162,7 +146,6 @@ func readLevels(levels []string) (x []float64, unit string) {
 	return enlarged(x, unit)
 }
 
-// enlarged converts the numbers to the largest unit in which all of them are 1 or more.
 func enlarged(x []float64, unit string) ([]float64, string) {
 	steps, base := []string{"", "k", "M", "G", "T"}, 1000.
 	switch unit {

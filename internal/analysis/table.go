@@ -30,12 +30,11 @@ type table struct {
 	positionEffects map[[2]string]*PositionEffects          // cache, by cell and metric
 }
 
-// admission selects the trials that count as data.
 type admission int
 
 const (
 	validOnly  admission = iota
-	withFailed           // also trials that broke only the rule on errors
+	withFailed           // valid trials, and trials that broke only the rule on errors
 )
 
 // slot is one planned trial with its attempts.
@@ -53,8 +52,8 @@ func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 // broke reports whether the planned trial has no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
-// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of several valid
-// attempts at one planned trial, the latest counts.
+// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of several valid attempts
+// at one planned trial, the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
 	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data, positionEffects: map[[2]string]*PositionEffects{}}
 	for i, c := range plan.Cells {
@@ -69,7 +68,18 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *ta
 		t.inOrder(trials)
 	}
 	t.settings = settingsOf(plan)
-	t.loops = loops(t)
+	for c := range plan.Cells {
+		t.loops = append(t.loops, t.loop(c))
+	}
+	for i := range trials {
+		if _, _, ok := t.place(trials[i].Cell, trials[i].Arm); !ok {
+			if plan.Import != nil && !trials[i].Valid() {
+				t.broken++
+			} else {
+				t.stray++
+			}
+		}
+	}
 	t.setUps, t.blockOf = setUpsOf(trials), t.blocks()
 	return t
 }
@@ -88,15 +98,20 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every
-// round. A cell of an import gets slots only for its own rounds: with a cell for each file, slots for all
-// rounds would grow with the square of the number of files.
+// byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every round. A
+// cell of an import gets slots only for its own rounds: with a cell for each file, slots for all rounds would grow
+// with the square of the number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
+	last := map[[2]int]int{} // number of the last attempt, by cell and round, if trials are cut into slices
 	for i := range trials {
-		t.rounds = append(t.rounds, trials[i].Round)
-		if c, ok := t.cells[trials[i].Cell]; ok {
-			t.at[c] = append(t.at[c], trials[i].Round)
+		trial := &trials[i]
+		t.rounds = append(t.rounds, trial.Round)
+		if c, ok := t.cells[trial.Cell]; ok {
+			t.at[c] = append(t.at[c], trial.Round)
+			if key := [2]int{c, trial.Round}; t.plan.Cells[c].Slices > 0 {
+				last[key] = max(last[key], trial.Attempt)
+			}
 		}
 	}
 	t.rounds = ascending(t.rounds)
@@ -114,57 +129,26 @@ func (t *table) byRound(trials []journal.Trial) {
 			t.slots[c][a] = make([]slot, len(t.at[c]))
 		}
 	}
-	last := t.lastAttempts(trials)
 	for i := range trials {
 		trial := &trials[i]
 		c, a, ok := t.place(trial.Cell, trial.Arm)
 		if !ok {
-			t.addStray(trial)
 			continue
 		}
 		s := t.slot(c, a, trial.Round)
-		if trial.Attempt < last[block{c, trial.Round}] {
-			s.attempts++ // all arms of this block have run again
+		if trial.Attempt < last[[2]int{c, trial.Round}] {
+			s.attempts++ // trials are comparable only if their slices alternated, so all arms have run again
 			continue
 		}
 		t.add(s, trial)
 	}
 }
 
-// block names all trials of one cell in one round.
-type block struct{ cell, round int }
-
-// lastAttempts returns the number of the last attempt at each block whose trials are cut into slices. Earlier
-// attempts do not count: trials are comparable only if their slices alternated with each other.
-func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
-	last := map[block]int{}
-	for i := range trials {
-		c, known := t.cells[trials[i].Cell]
-		if known && t.plan.Cells[c].Slices > 0 {
-			b := block{c, trials[i].Round}
-			last[b] = max(last[b], trials[i].Attempt)
-		}
-	}
-	return last
-}
-
-// ascending sorts rounds and removes duplicates.
 func ascending(rounds []int) []int {
 	slices.Sort(rounds)
 	return slices.Compact(rounds)
 }
 
-// addStray counts a trial that belongs to no cell or arm of the plan. An imported file that could not be read
-// never belongs to a cell, and is counted separately.
-func (t *table) addStray(trial *journal.Trial) {
-	if t.plan.Import != nil && !trial.Valid() {
-		t.broken++
-		return
-	}
-	t.stray++
-}
-
-// add counts one attempt.
 func (t *table) add(s *slot, trial *journal.Trial) {
 	s.attempts++
 	s.last = trial
@@ -184,9 +168,9 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether no further attempt at a planned trial will follow. None follows a valid attempt, a
-// failure of the program, the last allowed attempt or the end of the round. In an import, no attempt follows
-// another.
+// settled reports whether no further attempt at a planned trial will follow. A trial is settled after a valid
+// attempt, a failure of the program, the last allowed attempt or the end of the round. In an import, a trial is
+// settled after its only attempt.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -194,10 +178,9 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than
-// planned if another arm was left out for a while and the rounds of that other arm were repeated.
-func (t *table) counts(rounds int, trials []journal.Trial) Counts {
-	var c Counts
+// counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than planned if
+// another arm was left out for a while and the rounds of that other arm were repeated.
+func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {
 			done := 0
@@ -237,7 +220,6 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	return c
 }
 
-// valid returns the valid trials of an arm in a cell.
 func valid(arm []slot) iter.Seq[*journal.Trial] {
 	return func(yield func(*journal.Trial) bool) {
 		for i := range arm {
@@ -248,8 +230,7 @@ func valid(arm []slot) iter.Seq[*journal.Trial] {
 	}
 }
 
-// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a ratio
-// scale.
+// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a ratio scale.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -263,7 +244,7 @@ func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete reports whether every slot of the rounds up to last is settled.
+// complete reports whether every trial up to the round last is settled.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {
@@ -282,24 +263,24 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial of independent samples a slot of its own, in the order of their start times. If a
-// file of an arm has no start time, the order is the journal's.
+// inOrder gives every trial of independent samples a slot of its own, in the order of their start times. If a file of
+// an arm has no start time, the order is the journal's.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {
 		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
-		if !ok {
-			t.addStray(&trials[i])
-			continue
+		if ok {
+			lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
 		}
-		lists[[2]int{c, a}] = append(lists[[2]int{c, a}], &trials[i])
 	}
 	longest := 0
 	t.slots, t.at = make([][][]slot, len(t.plan.Cells)), make([][]int, len(t.plan.Cells))
 	for c := range t.slots {
 		for a := range t.plan.Arms {
 			list := lists[[2]int{c, a}]
-			byStart(list)
+			if !slices.ContainsFunc(list, func(t *journal.Trial) bool { return t.Start.IsZero() }) {
+				slices.SortStableFunc(list, func(a, b *journal.Trial) int { return a.Start.Compare(b.Start) })
+			}
 			arm := make([]slot, len(list))
 			for i, trial := range list {
 				t.add(&arm[i], trial)
@@ -314,13 +295,6 @@ func (t *table) inOrder(trials []journal.Trial) {
 	for c := range t.at {
 		t.at[c] = t.rounds
 	}
-}
-
-func byStart(list []*journal.Trial) {
-	if slices.ContainsFunc(list, func(t *journal.Trial) bool { return t.Start.IsZero() }) {
-		return
-	}
-	slices.SortStableFunc(list, func(a, b *journal.Trial) int { return a.Start.Compare(b.Start) })
 }
 
 // onlyFailed reports whether a trial is invalid only for its failed operations.

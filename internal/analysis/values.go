@@ -9,18 +9,17 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Values holds the values of a run's trials, sorted by cell and arm of the plan. Analyze compares such
-// values; callers can use them for other comparisons.
+// Values holds the values of a run's trials, sorted by cell and arm of the plan. Analyze compares such values;
+// callers can use them for other comparisons.
 type Values struct{ table *table }
 
-// ValuesOf sorts the trials of a run by cell and arm of the plan. The trials must be in the order of the
-// journal.
+// ValuesOf sorts the trials of a run by cell and arm of the plan. The trials must be in the order of the journal.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
-// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze compares them.
-// The data are empty if the plan has no such cell, arm or baseline.
+// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze compares them. The data
+// are empty if the plan has no such cell, arm or baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
@@ -35,8 +34,8 @@ func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.D
 	return v.table.compared(c, a, b, m)
 }
 
-// Sample returns every usable value of an arm, in the order measured. Of several valid trials of a round, the
-// last counts.
+// Sample returns every usable value of an arm, in the order measured. Of several valid trials of a round, the last
+// counts.
 func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	c, a, ok := v.table.place(cell, arm)
 	if !ok {
@@ -45,36 +44,29 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 	return sample(v.table.slots[c][a], m)
 }
 
-// compared collects the values of arm a and the baseline b on a metric.
-func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
-	d := t.values(c, a, b, m)
+func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
+	switch d.Metric, d.Paired = m, t.plan.Paired(); {
+	case t.unlike(c, a, b) != nil: // a ratio of different work is no overhead
+	case d.Paired:
+		d = t.pair(c, a, b, m)
+	default:
+		d.Baseline, d.Treated = sample(t.slots[c][b], m), sample(t.slots[c][a], m)
+		d.Missing = contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}
+	}
 	d.Margin = t.margin(c, m)
 	return d
 }
 
-// margin returns the margin of equivalence that the plan sets for this metric, on the scale of contrasts; 0:
-// none.
+// margin returns the margin of equivalence that the plan sets for this metric, on the scale of contrasts; 0: none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // other limits were refused before
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // the plan has no limits of another scale
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
 	return 0
 }
 
-func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
-	if t.unlike(c, a, b) != nil { // a ratio of different work is no overhead
-		return contrast.Data{Metric: m, Paired: t.plan.Paired()}
-	}
-	if t.plan.Paired() {
-		return t.pair(c, a, b, m)
-	}
-	return contrast.Data{Metric: m, Baseline: sample(t.slots[c][b], m), Treated: sample(t.slots[c][a], m),
-		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
-}
-
-// sample returns every usable value of an arm, in the order measured.
 func sample(arm []slot, m experiment.Metric) []float64 {
 	values := make([]float64, 0, len(arm))
 	for trial := range valid(arm) {
@@ -85,8 +77,8 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a and the baseline b in cell c, and the control's values of the same rounds.
-// The control is a copy of the baseline, so a treatment is compared with baseline and control together.
+// pair collects the pairs of arm a and the baseline b in cell c, and the control's values of the same rounds. The
+// control is a copy of the baseline, so a treatment is compared with baseline and control together.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -119,8 +111,8 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// sharedSetUps returns the set-ups of rounds if several rounds share a set-up, so that the set-up is the unit
-// of analysis; otherwise nil.
+// sharedSetUps returns the set-ups of rounds if several rounds share a set-up, so that the set-up is the unit of
+// analysis; otherwise nil.
 func (t *table) sharedSetUps(setUps []int) []int {
 	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
 		return setUps
@@ -128,22 +120,19 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// constant reports whether a metric has enough values in a cell, and all are the same in every arm. Such a
-// metric measures nothing. Counts are exempt, since they may be constant.
+// constant reports whether a metric has enough values in a cell, and all are the same in every arm. Such a metric
+// measures nothing. Counts are exempt, since they may be constant.
 func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false
 	}
 	count, first := 0, 0.0
 	for _, arm := range t.slots[c] {
-		for trial := range valid(arm) {
-			v, ok := value(trial, m)
-			if ok && count > 0 && v != first {
+		for _, v := range sample(arm, m) {
+			if count > 0 && v != first {
 				return false
 			}
-			if ok {
-				count, first = count+1, v
-			}
+			count, first = count+1, v
 		}
 	}
 	return count >= fewestConstant
@@ -152,16 +141,16 @@ func (t *table) constant(c int, m experiment.Metric) bool {
 // fewestConstant is the number of equal values from which on a metric counts as constant.
 const fewestConstant = 6
 
-// UnlikeSetting is a setting of the workload that differs between the files of two arms. The two arms
-// therefore measured different work.
+// UnlikeSetting is a setting of the workload that differs between the files of two arms. The two arms therefore
+// measured different work.
 type UnlikeSetting struct {
 	Name     string   `json:"name"`
 	Baseline []string `json:"baseline"` // values in the files of the baseline, or of the arm in its place; if there are several values, these files differ from each other
 	Arm      []string `json:"arm"`
 }
 
-// settingsOf returns, by cell, the settings that differ between files of the cell. Settings that the import
-// declares irrelevant are left out.
+// settingsOf returns, by cell, the settings that differ between files of the cell. Settings that the import declares
+// irrelevant are left out.
 func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	by := map[string][]experiment.ImportedSetting{}
 	if plan.Import == nil {
@@ -175,8 +164,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike returns the settings that show that arms a and b measured different work in a cell; nil: no setting
-// shows it. A setting that differs between the files of one arm counts too.
+// unlike returns the settings that show that arms a and b measured different work in a cell; nil: no setting shows
+// it. A setting that differs between the files of one arm counts too.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

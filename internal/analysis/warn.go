@@ -16,7 +16,6 @@ import (
 // orderLevel is the p-value below which an effect of the order within rounds is reported, or removed.
 const orderLevel = 0.01
 
-// diagnose sets the diagnostics of one comparison and adds the warnings that follow from them.
 func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
 	if h.Paired {
@@ -66,9 +65,8 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether most runs would miss the effect of a claim on a headline metric, by the smaller
-// p-value of both estimators. With few pairs, ranks cannot give a very small p-value, however clear the
-// effect is.
+// weak reports whether most runs would miss the effect of a claim on a headline metric, by the smaller p-value of
+// both estimators. With few pairs, ranks cannot give a very small p-value, however clear the effect is.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
@@ -82,7 +80,6 @@ func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	return WeakClaim{Power: power, Factor: factor}, power < 0.5
 }
 
-// disagreement returns the verdict of the second estimator.
 func disagreement(h *hypothesis) Disagreement {
 	second := "paired t"
 	switch {
@@ -94,7 +91,6 @@ func disagreement(h *hypothesis) Disagreement {
 	return Disagreement{Estimator: second, Verdict: h.byT}
 }
 
-// warnings collects the warnings about the run as a whole and about its series.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list := append(bounds(run), run.Behaviours...)
 	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
@@ -175,10 +171,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A
-// cache has then answered, or a burst allowance raised the limit.
-func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
-	var list []Warning
+// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A cache has
+// then answered, or a burst allowance raised the limit.
+func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
 			list = append(list, Warning{Cell: cell, Metric: m.Name, Arm: a.Arm, Finding: OverCap{Unit: m.Unit, Cap: m.Cap, Value: v}})
@@ -187,10 +182,9 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 	return list
 }
 
-// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell:
-// the difference is not that layer's effect.
-func unexercised(t *table, run *Run) []Warning {
-	var list []Warning
+// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell: the
+// difference is not that layer's effect.
+func unexercised(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if c.Verdict != Costs && c.Verdict != Gains {
 			continue
@@ -203,16 +197,15 @@ func unexercised(t *table, run *Run) []Warning {
 }
 
 // idle lists the kinds of layers that report in every trial that they had nothing to do.
-func idle(slots []slot) []string {
-	var kinds []string
+func idle(slots []slot) (kinds []string) {
 	trials, said := 0, map[string]int{}
 	for v := range valid(slots) {
 		for _, c := range v.Checks {
-			if c.Unexercised && said[c.Layer] == 0 {
-				kinds = append(kinds, c.Layer)
+			if !c.Unexercised {
+				continue
 			}
-			if c.Unexercised {
-				said[c.Layer]++
+			if said[c.Layer]++; said[c.Layer] == 1 {
+				kinds = append(kinds, c.Layer)
 			}
 		}
 		trials++
@@ -220,9 +213,7 @@ func idle(slots []slot) []string {
 	return slices.DeleteFunc(kinds, func(kind string) bool { return said[kind] < trials })
 }
 
-// caveats returns the caveats of layers, each once per arm.
-func caveats(plan *experiment.Plan, run *Run) []Warning {
-	var list []Warning
+func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	for _, arm := range plan.Arms {
 		told := map[string]bool{"": true}
 		for _, p := range run.Proofs {
@@ -235,16 +226,17 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's
-// own arm nearly always follow such a switch, trials of other arms only sometimes.
+// switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's own arm
+// nearly always follow such a switch, trials of other arms only sometimes.
 func (t *table) switching() []Warning {
-	after, trials, turned := make([]int, len(t.plan.Arms)), make([]int, len(t.plan.Arms)), false
-	for c := range t.slots {
-		for a := range t.slots[c] {
+	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
+	for a, arm := range t.plan.Arms {
+		arms[a].Arm = arm.Name
+		for c := range t.slots {
 			for v := range valid(t.slots[c][a]) {
-				trials[a]++
+				arms[a].Valid++
 				if v.Switched {
-					after[a]++
+					arms[a].After++
 					turned = true
 				}
 			}
@@ -253,16 +245,11 @@ func (t *table) switching() []Warning {
 	if !turned {
 		return nil
 	}
-	var arms []SwitchedArm
-	for a, arm := range t.plan.Arms {
-		arms = append(arms, SwitchedArm{Arm: arm.Name, After: after[a], Valid: trials[a]})
-	}
 	return []Warning{{Finding: Switching{arms}}}
 }
 
-// sliced returns the findings on slices: one for all cells if they have the same number of slices.
-func sliced(plan *experiment.Plan) []Warning {
-	var list []Warning
+// sliced returns the findings on slices: one finding for all cells if they have the same number of slices.
+func sliced(plan *experiment.Plan) (list []Warning) {
 	same := true
 	for _, c := range plan.Cells {
 		same = same && c.Slices == plan.Cells[0].Slices
@@ -308,34 +295,30 @@ func sizeFindings(t *table, run *Run) []Finding {
 	return []Finding{FewValues{Most: most, Family: run.Family, Fewest: contrast.Fewest(false, alpha)}}
 }
 
-// interrupted lists the rounds whose valid trials in a cell belong to more than one session.
-func (t *table) interrupted(c int) []int {
-	var rounds []int
+// interrupted lists the rounds in which the valid trials of a cell belong to more than one session.
+func (t *table) interrupted(c int) (rounds []int) {
 	if t.plan.Import != nil {
 		return nil // imported runs have no sessions
 	}
 	for i, r := range t.rounds {
-		session := 0
+		sessions := map[int]bool{}
 		for _, arm := range t.slots[c] {
-			v := arm[i].valid
-			if v == nil {
-				continue
+			if v := arm[i].valid; v != nil {
+				sessions[v.Session] = true
 			}
-			if session != 0 && v.Session != session {
-				rounds = append(rounds, r)
-				break
-			}
-			session = v.Session
+		}
+		if len(sessions) > 1 {
+			rounds = append(rounds, r)
 		}
 	}
 	return rounds
 }
 
-// unlimited reports whether some cell ran over a link without a rate limit. The testbed's parameters are a
-// struct in a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
+// unlimited reports whether some cell ran over a link without a rate limit. The testbed's parameters are a struct in
+// a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		if c.Tests == experiment.TestsServer { // such a cell does not compare networks
+		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks
 			return false
 		}
 		text, _ := json.Marshal(c.Testbed)

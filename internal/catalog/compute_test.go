@@ -9,6 +9,7 @@ import (
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/test/fit"
+	"tare/internal/test/slow"
 	"tare/internal/testbed/local/localtest"
 	"tare/internal/workload"
 )
@@ -16,9 +17,7 @@ import (
 // TestRealTimeCompute runs each program of the examples in examples/compute once, and reads its numbers. The
 // same command lines are in confidential-compute.yaml, with another image and other durations.
 func TestRealTimeCompute(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the programs take 20 s together")
-	}
+	slow.Test(t)
 	site, lines := localtest.Host(t), map[string]bool{}
 	for _, name := range exampleNames(t) {
 		if !strings.HasPrefix(name, "compute/") {

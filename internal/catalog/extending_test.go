@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tare/internal/run/journal"
+	"tare/internal/test/slow"
 )
 
 var codeBlock = regexp.MustCompile("(?ms)^```(go|yaml)\n(.*?)^```$")
@@ -25,9 +26,7 @@ const (
 // TestLayerOfThePage takes the layer, its test and its experiment from the page on how to add a layer, builds
 // Tare with them, and runs all three. A build overlay adds the files, so that the tree does not contain them.
 func TestLayerOfThePage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds another tare")
-	}
+	slow.Test(t)
 	page, err := os.ReadFile("../../docs/extending.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 	"tare/internal/catalog"
 	"tare/internal/experiment"
-	"tare/internal/experiment/hinttest"
+	"tare/internal/test/hinttest"
 )
 
 // TestHintsHelp follows the hints for files with usual mistakes, one after the other, and checks that the

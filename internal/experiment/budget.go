@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/strictyaml"
 )
@@ -20,7 +19,8 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell: the limit of the nearest key (Nearness), the first in alphabetical order.
+// For returns the limit of a metric in a cell: the limit of the key with the highest Nearness. Of equally near keys, the
+// first in alphabetical order counts.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -31,9 +31,8 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a budget's key names a metric in a cell. 0: the key does not name the metric
-// in the cell. Above 0, a bare METRIC ranks lowest, then a pattern of cells by its length, and the cell's
-// name ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell. 0: the key does not name the metric in the
+// cell. Above 0, a bare METRIC ranks lowest, then a pattern of cells by its length, and the cell's name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -50,7 +49,7 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
-// failures is the key for a budget of the share of executions that fail, unless a metric has this name.
+// failures is the key in budgets for the share of failed executions. A metric of this name takes precedence.
 const failures = "failures"
 
 // FailuresMetric describes the share of failed executions like a metric.
@@ -97,8 +96,7 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the value of a limit for a metric: a share of the baseline (Ratio), or an amount in the metric's unit
-// (Difference).
+// Bound is the limit of a metric: a share of the baseline (Ratio), or an amount in the metric's unit (Difference).
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`
@@ -134,7 +132,6 @@ func (m Metric) LimitHint() string {
 	return "give a share of the baseline such as 10%, or " + amount
 }
 
-// budgets checks that some cell has each metric with a budget, in the budget's unit.
 func (l *loader) budgets(x *Experiment, cells []Cell) {
 	l.budget("budget", x.Budget, cells)
 	l.budget("design.margins", x.Design.Margins, cells)
@@ -240,6 +237,3 @@ func replaces(baseline, a Arm) bool {
 	}
 	return !reflect.DeepEqual(programs(baseline), programs(a))
 }
-
-// oneOrMore is a list. A list of one item may be written as the item alone.
-type oneOrMore[T any] = factor.Levels[T]

@@ -20,14 +20,13 @@ type LayerConfig interface {
 // WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
 type WorkloadConfig interface {
 	Declare() Declaration
-	// Measures describes the metrics of one trial, with every factor at one level. Expansion comes first.
+	// Measures describes the metrics of one trial. It is called after expansion, when every factor has one level.
 	Measures() Measures
 }
 
 // Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of the
-// declaration is needed, also before validation. Before validation, factors may have several levels or none,
-// and fields hold any value in the file. If a field is zero, the layer or workload does not need what the
-// field stands for.
+// declaration is needed, also before validation. Before validation, factors may have several levels or none, and fields
+// hold any value in the file. A zero field means that the layer or workload does not have or need the feature.
 type Declaration struct {
 	// Fill sets fields that the file leaves out to values that depend on other fields, such as the values of
 	// a named profile. The function given reports whether the file sets a field, by its yaml name. Fill is
@@ -40,16 +39,12 @@ type Declaration struct {
 	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
 	// is already known to be wrong holds its default.
 	Validate func() []FieldError
-	// Needs lists the testbed's features that the layer or workload needs.
-	Needs Needs
-	// Elsewhere names the counterpart on the other testbeds if Needs.Only names one testbed:
-	// "examples/kubernetes/cilium-wireguard.yaml: …". This text is the hint of the error on the other
-	// testbeds.
+	Needs    Needs // the testbed's features that the layer or workload needs
+	// Elsewhere is the hint for an experiment on another testbed than Needs.Only:
+	// "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
-	// Programs lists the programs that are started, as far as the file names them.
-	Programs []Program
-	// Tools lists the programs whose versions are recorded with the environment.
-	Tools []Tool
+	Programs  []Program // the programs that are started, if the file names them
+	Tools     []Tool    // the programs whose versions are recorded with the environment
 	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
 	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
 	// wire has no limit unless the file sets its rate.
@@ -72,15 +67,13 @@ type Declaration struct {
 	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
 	// between the trials of arms (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. The launcher then starts the
-	// programs of the other arms, too.
+	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of all arms.
 	Launched bool
 	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
 	// with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is about an arm with the same kind of layer but other parameters. It is set if the proof of
-	// that arm's own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not
-	// called in that arm.
+	// OwnProves is about an arm with the same kind of layer but other parameters. It is set if the proof of that arm's
+	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called in that arm.
 	OwnProves bool
 }
 
@@ -109,26 +102,23 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 type Needs struct {
 	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
-	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean
-	// one server pod.
+	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean one pod.
 	Members int `json:"members,omitempty"`
 	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
 	// client pods (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
-	// MemberVolume is the size of a volume with a file system in the pod of each member, if Network is set;
-	// 0: no volume.
+	// MemberVolume is the size of a volume with a file system in each member's pod, if Network is set; 0: no volume.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service:
-	// "http"; "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this
-	// protocol.
+	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service: "http";
+	// "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this protocol.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
 	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, the client's pod is the only
 	// pod. On the local testbed nothing is created, and programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
-	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; without Network, there is only that pod
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod, which is the only pod if Network is not set
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
 	// Only names the single testbed that has the needed features; "" for any.
 	Only string `json:"only,omitempty"`
@@ -159,8 +149,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. Of two volumes it takes the larger, of two images the first, of two numbers of
-// members or clients the larger, and of two protocols tcp.
+// And combines two Needs. It takes the larger of two volumes, member counts and client counts, the first of two
+// images, and tcp for two different protocols.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -216,25 +206,19 @@ func (r Right) IsPath() bool { return strings.HasPrefix(r.Resource, "/") }
 type Tool struct {
 	Name    string
 	Path    string   // the path of the program; "": it is looked up in PATH by its name
-	Version []string // the arguments that make it print its version
+	Version []string // the arguments with which the program prints its version
 }
 
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
-	Metrics []Metric // the metrics, except the metrics of Cost
-	// OnClusters and OnMachine list additional metrics of one testbed.
-	OnClusters, OnMachine []Metric
-	// Cost describes the metrics of CPU time and memory per unit of work; nil: there are no such metrics.
-	Cost *Cost
-	// CPU names a metric of CPU time besides the metrics of Cost; "": there is no such metric.
-	CPU string
-	// Loop names two metrics that a closed loop ties together; nil: there are no such metrics.
-	Loop *Loop
-	// PowerLaw names a metric that is expected to be a product of powers of the workload's factors; nil: none.
-	PowerLaw *PowerLaw
-	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy
-	// machine a search finds another load, so that the limits on the machine's condition apply to the search,
-	// too.
+	Metrics               []Metric  // the metrics, except the metrics of Cost
+	OnClusters, OnMachine []Metric  // additional metrics of the testbeds kubernetes and local
+	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
+	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
+	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
+	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
+	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy machine a
+	// search finds another load, so that the limits on the machine's condition apply to the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
 	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus half a minute
@@ -302,12 +286,11 @@ type Where int
 const (
 	OnMachine    Where = iota // the machine that Tare runs on, for any testbed
 	AtSite                    // the site's pods and nodes
-	WrapperPlace              // the place where the workloads' programs run, which this program wraps
+	WrapperPlace              // the place where the workloads' programs run, for a wrapper that starts them
 )
 
-// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in
-// the list only if some arm starts it without a wrapper, since a wrapped program may exist only in a
-// container.
+// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the list
+// only if some arm starts it without a wrapper, since a wrapped program may exist only in a container.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

@@ -22,19 +22,14 @@ type Rounds struct {
 // stop is the condition that ends a run.
 type stop string
 
-// The conditions.
 const (
 	StopPlanned stop = "planned" // the planned number of rounds is done
 	stopDecided stop = "decided" // every headline comparison is decided at one of the planned looks
 )
 
-// Describe describes the valid texts of Stop.
 func (stop) Describe() string { return "planned or decided" }
+func (stop) Pattern() string  { return `^(planned|decided)$` }
 
-// Pattern returns the regular expression of Stop.
-func (stop) Pattern() string { return `^(planned|decided)$` }
-
-// UnmarshalText parses a condition.
 func (s *stop) UnmarshalText(text []byte) error {
 	if *s = stop(text); *s != StopPlanned && *s != stopDecided {
 		return fmt.Errorf("%q is not %s", text, s.Describe())
@@ -48,7 +43,7 @@ const (
 	lookApart  = 1.2  // the last look has at least this many times the rounds of the look before
 )
 
-// UsualLooks returns the looks of a run of at most this many rounds.
+// UsualLooks returns the looks of a run with this maximum number of rounds.
 func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)
@@ -56,7 +51,6 @@ func UsualLooks(most int) (looks []int) {
 	return append(looks, most)
 }
 
-// stops checks the condition that ends the run.
 func (l *loader) stops(d *design) {
 	decided := d.Stop == stopDecided
 	switch {
@@ -115,24 +109,18 @@ func (p *Plan) LooksBefore(rounds int) []int {
 // needs several set-ups (Kalibera and Jones 2013, section 4).
 type SetUps int
 
-// The special values.
 const (
-	// SetUpsAuto sets up anew before every round if this is cheap, and otherwise before blocks of rounds.
-	SetUpsAuto SetUps = 0
-	// SetUpsOnce sets up once. The result then holds for this set-up alone.
-	SetUpsOnce SetUps = 1
-	// SetUpsEveryRound sets up anew before every round.
-	SetUpsEveryRound SetUps = -1
+	SetUpsAuto       SetUps = 0  // a new set-up before every round if this is cheap, and otherwise before groups of rounds
+	SetUpsOnce       SetUps = 1  // a single set-up; the result then holds for this set-up alone
+	SetUpsEveryRound SetUps = -1 // a new set-up before every round
 )
 
 var setUpsNames = map[SetUps]string{SetUpsAuto: "auto", SetUpsOnce: "once", SetUpsEveryRound: "every-round"}
 
-// Describe describes the valid texts of SetUps.
+// Describe and Pattern describe the valid texts of SetUps.
 func (SetUps) Describe() string {
 	return "auto, every-round, once, or the number of set-ups in the run, such as 6"
 }
-
-// Pattern returns the regular expression of SetUps.
 func (SetUps) Pattern() string { return `^(auto|every-round|once|[1-9][0-9]{0,5})$` }
 
 // UnmarshalText parses a number of set-ups or a special value.
@@ -156,35 +144,28 @@ func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, 
 	return nil
 }
 
-// MarshalText returns the text of the value.
+// MarshalText and String return the text of the value.
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// String returns the text of the value.
-func (s SetUps) String() string { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
+func (s SetUps) String() string               { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
 // Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that
 // changes of the machine affect all arms alike (Bulej et al. 2020, Duet benchmarking, runs both programs at
 // the same time for this reason). The trial stays the unit of analysis.
 type Slices int
 
-// The special values.
 const (
-	// slicesNone means whole trials.
-	slicesNone Slices = 0
-	// slicesAuto cuts trials if the workload can be cut and the trials stay short.
-	slicesAuto Slices = -1
+	slicesNone Slices = 0  // whole trials
+	slicesAuto Slices = -1 // trials are cut if the workload can be cut and the trials stay short
 )
 
 const mostSlices = 100 // the largest number of slices of a trial, since each slice has its own raw output
 
 var slicesNames = map[Slices]string{slicesNone: "none", slicesAuto: "auto"}
 
-// Describe describes the valid texts of Slices.
+// Describe and Pattern describe the valid texts of Slices.
 func (Slices) Describe() string {
 	return fmt.Sprintf("none, auto, or an even number from 2 to %d", mostSlices)
 }
-
-// Pattern returns the regular expression of Slices.
 func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
 
 // UnmarshalText parses a number of slices or a special value. Numbers are even, since every second slice runs
@@ -193,11 +174,9 @@ func (s *Slices) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
 }
 
-// MarshalText returns the text of the value.
+// MarshalText and String return the text of the value.
 func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// String returns the text of the value.
-func (s Slices) String() string { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
+func (s Slices) String() string               { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
 
 // Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
 type Slice struct {
@@ -294,8 +273,7 @@ func given(root *strictyaml.Node) map[string]bool {
 	return set
 }
 
-// WithoutDefaultLimits returns the limits of the experiment without Tare's default limits on the machine's condition. Limits
-// that the file sets stay.
+// WithoutDefaultLimits returns the limits without Tare's default limits on the machine's condition. The file's limits stay.
 func (x *Experiment) WithoutDefaultLimits() Limits {
 	l := x.Limits
 	for name, limit := range map[string]func(){
@@ -310,10 +288,9 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 }
 
 // GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would otherwise
-// invalidate trial after trial. The argument why describes the load. The default limits are lifted. Arms alternate
-// by slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since
-// waiting for a CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value
-// influences these changes.
+// invalidate trial after trial. The argument why describes the load. The default limits are lifted. Arms alternate by
+// slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since waiting for a
+// CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value influences these changes.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {
@@ -321,7 +298,6 @@ func (x *Experiment) GoOnBusy(why string) {
 	}
 }
 
-// judgeCPU makes the CPU time of a workload a headline.
 func (m Measures) judgeCPU(metrics []Metric) {
 	for i := range metrics {
 		if name := metrics[i].Name; name == m.CPU || m.Cost != nil && name == m.Cost.Prefix+"-cpu" {

@@ -170,9 +170,8 @@ func armFactorNames(a Arm) [][]string {
 	return names
 }
 
-// addCells adds the cells of all workloads. The levels of the testbed's factors change fastest. A workload
-// that does not use the network gets no cells for further levels of these factors: each factor stays at its
-// first level.
+// addCells adds the cells of all workloads. The levels of the testbed's factors change fastest. A workload that does
+// not use the network gets no cells for further levels of these factors: each factor stays at its first level.
 func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {
@@ -282,8 +281,7 @@ func FileName(s string) string {
 	return fmt.Sprintf("%s~%08x", safe[:maxName-9], hash.Sum32())
 }
 
-// unique returns the name, with a number added if it is in use. Only names with replaced characters can be
-// equal.
+// unique returns the name, with a number added if it is in use. Only names with replaced characters can be equal.
 func unique(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {

@@ -7,16 +7,8 @@
 //
 // # How to write the config of a layer or workload
 //
-// A config is a struct whose fields carry yaml and doc tags; a pointer to it
-// implements LayerConfig or WorkloadConfig. The values that New sets are its defaults.
-//
-//	type Config struct {
-//		Mode  Mode                 `yaml:"mode" doc:"how it is done"`
-//		Size  factor.Levels[quantity.Size] `yaml:"size" doc:"bytes per request"`
-//		Paths factor.Levels[Path]  `yaml:"paths" factor:"path" doc:"ways to the server"`
-//		Run   []string             `yaml:"run" required:"true" doc:"program and arguments"`
-//		Tries int                  `yaml:"tries" min:"1" doc:"times it is tried"`
-//	}
+// A config is a struct whose fields carry yaml and doc tags; a pointer to it implements LayerConfig or
+// WorkloadConfig. The values that New sets are its defaults. docs/extending.md shows a complete layer.
 //
 // Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels.
 // Quantities with units are the types of package quantity. Declaration.Validate checks the conditions that
@@ -36,17 +28,17 @@ const (
 
 // Experiment is one experiment file with its defaults filled in.
 type Experiment struct {
-	APIVersion  string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
-	Kind        string            `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
-	Name        string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
-	Description string            `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
-	Testbed     Testbed           `yaml:"testbed" doc:"where trials run"`
-	Arms        []Arm             `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
-	Workloads   []WorkloadItem    `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
-	Design      design            `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
-	Limits      Limits            `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
-	Budget      Budget            `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
-	Allow       oneOrMore[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
+	APIVersion  string                `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
+	Kind        string                `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
+	Name        string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
+	Description string                `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
+	Testbed     Testbed               `yaml:"testbed" doc:"where trials run"`
+	Arms        []Arm                 `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
+	Workloads   []WorkloadItem        `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`
+	Design      design                `yaml:"design" doc:"number of rounds, and rules of the verdicts"`
+	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
+	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
+	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
 	// Files are the files that the configs name and Load has read, by their names in the experiment file. They
 	// are part of the experiment like its text.
 	Files map[string][]byte
@@ -61,7 +53,6 @@ type Testbed struct {
 	Kubernetes *Kubernetes `yaml:"kubernetes" doc:"a cluster that a kubeconfig reaches: pods on nodes"`
 }
 
-// The names of the testbeds.
 const (
 	TestbedLocal      = "local"
 	TestbedKubernetes = "kubernetes"
@@ -86,8 +77,7 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU reports whether programs have limits on CPU time, as pods do. Throttling then comes from the limit,
-// which stays, and not from heat.
+// LimitsCPU reports whether programs have CPU limits, as pods do. Throttling is then due to a limit, and not to heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
@@ -114,17 +104,15 @@ type Link struct {
 
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
-	Name   string            `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
-	Label  string            `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
-	Layers []LayerItem       `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget            `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
-	Allow  oneOrMore[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
-	// Factors lists the factors of design.factorial that are on, in an arm that Load made of them.
-	Factors []string
+	Name    string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
+	Label   string                `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
+	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
+	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
+	Factors []string              // the factors of design.factorial that are on, in an arm that Load made of factors
 }
 
-// LayerItem is one layer of an arm. In the file, it is a map with one key, the layer's kind, and its parameters
-// as the value.
+// LayerItem is one layer of an arm. In the file, it is a map from the layer's kind, the only key, to the parameters.
 type LayerItem struct {
 	Kind   string
 	Config LayerConfig
@@ -173,20 +161,18 @@ type Limits struct {
 type Kinds struct {
 	Layers    map[string]func() LayerConfig // each returns a pointer with the defaults set
 	Workloads map[string]func() WorkloadConfig
-	// Read reads a file that a config names; nil: names are relative to the experiment file.
+	// Read reads a file that a config names; nil: the name is relative to the directory of the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere returns a hint for a name that is no layer (or workload, depending on the argument what): "tare
-	// list examples …"; "" if there is no hint. nil: there are no such hints.
+	// Elsewhere returns a hint for an unknown name; "": there is no hint. The argument what is "layer", "workload" or
+	// "testbed". Elsewhere may be nil.
 	Elsewhere func(what, name string) string
-	// Recorded is set if the file comes from the record of a run. The text of the file is recorded already,
-	// and is not searched for secrets.
+	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
 	Recorded bool
 }
 
 // Better is the good direction of a metric.
 type Better string
 
-// The two directions.
 const (
 	Higher Better = "higher"
 	Lower  Better = "lower"

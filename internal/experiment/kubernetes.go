@@ -9,8 +9,7 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// DefaultImage is the image of Tare's own pods if the file names none. `make image` builds it and `make
-// cluster` loads it.
+// DefaultImage is the image of Tare's own pods if the file names none. `make image` builds it.
 const DefaultImage = "tare:latest"
 
 // Kubernetes is the testbed on a cluster, where programs run in pods on nodes.
@@ -35,7 +34,6 @@ type Kubernetes struct {
 // Placement selects the nodes of the client and the server.
 type Placement string
 
-// The placements.
 const (
 	DifferentNodes Placement = "different-nodes"
 	SameNode       Placement = "same-node"
@@ -88,22 +86,18 @@ type Observe struct {
 	Headline  []observedMetric  `yaml:"headline" json:"headline,omitempty" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
 }
 
-// observedMetric is one of the metrics of an observed component.
 type observedMetric string
 
-// The metrics.
 const (
 	ofCPU    observedMetric = "cpu"
 	ofMemory observedMetric = "memory"
 )
 
-// Values lists the metrics.
 func (observedMetric) Values() []string { return []string{string(ofCPU), string(ofMemory)} }
 
 // ObserveNodes selects the nodes whose pods are observed.
 type ObserveNodes string
 
-// The choices.
 const (
 	TrialNodes ObserveNodes = "trial"
 	AllNodes   ObserveNodes = "all"
@@ -135,7 +129,6 @@ func NewKubernetes() *Kubernetes {
 	}
 }
 
-// validate checks the conditions that struct tags cannot express.
 func (k *Kubernetes) validate() []FieldError {
 	var errs FieldErrors
 	seen, pods, servers := map[string]bool{}, false, false
@@ -173,10 +166,8 @@ func (k *Kubernetes) validate() []FieldError {
 	if d := k.Timeouts.Silence; d.Std() < shortestSilence || d.Std() > 24*time.Hour {
 		errs.Add("timeouts.silence", "%v is not a time from %v to 24h", d, quantity.Duration(shortestSilence))
 	}
-	if k.Client.Node != "" && k.Client.Node == k.Server.Node {
-		if slices.Contains(k.Placement, DifferentNodes) {
-			errs.Add("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
-		}
+	if k.Client.Node != "" && k.Client.Node == k.Server.Node && slices.Contains(k.Placement, DifferentNodes) {
+		errs.Add("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
 	}
 	return errs
 }

@@ -17,9 +17,8 @@ import (
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
 
-// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors
-// in the file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts
-// it.
+// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors in the
+// file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds, files: map[string][]byte{}}
 	x := defaults()
@@ -69,8 +68,7 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal sets no rate of the wire, since the rate depends on the resource that each workload measures
-// (Declaration.Tests).
+// defaultLocal sets no rate of the wire: the default rate depends on the workload's resource (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
 // testbed decodes the choice of a testbed: its name alone, or a map from its name to its parameters.
@@ -147,25 +145,20 @@ func (l *loader) report(path string, errs []FieldError) {
 // MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// readBeside reads a file named in the experiment file. Relative names start at the directory of the experiment
-// file, or at the working directory if the experiment came from standard input.
-func (l *loader) readBeside(name string) ([]byte, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(l.name), name)
-	}
-	return input.ReadAtMost(name, MaxFile)
-}
-
-// read reads a file that a config names, and keeps its content.
-func (l *loader) read(name string) ([]byte, error) {
+// read reads a file that a config names, and keeps its content. Unless kinds.Read is set, a relative name starts at
+// the directory of the experiment file, or at the working directory if the experiment came from standard input.
+func (l *loader) read(name string) (data []byte, err error) {
 	if data, known := l.files[name]; known {
 		return data, nil
 	}
-	read := l.kinds.Read
-	if read == nil {
-		read = l.readBeside
+	switch {
+	case l.kinds.Read != nil:
+		data, err = l.kinds.Read(name)
+	case filepath.IsAbs(name):
+		data, err = input.ReadAtMost(name, MaxFile)
+	default:
+		data, err = input.ReadAtMost(filepath.Join(filepath.Dir(l.name), name), MaxFile)
 	}
-	data, err := read(name)
 	if err == nil {
 		l.files[name] = data
 	}
@@ -176,7 +169,6 @@ func (l *loader) read(name string) ([]byte, error) {
 // map may only have the further keys named in beside. choose returns the kind and the node of the kind's
 // parameters. If the file gives no parameters, this node is a Null node.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
-	all := "known " + what + "s"
 	if n.Form == strictyaml.Text {
 		if !slices.Contains(kinds, n.Value) {
 			l.file.Report(n, path, fmt.Sprintf("unknown %s %q", what, n.Value), l.unknown(what, n.Value, kinds))
@@ -207,7 +199,7 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 	}
 	if chosen == nil {
 		if len(strange) == 0 {
-			l.file.Report(n, path, fmt.Sprintf("the %s has no kind", what), strictyaml.Suggest("", all, kinds))
+			l.file.Report(n, path, fmt.Sprintf("the %s has no kind", what), strictyaml.Suggest("", "known "+what+"s", kinds))
 		}
 		return "", nil, false
 	}
@@ -217,22 +209,22 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 // strange reports a key that is neither a known kind nor listed in beside.
 func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, what string, kinds []string) {
 	key := e.Key.Value
-	at := strictyaml.Join(path, key)
+	var message, hint string
 	switch {
 	case chosen == nil:
-		l.file.Report(e.Key, at, fmt.Sprintf("unknown %s %q", what, key), l.unknown(what, key, kinds))
-	case chosen.Value.Form == strictyaml.Null && !slices.Contains(kinds, key):
-		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value),
-			fmt.Sprintf("a parameter of %s is indented further than %s itself", chosen.Key.Value, chosen.Key.Value))
+		message, hint = fmt.Sprintf("unknown %s %q", what, key), l.unknown(what, key, kinds)
 	case slices.Contains(kinds, key):
-		hint := "begin a new item with -"
+		message, hint = fmt.Sprintf("a second %s, %s, in the same item", what, key), "begin a new item with -"
 		if what == "testbed" {
 			hint = "an experiment has one testbed"
 		}
-		l.file.Report(e.Key, at, fmt.Sprintf("a second %s, %s, in the same item", what, key), hint)
 	default:
-		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value), "")
+		message = fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value)
+		if chosen.Value.Form == strictyaml.Null {
+			hint = fmt.Sprintf("a parameter of %s is indented further than %s itself", chosen.Key.Value, chosen.Key.Value)
+		}
 	}
+	l.file.Report(e.Key, strictyaml.Join(path, key), message, hint)
 }
 
 func (l *loader) unknown(what, word string, kinds []string) string {

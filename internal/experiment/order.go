@@ -78,7 +78,6 @@ func (p *Plan) Trials(rounds int) (n int) {
 	return n
 }
 
-// arms returns the order of the arms in a cell of a round.
 func (p *Plan) arms(cell, round int) []int {
 	k := len(p.Arms)
 	square, rows := williamsRows(k), balancedRows(k)
@@ -96,13 +95,13 @@ func (p *Plan) arms(cell, round int) []int {
 	return order
 }
 
-// SetUpOrder returns a random order of the things that are set up, for one set-up of a run (counted from 1).
-func (p *Plan) SetUpOrder(setUp, things int) []int {
-	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(things)
+// SetUpOrder returns a random order of the sites, for one set-up of a run (counted from 1).
+func (p *Plan) SetUpOrder(setUp, sites int) []int {
+	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(sites)
 }
 
-// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of other rounds,
-// cells, arms and runs. A repeated trial has the same seed, so that losing trials does not select among draws.
+// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of other rounds, cells,
+// arms and runs. A repeated trial has the same seed, so that invalid trials do not select among draws.
 func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
@@ -121,11 +120,10 @@ func williamsRows(k int) int {
 	return k
 }
 
-// williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the
-// estimation of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168,
-// sections 3 and 4. The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. For even k,
-// one square is balanced for the effects of a treatment on the next one. For odd k, the mirrored square is
-// needed as well.
+// williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the estimation
+// of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168, sections 3 and 4.
+// The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. For even k, one square is balanced for
+// the effects of a treatment on the next one. For odd k, the mirrored square is needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
 	for i := range order {

@@ -10,9 +10,8 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// PlanSchema names the format of plan.json. Since v2, the format fixes the order of the trials (Order) and
-// the chain of digests in the run's record (package journal). A change of the order or of the chain needs a
-// new version.
+// PlanSchema names the format of plan.json. Since v2, the format fixes the order of the trials (Order) and the chain of
+// digests in the run's record (package journal). A change of the order or of the chain needs a new version.
 const PlanSchema = "tare.plan/v2"
 
 // PlanSchemaV1 is the previous format. A plan in this format does not determine which order of trials was
@@ -22,7 +21,6 @@ const PlanSchemaV1 = "tare.plan/v1"
 // Role is an arm's part in the comparison.
 type Role string
 
-// The roles of arms.
 const (
 	Baseline  Role = "baseline"
 	Control   Role = "control" // the baseline's A/A copy, added by Tare
@@ -32,8 +30,7 @@ const (
 // ControlName is the reserved name of the A/A arm.
 const ControlName = "control"
 
-// Plan is an expanded experiment as data: plan.json in the run directory. The analysis of a run needs only
-// the plan and the trials.
+// Plan is an expanded experiment as data: plan.json. The analysis of a run needs only the plan and the trials.
 type Plan struct {
 	Schema      string           `json:"schema"`
 	Version     string           `json:"version,omitempty"` // the version of Tare that expanded the experiment
@@ -53,17 +50,15 @@ type Plan struct {
 	// Fixed is the total number of rounds if a pilot or an extension set this number during the run; 0: not
 	// set (yet). The number comes from the notes of a run and is not in plan.json.
 	Fixed int `json:"fixedRounds,omitempty"`
-	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough
-	// rounds; 0: the run did not end early for this reason. It comes from the notes.
+	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough rounds; 0:
+	// the run did not end early for this reason. The number comes from the notes.
 	Ended int `json:"endedRounds,omitempty"`
 	// DecideAt lists the numbers of rounds after which the run ends if every headline comparison is decided.
 	// The last number is Rounds. If the list is empty, the run ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
-	// Decided is the number of rounds after which all headline comparisons were decided; 0: they were not. It
-	// comes from the notes.
+	// Decided is the number of rounds after which all headline comparisons were decided, from the notes; 0: they were not.
 	Decided int `json:"decidedRounds,omitempty"`
-	// Looks lists the numbers of rounds after which the finished run was looked at and then extended. It comes
-	// from the notes, too.
+	// Looks lists the numbers of rounds, from the notes, after which the finished run was looked at and then extended.
 	Looks  []int  `json:"looks,omitempty"`
 	SetUps SetUps `json:"setups,omitempty"` // "auto" or absent: chosen after the first set-ups were timed
 	Slices Slices `json:"slices,omitempty"` // the setting in the file; the cells hold the resulting numbers; absent: "none"
@@ -74,8 +69,7 @@ type Plan struct {
 	ControlEvery int    `json:"controlEvery,omitempty"`
 	Attempts     int    `json:"attempts"`
 	Limits       Limits `json:"limits"`
-	// Busy describes the load because of which Tare lifted its default limits before the first trial; "":
-	// Tare did not lift the limits.
+	// Busy describes the load because of which Tare lifted its default limits before the first trial; "": none was lifted.
 	Busy   string       `json:"busy,omitempty"`
 	Budget Budget       `json:"budget,omitempty"` // the budget of all arms that have no budget of their own
 	Arms   []PlannedArm `json:"arms"`             // baseline first, control second
@@ -117,11 +111,10 @@ func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 // comparisons were decided before, or if the machine's condition ended the run.
 func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
-// Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended
-// leaves a quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension.
-// False claims, including the false claims of the first look, thus stay at 5.5 % or less in every kind of
-// noise that was simulated (docs/method.md). By Bonferroni false claims are at most 6.25 %, and 6.67 % after
-// any number of extensions.
+// Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended leaves a
+// quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension. False claims,
+// including the false claims of the first look, thus stay at 5.5 % or less in every kind of noise that was simulated
+// (docs/method.md). By Bonferroni false claims are at most 6.25 %, and 6.67 % after any number of extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
@@ -189,7 +182,7 @@ type PlannedArm struct {
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
-	// Factors lists the factors of the plan's factorial design that are on. An arm without any is the design's
+	// Factors lists the factors of the plan's factorial design that are on. An arm without such factors is the design's
 	// baseline, or not part of the design.
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // the arm's own budget, the same at every level of its factors

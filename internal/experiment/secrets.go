@@ -16,7 +16,7 @@ import (
 type search struct {
 	*loader
 	allow []string
-	seen  map[position]bool // places searched before, since an alias is the same text again
+	seen  map[position]bool // reported positions; an alias repeats the text of another position
 	found []string          // the secrets, which messages must not show
 }
 
@@ -40,10 +40,9 @@ func (l *loader) secrets(allow []string) {
 	l.file.Conceal(s.found)
 }
 
-// fieldKinds are the fields whose text is not like an argument.
+// fieldKinds maps fields to the kinds of their texts. The text of any other field is like an argument.
 var fieldKinds = map[string]secret.Kind{"description": secret.Prose, "shell": secret.Code, "patch": secret.Code, "inline": secret.Code}
 
-// node searches a value and everything below it.
 func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 	switch {
 	case n.Form == strictyaml.List:
@@ -116,7 +115,7 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 	}
 }
 
-// report reports a secret in a text, unless the secret's place was searched before.
+// report reports a secret in a text once for each position in the file.
 func (s *search) report(line, column int, path, name, text string) {
 	if at := (position{line, column}); !s.seen[at] {
 		s.seen[at] = true
@@ -149,7 +148,6 @@ func (s *search) wayOut(name, path, text string) string {
 	return out + "; if it is none, say so with allow: [" + strconv.Quote(name) + "]"
 }
 
-// comment matches the text after a # in a line.
 var comment = regexp.MustCompile(`(?:^|\s)#(.*)$`)
 
 func (s *search) comments() {
@@ -168,7 +166,6 @@ func (s *search) comments() {
 	}
 }
 
-// named searches a file that the experiment names.
 func (s *search) named(name, text string) {
 	for _, f := range secret.Find(text, secret.Code) {
 		if slices.Contains(s.allow, f.Name) {

@@ -1,8 +1,8 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
-	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -266,43 +266,32 @@ func (l *loader) factorLayer(i, j int) string {
 // baseline's layers are the inner layers of every arm. The arms with one factor come first, then the arms
 // with two factors, and so on. Arms with the same number of factors are in the order of the file.
 func combined(baseline Arm, factors []Factor) []Arm {
-	var arms []Arm
-	for size := 1; size <= len(factors); size++ {
-		for _, on := range subsets(len(factors), size) {
-			a := Arm{Layers: clone(baseline.Layers)}
-			for _, i := range on {
-				a.Factors = append(a.Factors, factors[i].Name)
-				a.Layers = append(a.Layers, clone(factors[i].Layers)...)
+	var sets [][]int
+	for set := 1; set < 1<<len(factors); set++ {
+		var on []int
+		for i := range factors {
+			if set>>i&1 == 1 {
+				on = append(on, i)
 			}
-			a.Name = FileName(strings.Join(a.Factors, "+"))
-			arms = append(arms, a)
 		}
+		sets = append(sets, on)
+	}
+	slices.SortFunc(sets, func(a, b []int) int { return cmp.Or(len(a)-len(b), slices.Compare(a, b)) })
+	var arms []Arm
+	for _, on := range sets {
+		a := Arm{Layers: clone(baseline.Layers)}
+		for _, i := range on {
+			a.Factors = append(a.Factors, factors[i].Name)
+			a.Layers = append(a.Layers, clone(factors[i].Layers)...)
+		}
+		a.Name = FileName(strings.Join(a.Factors, "+"))
+		arms = append(arms, a)
 	}
 	return arms
 }
 
-// subsets lists the subsets of 0 to n-1 of a size, in lexical order.
-func subsets(n, size int) [][]int {
-	var list [][]int
-	for set := range 1 << n {
-		if bits.OnesCount(uint(set)) != size {
-			continue
-		}
-		var members []int
-		for i := range n {
-			if set>>i&1 == 1 {
-				members = append(members, i)
-			}
-		}
-		list = append(list, members)
-	}
-	slices.SortFunc(list, slices.Compare)
-	return list
-}
-
-// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is
-// set if factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial
-// design.
+// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is set if
+// factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {

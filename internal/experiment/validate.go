@@ -60,36 +60,27 @@ func (l *loader) arms(arms []Arm) {
 		} else {
 			first[a.Name] = i
 		}
-		l.layersOnce(a, at)
+		l.armLayers(a, at, i == 0)
 	}
-	if len(arms) > 0 {
-		if len(arms[0].Allow) > 0 {
-			l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "write allow in the arm that may differ, or beside arms for all of them")
-		}
-		l.steadyBaseline(arms[0])
+	if len(arms) > 0 && len(arms[0].Allow) > 0 {
+		l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "write allow in the arm that may differ, or beside arms for all of them")
 	}
 }
 
-// layersOnce reports a kind of layer that an arm has twice.
-func (l *loader) layersOnce(a Arm, at string) {
+// armLayers reports a kind of layer that an arm has twice, and factors in the baseline, since there is only one baseline.
+func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	seen := map[string]bool{}
 	for i, item := range a.Layers {
+		at := strictyaml.Index(at+".layers", i)
 		if item.Kind != "" && seen[item.Kind] {
-			l.file.ReportAt(strictyaml.Index(at+".layers", i), fmt.Sprintf("the layer %s is twice in arm %s", item.Kind, a.Name),
-				"an arm takes each kind of layer once")
+			l.file.ReportAt(at, fmt.Sprintf("the layer %s is twice in arm %s", item.Kind, a.Name), "an arm takes each kind of layer once")
 		}
 		seen[item.Kind] = true
-	}
-}
-
-// steadyBaseline reports factors in the baseline, since there is only one baseline.
-func (l *loader) steadyBaseline(a Arm) {
-	for i, item := range a.Layers {
-		if item.Config == nil {
+		if !baseline || item.Config == nil {
 			continue
 		}
 		for _, s := range swept(sweeps(item.Config)) {
-			l.file.ReportAt(strictyaml.Join(strictyaml.Index("arms[0].layers", i), item.Kind+"."+s.path),
+			l.file.ReportAt(strictyaml.Join(at, item.Kind+"."+s.path),
 				fmt.Sprintf("the baseline cannot have several levels of %s", s.name), "give one value; other arms may list several")
 		}
 	}

@@ -11,21 +11,20 @@ import (
 	"tare/internal/run/journal"
 )
 
-// brokenFile is a file that gave no trial, with the invalid trial that stands for it.
+// brokenFile is a file that gave no trial, and the invalid trial that is recorded in its place.
 type brokenFile struct {
 	journal.Trial
-	arm *arm // nil: the file has no arm, since only its content would have named one
+	arm *arm // nil: unknown, since only the content of the file names its arm
 	key *fileKey
 }
 
-// group counts the files of an arm whose paths name the same cell and levels.
 type group struct {
 	files    int
-	measured int          // the number of cells, added up over the files
+	measured int          // the numbers of cells of the files, added up
 	cells    map[int]bool // the cells that at least one file has a trial in
 }
 
-// done adds the cells of the file just read to its group.
+// done adds the cells of the last file to the group of its key.
 func (a *arm) done(key *fileKey) {
 	g := a.groups[key.measured()]
 	if g == nil {
@@ -95,9 +94,9 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected returns the cells that a broken file of an arm should have had trials in. They are the cells of the
-// arm's other files with the same key, or, if none of these could be read, of other arms' files with that key. It
-// returns no cells if these other files differ in their cells, since the cells are then unknown.
+// expected returns the cells that a broken file should have had trials in: the cells of the arm's other files with
+// the key or, if none of them could be read, of other arms' files with the key. If these files differ in their cells,
+// there are none.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -110,31 +109,29 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 	return nil
 }
 
-// duplicates finds files with the same content. Within an arm, all but the first are copies of one result and
-// are no trials: counted, they would make the interval narrower than the measurements allow. If two arms share
-// content, one of them was probably given the other's directory. A small file without a time may equal another
-// one of its arm by chance, and stays a trial.
+// duplicates finds files with the same content. Within an arm, only the first of them is a trial, since copies would
+// make the interval too narrow. If files of two arms have the same content, the user probably named a wrong
+// directory. A small file without a time may equal another file of its arm by chance, and stays a trial.
 type duplicates struct {
-	first map[[sha256.Size]byte][]int // indices of the files with this content, the first of each arm
+	first map[[sha256.Size]byte][]int // by content, the indices of files: the first file of each arm
 	sets  ordered[[2]string, duplicateSet]
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of an arm whose content an earlier file has. The earlier file belongs to another arm or
-// the same one.
+// duplicateSet lists the files of an arm that have the content of files of the other arm, or of earlier files of the
+// arm itself.
 type duplicateSet struct {
-	in, of string
-	files  []int
+	arm, other string
+	files      []int
 }
 
-// note records that a file of one arm (the argument in) has the content of a file of an arm (the argument of).
-func (d *duplicates) note(in, of string, file int) {
-	s := d.sets.get([2]string{in, of}, func() *duplicateSet { return &duplicateSet{in: in, of: of} })
+func (d *duplicates) note(arm, other string, file int) {
+	s := d.sets.get([2]string{arm, other}, func() *duplicateSet { return &duplicateSet{arm: arm, other: other} })
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of the file that file i is a copy of, in the arm of file i; "" if file i is no copy. A
-// file that itself names several arms holds many results and is never a copy.
+// duplicateOf returns the path of the file of the same arm that file i is a copy of; "" if file i is no copy. A file
+// that itself names its arms holds many results and is never a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {
@@ -143,7 +140,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	all := &r.duplicates
 	all.files[arm]++
 	known := all.first[c.stored.sum]
-	again := false // set if a file of this arm has the same content, but may have it by chance
+	again := false // set if another file of the arm has the content, perhaps by chance
 	for _, k := range known {
 		if r.files[k].arm != arm {
 			continue
@@ -165,11 +162,9 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	return ""
 }
 
-// enoughValues is a number of values, rounded as tools round them. Two trials do not agree in so many values by chance.
-const enoughValues = 8
-
-// distinct reports whether a second trial would certainly have given different content.
+// distinct reports whether another trial would have given other content for certain.
 func (c *readResult) distinct() bool {
+	const enoughValues = 8 // two trials do not agree in so many values by chance, although tools round values
 	values := 0
 	for _, t := range c.trials {
 		if !t.Start.IsZero() {
@@ -180,33 +175,30 @@ func (c *readResult) distinct() bool {
 	return values >= enoughValues
 }
 
-// remarkDuplicates adds the remarks on duplicates: first on duplicates within an arm, then on duplicates in
-// different arms.
 func (r *run) remarkDuplicates() {
 	own := map[string]int{} // the number of copies within each arm
 	for _, s := range r.duplicates.sets.list {
-		if s.in == s.of {
-			own[s.in] = len(s.files)
+		if s.arm == s.other {
+			own[s.arm] = len(s.files)
 			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
-				len(s.files), plural(r.duplicates.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
+				len(s.files), plural(r.duplicates.files[s.arm], "file"), cmp.Or(s.arm, imported), r.files[s.files[0]].path)
 		}
 	}
 	for _, s := range r.duplicates.sets.list {
-		all := r.duplicates.files[s.in] - own[s.in]
+		all := r.duplicates.files[s.arm] - own[s.arm]
 		switch {
-		case s.in == s.of:
+		case s.arm == s.other:
 		case len(s.files) == all:
-			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.in, s.of)
+			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.arm, s.other)
 		default:
 			r.remark("%d of the %s of %s hold the same as files of %s; the first is %s",
-				len(s.files), plural(all, "file"), s.in, s.of, r.files[s.files[0]].path)
+				len(s.files), plural(all, "file"), s.arm, s.other, r.files[s.files[0]].path)
 		}
 	}
 }
 
-// omission counts the values of an exploratory metric that cannot be compared. Such a value is no reason to
-// reject its trial: a counter of timeouts is zero if there were none. A headline, however, is the purpose of a
-// trial, and a trial without it is invalid.
+// omission counts the unusable values of an exploratory metric. They are no reason to reject a trial: a counter of
+// timeouts is zero without a timeout. A trial without a usable value of a headline is invalid.
 type omission struct {
 	metric string
 	values int
@@ -219,35 +211,25 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
 		return // no value of an invalid trial counts
 	}
-	useless := func(v Value) bool {
-		headline := v.Metric.Headline // the format's choice, unless the user makes one
+	t.Values = slices.DeleteFunc(t.Values, func(v Value) bool {
+		name, headline := v.Metric.Name, v.Metric.Headline // the choice of the format, unless the user names headlines
 		if len(r.Headline) > 0 {
-			headline = slices.Contains(r.Headline, v.Metric.Name) || slices.Contains(r.Headline, in.ID+":"+v.Metric.Name)
+			headline = slices.Contains(r.Headline, name) || slices.Contains(r.Headline, in.ID+":"+name)
 		}
-		return unfit(v) && !headline
-	}
-	if !slices.ContainsFunc(t.Values, useless) {
-		return
-	}
-	var left []Value
-	for _, v := range t.Values {
-		if !useless(v) {
-			left = append(left, v)
-			continue
+		if headline || !unfit(v) {
+			return false
 		}
-		name := v.Metric.Name
 		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
 		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
 			t.Loop = nil // a loop needs both of its metrics
 		}
-	}
-	t.Values = left
+		return true
+	})
 }
 
-// unfit reports whether a value cannot be compared on its metric's scale.
 func unfit(v Value) bool {
 	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
 }
 
-// differences is the advice for a value that is zero on a ratio scale.
+// differences is the advice to users for a value of zero on a ratio scale.
 const differences = "scale=difference suits metrics that may be zero"

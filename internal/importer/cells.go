@@ -10,16 +10,15 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// cells holds every cell that at least one file has a trial in, by its name in the files.
+// cells holds the cells that have a trial, by their names in the files.
 type cells struct {
 	ordered[string, importedCell]
 	ids     map[string]bool // the ids in use
 	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is the largest number of comparisons with the baseline: metrics of all cells, times arms. Nobody
-// reads more. An import with more comparisons has probably taken names that differ in every file for names of
-// cells.
+// mostComparisons is the largest number of comparisons with the baseline: metrics in all cells, times arms. If there
+// are more, the import has probably taken names that differ in every file for names of cells.
 const mostComparisons = 10_000
 
 type importedCell struct {
@@ -27,10 +26,9 @@ type importedCell struct {
 	index   int
 	trials  int // the number of trials that were not broken
 	metrics ordered[string, counted]
-	loads   []load // the different loads of the cell's trials
+	loads   []load // the loads of the cell's trials, each once
 }
 
-// counted is a metric with the number of trials that have a value of it.
 type counted struct {
 	experiment.Metric
 	trials int
@@ -86,8 +84,7 @@ func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	switch {
 	case t.Loop == nil:
 	case c.Loop == nil:
-		loop := *t.Loop
-		c.Loop = &loop
+		c.Loop = new(*t.Loop)
 	case c.Loop.Workers != t.Loop.Workers: // the number of workers may change from file to file, so it is no property of the cell
 		c.Loop.Workers = 0
 	}
@@ -97,9 +94,8 @@ func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	for _, v := range t.Values {
 		m := c.metrics.get(v.Metric.Name, func() *counted { return &counted{Metric: v.Metric} })
 		if m.Unit != v.Metric.Unit || m.Better != v.Metric.Better || m.Scale != v.Metric.Scale {
-			if conflict == "" {
-				conflict = fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)", m.Name, describe(v.Metric), describe(m.Metric))
-			}
+			conflict = cmp.Or(conflict, fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)",
+				m.Name, describe(v.Metric), describe(m.Metric)))
 			continue
 		}
 		if t.Broken == "" {
@@ -173,8 +169,7 @@ func suggest(name string, known []string) string {
 // imported is the name of the only arm of an import that names none.
 const imported = "imported"
 
-// arms holds the arms of an import by name, in the order in which the command line or the files first name
-// them.
+// arms holds the arms of an import by name, in the order in which the command line or the files first name them.
 type arms struct{ ordered[string, arm] }
 
 type arm struct {
@@ -183,9 +178,9 @@ type arm struct {
 	from   []string
 	files  int
 	rounds map[int]bool
-	last   int                  // the largest number of a round that the arm has
+	last   int                  // the largest round number of the arm
 	cells  map[int]map[int]bool // the rounds that have a trial of the arm, by the index of the cell; filled only if rounds pair trials
-	file   map[int]bool         // the cells that the current file has trials in
+	file   map[int]bool         // the cells of the file that is being read
 	groups map[string]*group    // the arm's files, grouped by the cell and the levels that their paths name
 	facts  map[string][]string
 }
@@ -237,7 +232,6 @@ func (a *arm) take(round, cell int, paired bool) {
 	}
 }
 
-// next returns the number of a round that the arm has no trial in yet.
 func (a *arm) next() int {
 	a.last++
 	return a.last
@@ -265,7 +259,7 @@ type ordered[K comparable, V any] struct {
 	of   map[K]*V
 }
 
-// get returns the value of a key. If the key has none, it adds the value that new returns.
+// get returns the value of a key. For a new key, get adds the result of the function new.
 func (o *ordered[K, V]) get(key K, new func() *V) *V {
 	v, ok := o.of[key]
 	if !ok {

@@ -18,11 +18,9 @@ import (
 // ruleImport is the rule that a trial breaks if its file cannot be read or has no value that can be compared.
 const ruleImport = "import"
 
-// maxName is the longest name of an arm, cell or metric, in bytes.
-const maxName = 200
-
 // checkName returns an error for a name that nobody could type, or that looks like another name.
 func checkName(what, name string) error {
+	const maxName = 200 // in bytes
 	switch {
 	case name == "":
 		return fmt.Errorf("the %s has no name", what)
@@ -36,24 +34,17 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// checkNames checks the names in a trial.
 func checkNames(t *Trial) error {
 	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
 	for k := 0; k < len(t.Values) && err == nil; k++ {
 		m := &t.Values[k].Metric
-		err = checkName("metric", m.Name)
-		if err == nil && m.Unit != "" {
-			err = checkName("unit", m.Unit)
-		}
+		err = cmp.Or(checkName("metric", m.Name), checkName("unit", cmp.Or(m.Unit, "none")))
 	}
-	if err == nil && t.Arm != "" {
-		err = checkName("arm", t.Arm)
-	}
-	return err
+	return cmp.Or(err, checkName("arm", cmp.Or(t.Arm, imported)))
 }
 
-// violations lists the rules that a trial breaks. A value breaks a rule only if it is unusable: a value that is
-// compared by ratios must be positive. Unusable values of exploratory metrics have been left out before.
+// violations lists the rules that a trial breaks. A value breaks a rule if it is unusable: a value on a ratio scale
+// must be positive. leaveOut has already removed the unusable values of exploratory metrics.
 func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
 	var list []journal.Violation
 	add := func(rule, format string, args ...any) {
@@ -86,7 +77,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 	return list
 }
 
-// share prints a share as a percentage, with enough digits that a small one does not become 0 %.
+// share prints a share as a percentage, with enough digits that a small share does not become 0 %.
 func share(v float64) string {
 	if v < 0.0005 {
 		return fmt.Sprintf("%.2g%%", v*100)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Auto is the name of the format whose files show by their content which tool wrote them. It has no Read: each
-// file is read by one of Options.Known.
+// Auto is the name of the format that recognises each file by its content. Auto has no function Read of its own: a
+// format of Options.Known reads each file.
 const Auto = "auto"
 
 // recognise returns the format that finds a result in a text, or nil. A test of package catalog checks that no
@@ -26,9 +26,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file and returns the properties that these formats share. If no format reads
-// a file, the file is a broken result if the user named it, or if its name has the extension of a format found
-// in other files. Otherwise it is passed over.
+// detect finds the format of each file and returns the properties that these formats share. A file without a format
+// is a broken result if the user named it, or if a format found in other files has its extension; otherwise, it is
+// passed over.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)
@@ -74,7 +74,6 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 	return together(formats), nil
 }
 
-// together returns a format with the properties that all formats of one run share.
 func together(formats []*Format) Format {
 	if len(formats) == 1 {
 		return *formats[0]
@@ -108,13 +107,11 @@ func (f *inputFile) content(ctx context.Context, stdin io.Reader) (text []byte, 
 	return text, err
 }
 
-// failing is a reader that always fails with the same error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// mistaken records which other format can read a file that the import's format cannot. It tries only the first
-// few such files.
+// mistaken records which other format can read a broken file. It tries only the first few broken files.
 func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	f := &r.files[i]
 	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {

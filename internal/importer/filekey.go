@@ -22,7 +22,6 @@ type fileKey struct {
 // levels.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
-// apply sets the cell and the levels of a trial to those in the key of its file.
 func (k *fileKey) apply(t *Trial) error {
 	if k.cell != "" && k.cell != t.Cell {
 		t.Cell = k.cell + "." + t.Cell
@@ -37,8 +36,8 @@ func (k *fileKey) apply(t *Trial) error {
 	return nil
 }
 
-// pathFactor is a factor whose level stands in the path of each file. Such a factor was varied outside the
-// tool, so that the files do not contain it.
+// pathFactor is a factor whose level stands in the path of each file. The user varied the factor outside the tool, so
+// the files do not contain the level.
 type pathFactor struct {
 	name    string
 	pattern *regexp.Regexp
@@ -63,7 +62,6 @@ func ParseFactor(text string) (pathFactor, error) {
 	return f, nil
 }
 
-// oneGroup compiles a regular expression that must have one group.
 func oneGroup(expression string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(expression)
 	if err == nil && re.NumSubexp() != 1 {
@@ -72,11 +70,10 @@ func oneGroup(expression string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-// pairing is the way in which trials of different arms are paired.
 type pairing struct {
 	how     string // the text of --pair-by; "": trials are not paired
 	pattern *regexp.Regexp
-	layout  *Layout // the layout whose blocks and repeats pair trials; nil: none
+	layout  *Layout // the layout whose blocks and repeats pair trials; nil: no layout pairs them
 }
 
 // The named ways of pairing. A regular expression is another way.
@@ -89,9 +86,8 @@ const (
 // Pairings lists the named ways of pairing.
 var Pairings = []string{byName, byIndex, byRound}
 
-// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group
-// matches the part of a path that the files of a round share. With an empty value, the trials are independent
-// samples.
+// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group matches
+// the part of a path that the files of a round share. With an empty value, the trials are independent samples.
 func ParsePairing(how string) (p pairing, err error) {
 	p.how = how
 	if how == "" || slices.Contains(Pairings, how) {
@@ -110,7 +106,7 @@ func ParsePairing(how string) (p pairing, err error) {
 // String returns the text of --pair-by.
 func (p pairing) String() string { return p.how }
 
-// byFiles reports whether trials are paired by the keys of their files.
+// byFiles reports whether the keys of files pair trials.
 func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
 // common describes the property that the files of a round share.
@@ -124,8 +120,8 @@ func (p *pairing) common() string {
 	return p.how
 }
 
-// identify completes the keys of the files by factors and pairing. It returns an error for two files of an arm
-// in one round whose keys name the same cell and levels.
+// identify adds levels and rounds to the keys of the files. It returns an error if two files of an arm have the same
+// round, cell and levels.
 func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
 		if slices.ContainsFunc(o.Factors[:i], func(other pathFactor) bool { return other.name == f.name }) {
@@ -162,7 +158,6 @@ func (o *Options) identify(files []inputFile) error {
 	return even(counts, o.Sources)
 }
 
-// identify sets the round of a file.
 func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	next := func(of string) int {
 		counts[of]++
@@ -187,18 +182,11 @@ func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	return nil
 }
 
-// even returns an error if pairing by index finds arms with different numbers of files. One missing file would
-// shift all files after it.
+// even returns an error if pairing by index finds arms with different numbers of files. If one file is missing, all
+// files after it would get wrong rounds.
 func even(files map[string]int, sources []Source) error {
-	least, most := sources[0].Arm, sources[0].Arm
-	for _, s := range sources {
-		if files[s.Arm] < files[least] {
-			least = s.Arm
-		}
-		if files[s.Arm] > files[most] {
-			most = s.Arm
-		}
-	}
+	byFiles := func(a, b Source) int { return files[a.Arm] - files[b.Arm] }
+	least, most := slices.MinFunc(sources, byFiles).Arm, slices.MaxFunc(sources, byFiles).Arm
 	if files[least] == files[most] {
 		return nil
 	}
@@ -206,14 +194,13 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// nthTrial is the n-th trial, from 1, of each file of a round. A file has more than one trial of a cell if it holds
-// a series of trials.
+// nthTrial identifies the trials with number n, from 1, in the files of a round. A file with a series of trials has
+// several trials of a cell.
 type nthTrial struct {
 	round string
 	n     int
 }
 
-// pairedRound is a round of the run: its number and the text that its files share.
 type pairedRound struct {
 	number int
 	label  string

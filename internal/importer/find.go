@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,14 +23,14 @@ type Source struct {
 	From []string // directories, patterns and files, as the user wrote them; "-" is standard input
 }
 
-// inputFile is a file to be read. An import may have very many files, so this holds no content.
+// inputFile is a file to be read. It does not hold the file's content, since an import may have very many files.
 type inputFile struct {
 	fileKey
 	path  string   // the path as the user knows it
 	name  string   // the path relative to the directory, or to the fixed part of the pattern
-	root  *os.Root // the directory that links must not lead out of; nil: none
-	waits bool     // set for a pipe: a read may wait for the writer
-	// refused is the reason why the file is not read; empty if it is read.
+	root  *os.Root // links must not lead out of this directory; nil: links may lead anywhere
+	waits bool     // set for a pipe: reading waits for the writer
+	// refused is the reason why the file is not read; "" if the file is read.
 	refused  string
 	format   *Format   // the format found in the file; nil: the import's format
 	buffered io.Reader // the content, if it was read before and can be read only once
@@ -38,7 +39,6 @@ type inputFile struct {
 // lostLink begins the reason why a link is not followed. The name of a directory follows.
 const lostLink = "a link that leads nowhere or out of "
 
-// stdin is the argument that means standard input.
 const stdin = "-"
 
 type fileSearch struct {
@@ -48,7 +48,6 @@ type fileSearch struct {
 	roots      []*os.Root
 }
 
-// find finds the files, by the layout or else arm by arm.
 func (o *Options) find() (s *fileSearch, err error) {
 	if o.Layout == nil {
 		remark := ""
@@ -77,29 +76,26 @@ func (o *Options) find() (s *fileSearch, err error) {
 // natural order.
 func find(sources []Source, extensions []string) (*fileSearch, error) {
 	s := &fileSearch{extensions: extensions}
+	var err error
 	for _, source := range sources {
-		for _, from := range source.From {
-			if err := s.add(source.Arm, from); err != nil {
-				s.close()
-				return nil, err
-			}
+		for k := 0; k < len(source.From) && err == nil; k++ {
+			err = s.add(source.Arm, source.From[k])
 		}
 	}
-	if err := s.twice(); err != nil {
+	if err = cmp.Or(err, s.twice()); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// close closes the roots. They are only read, so that an error in closing loses nothing.
+// close closes the directories. They were only read, so errors are ignored.
 func (s *fileSearch) close() {
 	for _, root := range s.roots {
 		_ = root.Close()
 	}
 }
 
-// open opens a directory that links must not lead out of.
 func (s *fileSearch) open(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -183,15 +179,15 @@ func (s *fileSearch) directory(arm, dir string) error {
 		s.files = append(s.files, f)
 		return nil
 	})
-	var wrong *UsageError
-	if errors.As(err, &wrong) {
+	if _, wrong := errors.AsType[*UsageError](err); wrong {
 		return err
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	if len(s.files) == begin {
-		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
+		return misuse("name the files themselves if they have other names; tare import auto recognises by content which tool wrote a file", "no %s below %s",
+			strings.TrimSpace(strings.Join(s.extensions, " or ")+" file"), dir)
 	}
 	slices.SortStableFunc(s.files[begin:], func(a, b inputFile) int { return natural(a.name, b.name) })
 	return nil
@@ -226,7 +222,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
-				continue // the files in this directory match the pattern themselves
+				continue // the pattern matches the files of this directory, too
 			}
 			if err := s.directory(arm, m); err != nil {
 				return err
@@ -249,24 +245,15 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 	return nil
 }
 
-// fits reports whether a file has one of a format's extensions.
 func fits(extensions []string, name string) bool {
 	name = strings.ToLower(path.Base(name))
 	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
-// wanted describes the files that the search looks for in a directory.
-func (s *fileSearch) wanted() string {
-	if len(s.extensions) == 0 {
-		return "file"
-	}
-	return strings.Join(s.extensions, " or ") + " file"
-}
-
-// twice returns an error for a file that is given twice. Such a file would count as two trials, or be compared with
+// twice returns an error if the user named a file twice. The file would count as two trials, or be compared with
 // itself.
 func (s *fileSearch) twice() error {
-	seen := make(map[string]string, len(s.files)) // arms by the path of a file
+	seen := make(map[string]string, len(s.files)) // the arm of each file, by the file's path
 	for _, f := range s.files {
 		full := f.path
 		if full != stdin {
@@ -288,7 +275,6 @@ func (s *fileSearch) twice() error {
 	return nil
 }
 
-// oneFileEach reports whether there are several arms and each of them is one file.
 func oneFileEach(files []inputFile) bool {
 	arms := map[string]bool{}
 	for _, f := range files {
@@ -322,8 +308,7 @@ func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser,
 
 // bare returns an error about a file without the path, for a message that names the file already.
 func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

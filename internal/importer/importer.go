@@ -1,12 +1,12 @@
 // Package importer turns result files of other tools into runs.
 //
-// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. Each
-// format is a package of its own below this one, and a Format in the table of package catalog. A format reads one file
-// at a time from a stream and returns its trials. This package finds the files, assigns them to arms, records broken
-// ones, and writes the run.
+// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. A format
+// is a package below this one, and a Format in the table of package catalog. It reads a file and returns its trials.
+// This package finds the files, assigns them to arms, records broken files, and writes the run.
 //
 // Files come from others: they may be truncated, empty, written by another version, or hostile. A format returns an
-// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
+// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into
+// memory.
 package importer
 
 import (
@@ -33,7 +33,7 @@ const MostTrials = 500_000
 // Format reads the files of one tool.
 type Format struct {
 	Name       string   // the name on the command line: "vault-benchmark"
-	Doc        string   // the files that it reads, in a sentence without a full stop
+	Doc        string   // the files that the format reads, in a sentence without a full stop
 	Extensions []string // the endings of files, with their dots, that an import looks for in a directory; none: all files
 	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
 	// another time. The n-th trials of two files are then no pair.
@@ -44,17 +44,17 @@ type Format struct {
 	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
 	// are not compared in that cell.
 	Settings []Setting
-	// Read reads one file and returns its trials, in order. An error is about the whole file: trials returned
-	// beside it do not count. A trial with a missing or useless value is returned without that value, or with
-	// Broken set. Several files may be read at the same time.
+	// Read reads one file and returns its trials, in order. An error is about the whole file. A trial whose value is
+	// missing or useless is returned without the value, or with Broken set. Several files may be read at the same
+	// time.
 	Read func(f File) ([]Trial, error)
-	// Mapped returns the format that a mapping file describes. The name is the mapping file's. Only a format
-	// without Read has it.
+	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file.
+	// Only a format without Read has Mapped.
 	Mapped func(name string, mapping []byte) (Format, error)
 }
 
-// Setting is a fact that describes the requested work. Default is its value in files that do not contain it:
-// the tool's default, or "default" if that depends on the system or the version.
+// Setting is a fact that describes the requested work. Default stands for the setting in files that do not contain
+// it. Default is the tool's default, or "default" if the tool's default depends on the system or the version.
 type Setting struct{ Name, Default string }
 
 // ErrNoResult is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
@@ -77,8 +77,8 @@ type Trial struct {
 	Round int    // the trial's round; 0 if the file contains no rounds
 	// Unpaired is set if the file says that trials of a round are no pairs. Rounds then only number the trials.
 	Unpaired bool
-	// Cell names the measured benchmark: "randread-4k", "transit_sign". It is short, unique within the file,
-	// and the same in every file of the same benchmark.
+	// Cell names the measured benchmark: "randread-4k", "transit_sign". The name is short, unique within the file,
+	// and the same in every file of a benchmark.
 	Cell   string
 	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
 	Levels []factor.Level
@@ -111,7 +111,7 @@ type ErrorRate struct {
 	Known bool
 }
 
-// Series is a value over time within a trial, in the tool's own intervals.
+// Series is a value over time within a trial, at the intervals of the tool.
 type Series struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
@@ -128,7 +128,7 @@ type Histogram struct {
 	Count []int64   `json:"count"`
 }
 
-// Add adds a bin from lower to upper.
+// Add adds a bin.
 func (h *Histogram) Add(lower, upper float64, count int64) {
 	h.Lower, h.Upper, h.Count = append(h.Lower, lower), append(h.Upper, upper), append(h.Count, count)
 }
@@ -179,9 +179,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError after most bytes. A File whose known size is larger fails at
-// once. A format wraps unpacked data in a Bound, so that a decompression bomb of a few kilobytes ends in an error and
-// does not fill the machine's memory. The parts of one archive share one Bound, or subtract from one limit.
+// Bound returns a reader that fails with a TooLargeError after most bytes, or at once for a File whose known size is
+// larger. Formats wrap unpacked data in a Bound, so that a decompression bomb ends in an error.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -220,8 +219,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAll returns the whole content of a document. An empty document, or one of more than Limit bytes, is an
-// error.
+// ReadAll returns the whole content of a document. An empty document, or one of more than Limit bytes, is an error.
 func ReadAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(Bound(r, Limit, "the file"))
 	if err != nil {
@@ -231,6 +229,17 @@ func ReadAll(r io.Reader) ([]byte, error) {
 		return nil, errors.New("the file is empty")
 	}
 	return data, nil
+}
+
+// Whole returns the function Read of a format that reads the whole content of a file at once.
+func Whole(read func(f File, data []byte) ([]Trial, error)) func(File) ([]Trial, error) {
+	return func(f File) ([]Trial, error) {
+		data, err := ReadAll(f)
+		if err != nil {
+			return nil, err
+		}
+		return read(f, data)
+	}
 }
 
 // Number reads a decimal number as tools print it. Infinity, NaN, hexadecimal numbers and underscores are
@@ -264,7 +273,6 @@ func Time(text string) (time.Time, error) {
 	return time.Unix(0, int64(seconds*1e9)), nil
 }
 
-// quoted returns a text from a file, escaped and shortened for a message.
 func quoted(text string) string {
 	const most = 40
 	if len(text) > most {

@@ -20,7 +20,6 @@ type withinDocument struct {
 	Trials []trialWithin `json:"trials"`
 }
 
-// trialWithin holds the series or histograms of one trial.
 type trialWithin struct {
 	Cell       string      `json:"cell"`
 	Round      int         `json:"round"`
@@ -28,11 +27,12 @@ type trialWithin struct {
 	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
-// storedFile is a file that is being read, or its stored copy and checksum afterwards.
+// storedFile is an imported file and its copy in the run. While the file is read, storedFile writes the copy and
+// computes the checksum.
 type storedFile struct {
 	bulk   *journal.Bulk
 	in     io.Reader
-	name   string // the name of the copy below the run, also if there is no copy
+	name   string // the path of the copy below the run, even if the run holds no copy
 	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
 	copied bool   // set if the run holds the copy
 	hash   hash.Hash
@@ -46,7 +46,7 @@ type storedFile struct {
 	digests map[string]string
 }
 
-// begin starts to read a file. The number is its position among all files.
+// begin starts to read the file with the given number among all files.
 func (r *run) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
 	parts := []string{fmt.Sprintf("%0*d", len(fmt.Sprint(len(r.files))), number)}
 	if from.arm != "" {
@@ -110,7 +110,8 @@ func (f *storedFile) finish(broken bool, size int64) error {
 	return f.bulk.Remove(f.name)
 }
 
-// raw returns the name below the run of the file's copy, series or histograms; "" if there are none, or no file.
+// raw returns the name of the file's copy, if the run holds the copy, or the series or histograms of the file;
+// otherwise "".
 func (f *storedFile) raw() string {
 	if f == nil || !f.hasRaw {
 		return ""
@@ -141,7 +142,6 @@ func (f *storedFile) within(kind string, trials []trialWithin) error {
 	return nil
 }
 
-// list adds a file to the list of imported files.
 func (r *run) list(line journal.ImportedFile, f *storedFile) error {
 	line.Schema = journal.FileSchema
 	if f != nil {

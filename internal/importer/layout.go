@@ -39,8 +39,7 @@ const unused = "_"
 // field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for
-// messages.
+// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for messages.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -91,7 +90,6 @@ func (l *Layout) compile() error {
 	return nil
 }
 
-// expression returns a regular expression for the template below its directory.
 func (l *Layout) expression() (string, error) {
 	l.at, l.factors = map[string]int{}, nil
 	before, _, some := strings.Cut(l.Path, "{")
@@ -140,18 +138,15 @@ func (l *Layout) expression() (string, error) {
 // of braces.
 func closing(text string) int {
 	open := 1
-	for i, c := range text {
+	return strings.IndexFunc(text, func(c rune) bool {
 		switch c {
 		case '{':
 			open++
 		case '}':
 			open--
 		}
-		if open == 0 {
-			return i
-		}
-	}
-	return -1
+		return open == 0
+	})
 }
 
 // of returns the key in a path below the directory. ok is false if the path does not match the template.
@@ -179,8 +174,7 @@ func (l *Layout) of(name string) (k fileKey, ok bool) {
 	return k, true
 }
 
-// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes
-// first.
+// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes first.
 func (l *Layout) find() (*fileSearch, []Source, error) {
 	s := &fileSearch{}
 	if err := s.directory("", l.directory); err != nil {
@@ -218,7 +212,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 	return s, sources, nil
 }
 
-// sortedNames returns the names in natural order, the empty name first.
+// sortedNames returns the names in natural order, with "none" first.
 func sortedNames(set map[string]bool) []string {
 	return slices.SortedFunc(maps.Keys(set), func(a, b string) int {
 		switch {
@@ -233,7 +227,6 @@ func sortedNames(set map[string]bool) []string {
 	})
 }
 
-// pairing returns the pairing of a layout with blocks: by block and repeat.
 func (l *Layout) pairing() pairing {
 	return pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
 }

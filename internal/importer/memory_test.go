@@ -12,14 +12,13 @@ import (
 	"tare/internal/importer"
 	"tare/internal/importer/vaultbench"
 	"tare/internal/importer/vaultbench/vaultbenchtest"
+	"tare/internal/test/slow"
 )
 
 // TestMemory imports 100 and 10,000 files of 2 kB and compares the memory in use at the end of each import.
 // Only the list of the files may grow with their number.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("10,000 files")
-	}
+	slow.Test(t)
 	const few, many, perFile = 100, 10_000, 600
 	padding := "# " + strings.Repeat("x", 2000) + "\n"
 	format := lines

@@ -58,13 +58,12 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both
-// have.
+// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both have.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
 	}
-	first, lacking := "", 0 // the remark on the first cell, and the number of cells
+	first, lacking := "", 0 // the remark on the first cell that lacks rounds, and the number of these cells
 	for k, c := range r.cells.list {
 		if a.cells[k] == nil || other.cells[k] == nil {
 			continue
@@ -86,7 +85,7 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	}
 }
 
-// without returns the entries of a map whose keys are not among the others.
+// without returns the entries of the map m, except those whose keys are also keys of the map others.
 func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(key int, _ V) bool {
@@ -120,17 +119,14 @@ func Few(most int, names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// load holds the values that an arm's trials had of the format's settings, in the format's order.
+// load holds the values of the format's settings in trials of an arm, in the order of the format.
 type load struct {
 	arm    string
 	values []string
 }
 
-// mostLoads limits the number of loads that are kept for a cell whose files all differ.
-const mostLoads = 50
-
-// learn records the settings of a trial. A broken trial is ignored.
 func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
+	const mostLoads = 50 // a limit for a cell whose files all differ
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
 	}
@@ -143,8 +139,8 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	}
 }
 
-// setting returns the values of the setting at an index in the files of the cell, by arm. It also reports whether
-// these values differ.
+// setting returns the values of the setting with the given index in the files of the cell, by arm. The result differ
+// is set if the values differ.
 func (c *importedCell) setting(index int) (arms map[string][]string, differ bool) {
 	arms = map[string][]string{}
 	for _, l := range c.loads {
@@ -169,8 +165,8 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 	return list
 }
 
-// parameters returns the settings that all files of the cell share, without those at the tool's default; nil if there
-// are none. They correspond to the parameters of a workload: runs with different ones are not runs of one experiment.
+// parameters returns the settings that all files of the cell share and that differ from the tool's default; nil if
+// there are none. Runs with other parameters are not runs of the same experiment.
 func (c *importedCell) parameters(settings []Setting) any {
 	all := map[string]string{}
 	for i, s := range settings {
@@ -218,7 +214,6 @@ func (r *run) remarkSettings(arms []*arm) {
 	}
 }
 
-// checkAllowed returns an error for a name that is no setting of the format.
 func checkAllowed(names []string, f Format) error {
 	var known []string
 	for _, s := range f.Settings {

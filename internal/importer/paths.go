@@ -55,10 +55,10 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// matchParts reports whether the parts of a path match. If the parts after the last ** do not match, it tries
-// them again one part further on. An earlier ** could not find a better match.
+// matchParts reports whether a pattern matches a path, part by part. If the parts after the last ** do not match,
+// matchParts tries them one part further on in the path. Trying an earlier ** again could not find a match.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // w is the index in want, last the index of the last **, and tried the index in path that it was tried from
+	w, last, tried := 0, -1, 0 // w and last are indices in want: of the next part and the last **. tried is where ** was tried in path
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {
@@ -98,9 +98,8 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes one arm of each directory if the user named several directories and no arm. As one arm, the
-// directories would be a single sample, although the user made them to be compared. The remark tells the user
-// about these arms.
+// byDirectory makes an arm of each directory if the user named several directories and no arm. Otherwise, the
+// directories would be a single sample. The remark tells the user about the arms.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {
@@ -162,8 +161,8 @@ func natural(a, b string) int {
 	return cmp.Or(strings.Compare(numbered(a), numbered(b)), strings.Compare(a, b))
 }
 
-// numbered inserts before each number in a name the count of its digits, leading zeros excluded. Byte-wise
-// order then is numeric order.
+// numbered inserts before each number in a name the count of its digits without leading zeros. The byte-wise order of
+// the results is then the numeric order of the names.
 func numbered(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		number = strings.TrimLeft(number, "0")

@@ -18,9 +18,9 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int         // the largest number of readings that were merged into one trial
+	merged int         // the largest number of trials that were merged into one
 	stored *storedFile // nil: the file could not be opened
-	broken error       // the reason why the file has no trials
+	broken error       // the reason why the file gives no trials
 	err    error       // an error that ends the import
 }
 
@@ -97,7 +97,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 		}
 	}
 	c.err = c.stored.finish(c.broken != nil, size)
-	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
+	if wrong, ok := errors.AsType[*UsageError](c.broken); ok && c.err == nil {
 		c.err = wrong // a usage error is not the fault of the file
 	}
 	if c.broken != nil {
@@ -122,11 +122,10 @@ func (r *run) accept(t *Trial, f *inputFile) error {
 	return nil
 }
 
-// errNoRound is the error of a file without rounds if trials are to be paired by round.
 var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
-// numbering returns a function that gives each trial of a file its round. If a file has several trials of a
-// cell, they get different rounds.
+// numbering returns a function that gives each trial of a file its round. Several trials of a cell get different
+// rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, of files without rounds
 	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
@@ -211,7 +210,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // at least one value does not belong to the metric of its name
+		record.Values = nil // a value does not fit the metric of its name
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)
@@ -235,7 +234,6 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	return record, nil
 }
 
-// problem adds a problem to the result, which lists the first few only.
 func (r *run) problem(p Problem) {
 	if len(r.result.Problems) < mostProblems {
 		r.result.Problems = append(r.result.Problems, p)
@@ -244,14 +242,10 @@ func (r *run) problem(p Problem) {
 	r.result.More++
 }
 
-// mostReaders is the largest number of files that are read at the same time. Each of them may take Limit bytes
-// of memory, and more for the trials made of it.
-const mostReaders = 4
-
-// readAll reads all files and takes the results in the order of the files. A few files are read before their turn.
-// When readAll returns, no file is being read. A file whose reader may have to wait, such as a pipe, is read only at
-// its turn, so that the file does not hold up an import that ends before.
+// readAll reads all files, a few of them ahead, and takes the results in the order of the files. A pipe is read only
+// at its turn, since its reader may have to wait. When readAll returns, no file is being read.
 func (r *run) readAll(ctx context.Context) error {
+	const mostReaders = 4 // each file may take Limit bytes of memory, and more for the trials made of it
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
 	var reading sync.WaitGroup
@@ -292,9 +286,9 @@ func (r *run) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readings merges all readings of a cell and arm in a file of a serial tool into one trial. If files are
-// paired, only whole files are pairs: runs that a tool made one after the other have no partner in another
-// file. A value is the median over the readings that did not fail, so that a time and its rate agree.
+// readings merges the trials of each cell and arm in a file of a serial tool, if files are paired: trials of
+// different times are no pairs. The values are medians over the trials that did not fail, so that a time and its rate
+// agree.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {
@@ -308,7 +302,6 @@ func readings(trials []Trial) (merged []Trial, most int) {
 	return merged, most
 }
 
-// reading merges several trials into one.
 func reading(trials []Trial) Trial {
 	one := trials[0]
 	if len(trials) == 1 {

@@ -54,7 +54,7 @@ type Options struct {
 type Result struct {
 	Files    int            `json:"files"`
 	Broken   int            `json:"broken"` // the number of files that gave no trial
-	Trials   int            `json:"trials"` // the number of trials, valid or not; a broken file counts as many as other files of its arm have, or one
+	Trials   int            `json:"trials"` // the number of trials, valid or not; a broken file counts with the trials that it should have had
 	Valid    int            `json:"valid"`
 	ByRule   map[string]int `json:"byRule,omitempty"`   // the number of invalid trials, by rule
 	Problems []Problem      `json:"problems,omitempty"` // the first problems
@@ -62,7 +62,7 @@ type Result struct {
 	Remarks  []string       `json:"remarks,omitempty"`
 }
 
-// Problem is a file, or a trial in it, that is invalid.
+// Problem describes a file that gave no trial, or an invalid trial.
 type Problem struct {
 	File   string `json:"file"`
 	Cell   string `json:"cell,omitempty"` // "": the whole file
@@ -79,8 +79,8 @@ func (p Problem) String() string {
 
 const mostProblems = 10
 
-// Run imports files into a new run directory. The directory gets its name only when it is complete. If Run
-// fails, there is no run. If it has read a file by then, it still returns a result.
+// Run imports files into a new run directory. The directory gets its name when it is complete. If Run fails, it
+// leaves no run, but it returns a result if it has read a file.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	search, err := o.find()
 	if err != nil {
@@ -91,7 +91,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
 		}
-		if o.Name == Auto { // the user gave no name: the tool's is used, as if the user had named the tool
+		if o.Name == Auto { // the user gave no name, so the run gets the name of the format that detect has found
 			o.Name = o.Format.Name
 		}
 	}
@@ -139,12 +139,12 @@ type run struct {
 	unnamed     []string         // the sources whose files name their arms
 	taken       map[trialKey]int // the file that each trial comes from, if trials are paired by the files' rounds
 	duplicates  duplicates
-	leftOut     ordered[string, omission] // by metric
+	leftOut     ordered[string, omission] // the omissions, by metric
 	broken      []brokenFile
-	beside      []int                   // the files that hold no result by their nature
+	beside      []int                   // the files that a tool writes beside its results
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, string] // the first file that the import's format cannot read and another format can, by that format
-	merged      int                     // the largest number of readings that were merged into one trial
+	others      ordered[string, string] // by format, the first file that only this format can read
+	merged      int                     // the largest number of trials that were merged into one
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
 }
@@ -258,7 +258,6 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// hinted is an error with a hint for the user.
 type hinted struct {
 	Err  error
 	Hint string // advice for the user; may be empty
@@ -286,10 +285,9 @@ type FileImport struct {
 	Err             error   // the reason why there is no run
 }
 
-// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It
-// leaves a run that exists as it is, so that the files of another night can be added. The trials of a file that
-// holds no time start at the file's last modification. Each returns the last file's error if no file gave a
-// run. With Strict it returns the first error.
+// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It keeps
+// runs that exist. Trials without a time start at the last modification of their file. The error is the last file's
+// if no file gave a run and, with Strict, the first error.
 func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))
@@ -326,7 +324,7 @@ func Each(ctx context.Context, dir string, o Options, done func(FileImport)) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if wrong := (*UsageError)(nil); one.Err != nil && (o.Strict || errors.As(one.Err, &wrong)) {
+		if _, wrong := errors.AsType[*UsageError](one.Err); wrong || o.Strict && one.Err != nil {
 			return one.Err
 		}
 		if one.Err == nil {

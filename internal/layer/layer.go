@@ -44,7 +44,6 @@ package layer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -59,8 +58,7 @@ type Layer interface {
 	// Up puts the layer around the session's site and makes the checks that are too costly to make in every trial. It
 	// leaves nothing behind when it fails. A layer whose Active has a Switch is off after Up.
 	Up(ctx context.Context, s *Session) (*Active, error)
-	// ProveOff gathers evidence that the layer is off at the site of an arm without it. It runs before every trial of
-	// that arm.
+	// ProveOff gathers evidence, before every trial of an arm without the layer, that the layer is off at the site.
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
@@ -72,8 +70,7 @@ type Prober interface {
 
 // OffAfter is a Layer whose absence shows only after a trial.
 type OffAfter interface {
-	// ProveOffAfter gathers evidence that the layer was off in a trial of an arm without it. It runs after each such
-	// trial.
+	// ProveOffAfter gathers evidence, after a trial of an arm without the layer, that the layer was off in the trial.
 	ProveOffAfter(ctx context.Context, s *Session, did Did) ([]Check, error)
 }
 
@@ -86,23 +83,20 @@ type Active struct {
 	Settle func(ctx context.Context) ([]Check, error)
 	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
 	Switch *Switch
-	// Wrap returns the command that runs in place of a subject's command. The first layer of the arm is the
-	// innermost.
+	// Wrap returns the command that runs in place of a subject's command. The arm's first layer is innermost.
 	Wrap   func(cmd testbed.Command) testbed.Command
 	Around Side // the side whose subjects are wrapped
-	// Uncounted is set if the wrapper runs the subject in a place where Tare cannot count the subject's CPU
-	// time and memory. Settle may still set Uncounted and Hides.
+	// Uncounted is set if Tare cannot know a subject's CPU time and memory. Settle may still set Uncounted and Hides.
 	Uncounted bool
 	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
 	// started from an open file of the executable.
 	Hides bool
 	Holds any // a value that workloads at the site and the other layers can find (testbed.Held)
-	// Before gathers evidence before each trial that the layer is on. It gets the workload's site, at which a subject
-	// is started in the wrappers of all the arm's layers, including this one.
+	// Before gathers evidence that the layer is on, before each trial. It gets the workload's site, at which a
+	// subject is started in the wrappers of all the arm's layers, including this one.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
-	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of
-	// the layer. The parts are the same at every call. Costs is nil for a layer inside the kernel, which has
-	// no processes.
+	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of the
+	// layer. Every call returns the same parts. Costs is nil for a layer inside the kernel.
 	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
 	After func(ctx context.Context, did Did) ([]Check, error)
@@ -119,8 +113,7 @@ type Switch struct {
 	On func(ctx context.Context) error
 	// Off turns the layer off and waits until it is off. The layer may be off already.
 	Off func(ctx context.Context) error
-	// Settling is the pause between turning the layer on or off and the next trial: the cluster may still be busy
-	// with the change.
+	// Settling is the pause after On or Off before the next trial: the cluster may still be busy with the change.
 	Settling time.Duration
 }
 
@@ -157,10 +150,10 @@ type Did struct {
 }
 
 // CheckConnections completes a check of a trial's connections, if the trial's workload is of the given kind. The
-// function is must return true for every connection if the layer is on, and false for every connection if it is off.
-// A trial without connections fails the check. A trial of another workload does not exercise the layer: it gets no
-// check if the layer is off.
-func (d Did) CheckConnections(workload string, check Check, on bool, is func(connection string) bool) []Check {
+// function matches must return true for every connection if the layer is on, and false for every connection if it is
+// off. A trial without connections fails the check. A trial of another workload does not exercise the layer: it gets
+// no check if the layer is off.
+func (d Did) CheckConnections(workload string, check Check, on bool, matches func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
 			return nil
@@ -169,7 +162,7 @@ func (d Did) CheckConnections(workload string, check Check, on bool, is func(con
 		return []Check{check}
 	}
 	check.Observed = strings.Join(d.Connections, " | ")
-	check.OK = len(d.Connections) > 0 && !slices.ContainsFunc(d.Connections, func(connection string) bool { return is(connection) != on })
+	check.OK = len(d.Connections) > 0 && !slices.ContainsFunc(d.Connections, func(connection string) bool { return matches(connection) != on })
 	if !on {
 		check.Expected = "not " + check.Expected
 	}
@@ -193,31 +186,19 @@ type Check struct {
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
-// Expect completes a check of a condition. The condition must hold while the layer is on, and must not hold
-// while it is off.
-func (c Check) Expect(on, is bool) Check {
-	if c.OK = is == on; !on {
+// Expect completes a check of a condition that must hold while the layer is on, and must not hold while it is off.
+func (c Check) Expect(on, holds bool) Check {
+	if c.OK = holds == on; !on {
 		c.Expected = "not " + c.Expected
 	}
 	return c
-}
-
-func failed(checks []Check) error {
-	var errs []error
-	for _, c := range checks {
-		if !c.OK {
-			errs = append(errs, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // Kind describes a layer to `tare list` and `tare doctor`.
 type Kind struct {
 	Name    string
 	Summary string // one line
-	// Example holds the required parameters of the layer, as they are written in an experiment file; "" if no
-	// parameter is required.
+	// Example holds the required parameters, as they are written in an experiment file; "" if there are none.
 	Example string
 	New     func() Layer
 	// Probe tests whether the layer works on this machine.
@@ -229,3 +210,62 @@ type Kind struct {
 	// Undo may run again after it has succeeded. Undo is nil for layers that write no entries.
 	Undo func(ctx context.Context, site testbed.Site, u Undo) error
 }
+
+// Side is the side of the connection whose programs a layer is put around: servers, clients that send load to
+// servers, or both. In a plan, "" stands for both.
+type Side string
+
+const (
+	Both   Side = "both" // the default
+	Server Side = "server"
+	Client Side = "client"
+)
+
+func (Side) Values() []string { return []string{string(Both), string(Server), string(Client)} }
+
+// Holds reports whether the layer is put around programs at a place.
+func (a Side) Holds(where testbed.Place) bool {
+	return a == "" || a == Both || (a == Server) == where.Server()
+}
+
+// Needs returns the requirements of a layer around this side. oneTestbed names the only testbed for the layer; "":
+// any. A layer around servers needs a network.
+func (a Side) Needs(oneTestbed string) experiment.Needs {
+	return experiment.Needs{Only: oneTestbed, Network: a == Server}
+}
+
+// Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all
+// places on this machine. For a layer around servers, Places returns testbed.ServerPod in its place.
+func (a Side) Places(s *Session) []testbed.Place {
+	var places []testbed.Place
+	for _, where := range s.Places {
+		switch {
+		case a.Holds(where):
+			places = append(places, where)
+		case where == testbed.Host:
+			places = append(places, testbed.ServerPod)
+		}
+	}
+	return places
+}
+
+// Match is the part of a path that a layer's rule is compared with: the beginning or the end.
+type Match string
+
+const (
+	Prefix Match = "prefix" // pattern /directory/**
+	Suffix Match = "suffix" // pattern **/name
+)
+
+func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
+
+// Action is the effect of a layer's rule on an operation that matches the rule. The words are vArmor's.
+type Action string
+
+const (
+	Deny  Action = "deny"
+	Audit Action = "audit" // the operation is allowed, and counted or written to the kernel's log
+	Allow Action = "allow" // the operation is allowed, and no other rule applies to it
+)
+
+func (Action) Values() []string { return []string{string(Deny), string(Audit), string(Allow)} }

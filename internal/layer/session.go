@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,28 +10,28 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/experiment"
 	"tare/internal/testbed"
+	"tare/internal/testbed/local"
 )
 
-// Session is one site, and the state of the run, for a layer to work with.
+// Session is what a layer works with: one site, and the state of the run.
 type Session struct {
 	*Run
-	// Site is the site to work at. In Up the testbed has just made it. In ProveOff it has the wrappers of its
-	// arm's layers, as for the workload.
+	// Site is the site to work at. Up gets a site that the testbed has just made. ProveOff gets the site with the
+	// wrappers of its arm's layers, like the workload.
 	Site testbed.Site
-	// Places are the places where subjects are started. One place stands for all that have the same programs:
-	// testbed.Host for all places on this machine.
+	// Places are the places where subjects are started. testbed.Host stands for all places on this machine.
 	Places []testbed.Place
-	// Own is the arm's own layer of the same kind, with other parameters, or nil. What Own sets is no
-	// evidence that the other arm's layer is on. Only ProveOff and ProveOffAfter of layers that declare
-	// ProvesBeside get it. If a layer declares neither ProvesBeside nor OwnProves, the runner notes that its
-	// absence was not checked.
+	// Own is the arm's own layer of the same kind, with other parameters, or nil. The settings of Own are no evidence
+	// that the other arm's layer is on. Own is set only for ProveOff and ProveOffAfter of layers that declare
+	// ProvesBeside. If a layer declares neither ProvesBeside nor OwnProves, the runner notes that its absence was not
+	// checked.
 	Own Layer
 }
 
-// Without returns a copy of a layer's parameters, without those that the arm's own layer of the same kind
-// (Session.Own) sets. Of a map it leaves out the keys that both maps have. Without an own layer it returns
-// the layer itself.
+// Without returns a layer without the parameters that the arm's own layer of the same kind (Session.Own) sets. From a
+// map it removes the keys that both maps have. If own is nil, Without returns the layer itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -83,12 +84,12 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
-// Everywhere makes checks at each place where subjects are started, and names the place in them.
+// Everywhere makes checks at each place where subjects are started, and adds the place to the checks' names.
 func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	return Each(s.Places, look)
 }
 
-// Each makes checks at each of the places, and names the place in them, except for testbed.Host.
+// Each makes checks at each of the places, and adds the place to the checks' names, except for testbed.Host.
 func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
 	for _, where := range places {
@@ -106,8 +107,8 @@ func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error
 	return checks, nil
 }
 
-// Kept returns the state that a layer keeps for the whole run, for all sites: the same *T at each call, and
-// zero at first. State of a single site belongs into Active. The layer's parameters must not change.
+// Kept returns the state that a layer keeps for the whole run and all sites. Every call returns the same *T, which is
+// zero at the first call. State of a single site belongs into Active. The layer's parameters must not change.
 func Kept[T any](r *Run, l Layer) *T {
 	if r.kept == nil {
 		r.kept = map[Layer]any{}
@@ -118,9 +119,8 @@ func Kept[T any](r *Run, l Layer) *T {
 	return r.kept[l].(*T)
 }
 
-// Undo describes how to restore state of the whole machine or cluster that a layer has changed. If the run is
-// killed, tare clean lists the Undo, and tare resume restores the state. The run directory stores it: it must
-// not hold a secret.
+// Undo describes how to restore state of the whole machine or cluster that a layer has changed. If the run is killed,
+// tare clean lists the Undo, and tare resume restores the state. The run directory stores it, without secrets.
 type Undo struct {
 	Layer    string          `json:"layer"`    // kind of the layer
 	Key      string          `json:"key"`      // name that is unique within the run
@@ -164,16 +164,58 @@ type Ledger interface {
 	Undone(key string) error
 }
 
-// noLedger is a Ledger that stores nothing.
-type noLedger struct{}
+type noLedger struct{} // stores nothing
 
 func (noLedger) NoteUndo(Undo) error { return nil }
 func (noLedger) Undone(string) error { return nil }
 
 // Ledger returns the run's ledger.
-func (r *Run) Ledger() Ledger {
-	if r.ledger == nil {
-		return noLedger{}
+func (r *Run) Ledger() Ledger { return cmp.Or(r.ledger, Ledger(noLedger{})) }
+
+// Try puts a layer up at a temporary site on this machine, gathers the proofs that it is on, and takes it
+// down. The error names the failed checks.
+func Try(ctx context.Context, needs experiment.Needs, up func(context.Context, *Session) (*Active, error)) (checks []Check, err error) {
+	err = local.Try(ctx, needs, func(site testbed.Site) (err error) {
+		a, err := up(ctx, new(Run).At(site))
+		if err != nil {
+			return err
+		}
+		if a.Down != nil {
+			defer func() { err = errors.Join(err, a.Down(context.WithoutCancel(ctx))) }()
+		}
+		if staged, ok := testbed.As[testbed.Staged](site); ok {
+			if err := staged.Ready(ctx); err != nil {
+				return err
+			}
+		}
+		checks = a.Proofs
+		if a.Settle != nil {
+			settled, err := a.Settle(ctx)
+			if checks = append(checks, settled...); err != nil {
+				return err
+			}
+		}
+		if err := failed(checks); err != nil {
+			return err
+		}
+		if a.Switch != nil {
+			if err := a.Switch.On(ctx); err != nil {
+				return err
+			}
+		}
+		before, err := a.Before(ctx, site)
+		checks = append(checks, before...)
+		return errors.Join(err, failed(before))
+	})
+	return checks, err
+}
+
+func failed(checks []Check) error {
+	var errs []error
+	for _, c := range checks {
+		if !c.OK {
+			errs = append(errs, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
+		}
 	}
-	return r.ledger
+	return errors.Join(errs...)
 }

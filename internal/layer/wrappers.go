@@ -12,16 +12,13 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// wrappedSite is a site that starts subjects in the wrappers of the arm's layers.
 type wrappedSite struct {
 	testbed.Site
 	wrappers []*Active // the layers that have a Wrap
-	// launchers is the number of launchers with which every arm starts its subjects: the largest number that
-	// an arm needs.
+	// launchers is the number of launchers around every subject: the largest number that an arm needs.
 	launchers int
 }
 
-// Unwrap returns the site without the wrappers.
 func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
 // Wrappers returns the number of wrappers around subjects at a site.
@@ -32,7 +29,6 @@ func Wrappers(site testbed.Site) int {
 	return 0
 }
 
-// Start starts a command, and a subject in the wrappers.
 func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
@@ -42,7 +38,7 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 		return nil, err
 	}
 	for _, f := range wrapped.Files[len(cmd.Files):] {
-		defer func() { _ = f.Close() }() // the program has inherited the file by then
+		defer func() { _ = f.Close() }() // the started program has inherited the file
 	}
 	process, err := d.Site.Start(ctx, where, wrapped)
 	if err == nil && uncounted {
@@ -51,8 +47,7 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 	return process, err
 }
 
-// Wrapped returns the command that runs in place of a subject that Tare does not start itself, such as the
-// container of a pod.
+// Wrapped returns the command in place of a subject that Tare does not start itself, such as a container of a pod.
 func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {
@@ -62,8 +57,6 @@ func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.
 	return d.self(where, wrapped, false)
 }
 
-// wrapped puts the wrappers before a command. uncounted is set if the subject's CPU time and memory cannot be
-// counted.
 func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
 	wrapped, uncounted, hidden := d.wrap(where, cmd)
 	if len(wrapped.Args) != len(cmd.Args) { // a wrapper was added
@@ -73,8 +66,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. hidden is set if the subject cannot see this machine's
-// files.
+// wrap puts the wrappers of a place before a command. uncounted and hidden are set if a wrapper is Active.Uncounted or
+// has Active.Hides.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -88,7 +81,7 @@ func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.C
 	return cmd, uncounted, hidden
 }
 
-// plain changes the command of a helper (testbed.HelperCommand) into one for any wrapper: many sandboxes
+// plain changes the command of a helper (testbed.HelperAt) into one for any wrapper: many sandboxes
 // clear the environment, so the name of the helper goes in arguments, too.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
@@ -137,8 +130,7 @@ func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool)
 	return cmd, nil
 }
 
-// elsewhere is the process of a wrapper whose subject is no descendant of this process.
-type elsewhere struct{ testbed.Process }
+type elsewhere struct{ testbed.Process } // a wrapper whose subject is no descendant of this process
 
 // Wait waits for the end of the process. The usage has the elapsed time only.
 func (e elsewhere) Wait() (testbed.Usage, error) {
@@ -146,11 +138,8 @@ func (e elsewhere) Wait() (testbed.Usage, error) {
 	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
 }
 
-// CPU returns testbed.ErrUncounted: the CPU time is unknown.
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
-
-// Memory returns testbed.ErrUncounted: the memory is unknown.
-func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
+func (elsewhere) Memory() (int64, error)      { return 0, testbed.ErrUncounted }
 
 // WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active layers,
 // the first layer innermost, and holds the layers' values (Active.Holds).
@@ -158,8 +147,8 @@ func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. Launchers without
-// restrictions are added up to this number, so that the cost of launchers is the same in every arm.
+// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. If a subject has fewer launchers,
+// it gets launchers without restrictions, so that the cost of launchers is the same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tare/internal/analysis"
-	"tare/internal/experiment"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/wording"
@@ -13,8 +12,6 @@ import (
 const breakdownNote = "Installed: the layer's cost at level 0. Any: the cost of the first one, independent of the number. Each: the slope of a line through the levels above zero, fitted in every round. " +
 	"Any and each on headline metrics are a family of their own under Holm's correction."
 
-// breakdownBlocks show the parts of costs of layers with a counting factor, such as a number of rules. A
-// terminal shows headline metrics only, unless all is set.
 func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 	headline, rest := partition(pointers(s.run.Breakdowns), func(b *analysis.Breakdown) bool { return b.Metric.Headline })
 	var figures []doc.Block
@@ -26,12 +23,11 @@ func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 	return notedSection("breakdown", "Installed, any, each", breakdownNote, tables(all, partTable(headline), partTable(rest), figures...))
 }
 
-// partTable lists parts by cell, metric and arm, and below them the level where the line fits badly.
-func partTable(of []*analysis.Breakdown) doc.Table {
+func partTable(list []*analysis.Breakdown) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "part", Kind: doc.Name}, {Title: "verdict"}, {Title: "cost", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "in its unit", Right: true},
 		{Title: "rounds", Right: true, In: doc.Markdown | doc.Page}, {Title: "why no claim", Kind: doc.Prose}}}
-	for _, b := range of {
+	for _, b := range list {
 		g := groupOf(&t, plain(b.Cell))
 		name := plain(wording.BreakdownName(b))
 		part := doc.Part{Title: append(doc.In(doc.Strong, plain(b.Metric.Name)), doc.Span{Words: " " + join(", ", name, better(b.Metric))})}
@@ -50,8 +46,6 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 	return t
 }
 
-// breakdownChart returns the picture of costs against levels: the overheads with their intervals, as in
-// the results, and the line with its band.
 func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 	name := "overhead on " + b.Metric.Name
 	l := figure.Lines{Metric: name, Unit: b.Metric.Unit, Factor: b.Factor, X: b.X, Bars: true}
@@ -80,17 +74,9 @@ func (s *sheet) breakdownChart(b *analysis.Breakdown) figure.Lines {
 	return l
 }
 
-// partFields returns the CSV line of a part, in the columns of a comparison.
-func (s *sheet) partFields(b *analysis.Breakdown, p *analysis.Part) []field {
-	return replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": experiment.Role(p.Part),
-		"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "baseline_median": nil, "arm_median": nil, "text": wording.PartSentence(b, p)})
-}
-
 const factorialNote = "A layer alone: its cost on average over the settings of the others. × is an interaction: the joint cost of layers beyond the sum. " +
 	"Shares are combined as factors: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
 
-// factorialBlocks show the effects of a factorial design's layers, alone and together. A terminal shows
-// headline metrics only, unless all is set.
 func (s *sheet) factorialBlocks(all bool) []doc.Block {
 	f := s.run.Factorial
 	if f == nil {
@@ -111,20 +97,10 @@ func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
 		g := groupOf(&t, plain(e.Cell))
 		title := append(doc.In(doc.Strong, plain(e.Metric.Name)), doc.Span{Words: when(e.Metric.Better != "", " "+better(e.Metric))})
 		part := findOrAdd(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
-		point, interval := wording.EffectOverhead(e)
+		point, interval := wording.Overhead(*wording.AgainstSum(e))
 		mde := when(wording.HasNumbers(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
 		cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(gradedVerdict(&e.Comparison, false)))
 		part.Add(doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)})
 	}
 	return t
-}
-
-// effectFields returns the CSV line of an effect, in the columns of a comparison.
-func (s *sheet) effectFields(e analysis.Effect) []field {
-	role := experiment.Role("main effect")
-	if e.Interaction() {
-		role = "interaction"
-	}
-	return replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(&e), "role": role,
-		"baseline_median": nil, "arm_median": nil, "text": wording.EffectSentence(&e)})
 }

@@ -61,9 +61,7 @@ func TestBreakdownText(t *testing.T) {
 }
 
 func TestBreakdownMarkdown(t *testing.T) {
-	summary, text, _ := strings.Cut(asMarkdown(t, Run(swept(12, true), RunOptions{})), "## Installed, any, each")
-	text, _, _ = strings.Cut(text, "\n## ")
-	golden.Check(t, "testdata/breakdown.md", text)
+	summary, _, _ := strings.Cut(asMarkdown(t, Run(swept(12, true), RunOptions{})), "## Installed, any, each")
 	says(t, "the summary", summary, "seccomp on time in open: installed costs 1.")
 }
 

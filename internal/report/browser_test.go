@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"tare/internal/analysis"
+	"tare/internal/test/slow"
 )
 
 // inspect finds in the DOM of a page what a reader would stumble over.
@@ -59,6 +60,7 @@ func chromium(t *testing.T) context.Context {
 const paperWidth, paperHeight = 688, 950
 
 func TestPagesInABrowser(t *testing.T) {
+	slow.Test(t)
 	ctx := chromium(t)
 	failed := spoiled(wireguard().run(), 5)
 	swept := wireguard()

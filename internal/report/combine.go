@@ -12,8 +12,8 @@ import (
 	comparing "tare/internal/runs/compare"
 )
 
-// Combine shows the joint result of several runs of one experiment: the mean over occasions and the
-// spread between them, then each run, then the differences between the occasions.
+// Combine shows the joint result of several runs of one experiment. First come the mean over occasions and the
+// spread between occasions, then each run, then the differences between the occasions.
 func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plan)
 	d := &doc.Document{Title: "Combination of " + wording.Count(len(r.Runs), "run", "runs") + " of " + plain(r.Experiment),
@@ -31,22 +31,20 @@ func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 		comparedSection(doc.Section{ID: "means", Title: "Overheads over occasions", Short: "Means", Flush: true,
 			Blocks: []doc.Block{doc.On(doc.Page, combinedFigures(r)...)}}, r.Family, combinedTable(r, true), rest, o.All),
 		doc.Section{ID: "runs", Title: "Run by run", Flush: true, Fold: doc.Page, Open: true, Blocks: []doc.Block{occasionTable(r, o.All)}},
-		differences,
-		doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
+		differences, doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
 		doc.On(doc.Page, combinedReading(r)))
 }
 
 func combinedSummary(r *combine.Result) []doc.Block {
 	var answers []doc.Answer
-	for i := range r.Comparisons {
-		if c := &r.Comparisons[i]; c.Metric.Headline {
+	for _, c := range pointers(r.Comparisons) {
+		if c.Metric.Headline {
 			answers = append(answers, answerOn(verdict(c.Verdict, claimsObservational(c.Comparison)), c.Arm, c.Metric, c.Cell, plain(wording.Combined(c))))
 		}
 	}
 	return comparedSummary(when(r.Observational, "Observational: arms of some of the runs did not run in random order."), r.Warnings, answers)
 }
 
-// combinedTable has a row for each arm: the mean, the spread, and the prediction for another run.
 func combinedTable(r *combine.Result, headline bool) doc.Table {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
 		{Title: "mean over occasions", Right: true}, {Title: "differ by", Right: true}, {Title: "another run", Right: true},
@@ -113,7 +111,6 @@ func combinedFigures(r *combine.Result) []doc.Block {
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// combinedForest plots the headline overheads of each run, and their means.
 func combinedForest(r *combine.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the baseline of each run", Margin: float64(r.Margin)}
 	var arms []string
@@ -122,8 +119,7 @@ func combinedForest(r *combine.Result) figure.Forest {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
-		g := findOrAdd(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
-			figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
+		g := groupIn(&f, c.Comparison)
 		for _, o := range c.Occasions {
 			if o.LeftOut != nil {
 				continue

@@ -48,7 +48,6 @@ func someCombination(t testing.TB, n int) *combine.Result {
 func TestCombineGolden(t *testing.T) {
 	r := someCombination(t, 6)
 	golden.Check(t, "testdata/combine.txt", asText(t, Combine(r, CompareOptions{}), text.Options{Width: 110}))
-	golden.Check(t, "testdata/combine.md", asMarkdown(t, Combine(r, CompareOptions{})))
 	golden.Check(t, "testdata/combine.csv", asCSV(t, CombineCSV, r))
 }
 

@@ -16,7 +16,8 @@ import (
 	comparing "tare/internal/runs/compare"
 )
 
-// Compare shows a comparison of runs: their differences, the changes of overheads, and the levels.
+// Compare shows a comparison of runs: how machines and settings differ, how overheads changed, and the values
+// of each arm.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plans...)
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
@@ -69,7 +70,8 @@ func compareSummary(r *comparing.Result) []doc.Block {
 		doc.On(doc.Page, doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))
 }
 
-// comparedSummary returns the observational notice, if any, the warnings, and for pages the answers.
+// comparedSummary returns the first blocks of a comparison: the notice on observational runs, the warnings,
+// and on a page the answers.
 func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
 	var items []string
 	for _, text := range wording.Findings(warnings) {
@@ -80,7 +82,6 @@ func comparedSummary(observational string, warnings []analysis.Finding, answers 
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
 }
 
-// compareDifferences lists properties that differ, that are the same, and that are unknown.
 func compareDifferences(r *comparing.Result) doc.Section {
 	minor, main := partition(r.Differences, func(p comparing.Property) bool { return p.Minor })
 	var rest []string
@@ -96,8 +97,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true,
 		Blocks: []doc.Block{
 			doc.If(main != nil, doc.On(doc.Page, doc.Say("Any difference listed here may also be the cause of a difference in the results.")),
-				propertyTable(len(r.Runs), main)),
-			doc.SayIf(main == nil, "Nothing that is on record."),
+				propertyTable(len(r.Runs), main)), doc.SayIf(main == nil, "Nothing that is on record."),
 			doc.List{Items: doc.Each(rest)},
 			doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
 				Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
@@ -133,14 +133,9 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 	return t
 }
 
-// longProperty is the largest width of a property's values that a terminal shows in one line.
-const longProperty = 60
-
 func compareReading(r *comparing.Result) doc.Section {
-	imported, measured := false, false
-	for _, run := range r.Runs {
-		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
-	}
+	imported := slices.ContainsFunc(r.Runs, func(run comparing.Run) bool { return run.Observation != nil })
+	measured := slices.ContainsFunc(r.Runs, func(run comparing.Run) bool { return run.Observation == nil })
 	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
 	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
 		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. A slower machine slows both, which cancels before the runs are compared. "+
@@ -153,8 +148,9 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds two tables to a section: headline metrics, whose claims are corrected together as
-// a family of the given size, and exploratory metrics. A terminal omits the latter unless all is set.
+// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims
+// on headline metrics are corrected together, as a family of the given size. Without all, a terminal omits the
+// exploratory metrics.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
 		wording.Count(family, "claim", "claims"))))
@@ -177,7 +173,6 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
-// changeForest plots the changes of headline overheads and of the controls, by cell and metric.
 func changeForest(r *comparing.Result) figure.Forest {
 	f := figure.Forest{Baseline: "the overhead it had", Margin: float64(r.Margin)}
 	var arms []string
@@ -191,23 +186,25 @@ func changeForest(r *comparing.Result) figure.Forest {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
 			continue
 		}
-		at := slices.IndexFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name })
-		if at < 0 {
-			// The metrics of a cell stand together.
-			at = len(f.Groups)
-			for at > 0 && f.Groups[at-1].Cell != c.Cell && slices.ContainsFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell }) {
-				at--
-			}
-			f.Groups = slices.Insert(f.Groups, at, figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
-		}
+		g := groupIn(&f, c.Comparison)
 		look, verdict := figure.Control, string(c.Verdict)
 		if !control {
 			look = figure.Treatment(index)
 		}
 		verdict += when(claimsObservational(c.Comparison), " "+observedMark)
-		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
+		g.Rows = append(g.Rows, forestRow(c.Comparison, look, control, verdict))
 	}
+	var cells []string
+	for _, g := range f.Groups {
+		indexOrAdd(&cells, g.Cell)
+	}
+	slices.SortStableFunc(f.Groups, func(a, b figure.Group) int { return slices.Index(cells, a.Cell) - slices.Index(cells, b.Cell) })
 	return withRows(f)
+}
+
+func groupIn(f *figure.Forest, c analysis.Comparison) *figure.Group {
+	return findOrAdd(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
+		figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
 }
 
 func withRows(f figure.Forest) figure.Forest {
@@ -217,43 +214,38 @@ func withRows(f figure.Forest) figure.Forest {
 	return f
 }
 
-// comparedTable lists metrics in cells over several runs: changes of overheads, or levels. Each run has a
-// column, after the columns of metric and arm.
-type comparedTable struct{ doc.Table }
+const runColumn = 2 // column of the first run in a comparedTable, after the columns of metric and arm
 
-const runColumn = 2
-
-func newComparedTable(r *comparing.Result) *comparedTable {
-	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
+func comparedTable(r *comparing.Result) *doc.Table {
+	t := &doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
 	for i := range r.Runs {
 		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Right: true})
 	}
-	return &comparedTable{t}
+	return t
 }
 
-// row returns the row of a name, and adds it at the end if there is none.
-func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.Row {
+// comparedRow returns the row with a name. A missing row is added at the end.
+func comparedRow(t *doc.Table, cell string, m experiment.Metric, name string) *doc.Row {
 	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
-	part := partOf(&t.Table, cell, m)
-	return findOrAdd(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
+	return findOrAdd(&partOf(t, cell, m).Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
 }
 
 func groupOf(t *doc.Table, cell string) *doc.Group {
 	return findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
 }
 
-// partOf returns the part of a metric in the group of a cell, and adds it if there is none.
+// partOf returns the part of a metric in the group of a cell. A missing part is added at the end.
 func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
 	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
 	return findOrAdd(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
-// reference marks a value as the one that others are compared with.
+// reference returns the cell of the value that all other runs are compared with.
 func reference(value string) doc.Cell {
 	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
 
-// judged returns the value of a run with its comparison.
+// judged returns a cell with a run's value, and below it the comparison with the reference and the verdict.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
 	lines := []doc.Text{doc.Words(when(wording.HasNumbers(c), wording.Estimate(c))), verdict}
 	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
@@ -261,13 +253,13 @@ func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
 
 // changeTable lists the changes of overheads. The controls come last and have no verdict.
 func changeTable(r *comparing.Result, headline bool) doc.Table {
-	t := newComparedTable(r)
+	t := comparedTable(r)
 	for i, c := range slices.Concat(r.Changes, r.Floors) {
 		if c.Metric.Headline != headline {
 			continue
 		}
 		floor := i >= len(r.Changes)
-		row := t.row(c.Cell, c.Metric, plain(changeName(c))+when(floor, " (noise floor)"))
+		row := comparedRow(t, c.Cell, c.Metric, plain(changeName(c))+when(floor, " (noise floor)"))
 		if !c.Direct {
 			row.Cells[runColumn+c.From.Run-1] = reference(ownOverhead(c.From, c.Metric))
 		}
@@ -279,16 +271,16 @@ func changeTable(r *comparing.Result, headline bool) doc.Table {
 		}
 		row.Cells[runColumn+c.To.Run-1] = judged(ownOverhead(c.To, c.Metric), c.Comparison, word)
 	}
-	return t.Table
+	return *t
 }
 
 func levelTable(r *comparing.Result, headline bool) doc.Table {
-	t := newComparedTable(r)
+	t := comparedTable(r)
 	for _, l := range r.Levels {
 		if l.Metric.Headline != headline {
 			continue
 		}
-		row := t.row(l.Cell, l.Metric, l.Arm)
+		row := comparedRow(t, l.Cell, l.Metric, l.Arm)
 		value := cmp.Or(when(l.Values.N > 0, wording.Value(l.Values.Median, l.Metric.Unit)), wording.Missing)
 		if l.Against == nil {
 			row.Cells[runColumn+l.Run-1] = reference(value)
@@ -299,7 +291,7 @@ func levelTable(r *comparing.Result, headline bool) doc.Table {
 			row.Notes = append(row.Notes, runNote(l.Run, l.Against))
 		}
 	}
-	return t.Table
+	return *t
 }
 
 func runTitle(n int) string { return fmt.Sprintf("run %d", n) }
@@ -319,7 +311,6 @@ func runNote(run int, c *analysis.Comparison) string {
 	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Qualified(c)))
 }
 
-// ownOverhead writes the overhead of an arm relative to the baseline of its own run.
 func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 	if !o.Known {
 		return wording.Missing
@@ -334,11 +325,8 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// maxSame is the largest number of equal properties that a terminal names in each group.
-const maxSame = 12
-
-// sameByGroup lists equal properties by group, at most most of each group; 0: all.
-func sameByGroup(r *comparing.Result, most int) []doc.Fact {
+// sameByGroup lists the names of equal properties by group. A group names at most limit properties; 0: all.
+func sameByGroup(r *comparing.Result, limit int) []doc.Fact {
 	type group struct {
 		comparing.Group
 		names []string
@@ -351,8 +339,8 @@ func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 	var list []doc.Fact
 	for _, g := range groups {
 		value := strings.Join(g.names, ", ")
-		if most > 0 && len(g.names) > most+1 {
-			value = firstFew(g.names, most, ", ", " and ")
+		if limit > 0 && len(g.names) > limit+1 {
+			value = firstFew(g.names, limit, ", ", " and ")
 		}
 		list = append(list, doc.Fact{Key: plain(string(g.Group)), Value: value})
 	}

@@ -72,7 +72,6 @@ func TestCompareGolden(t *testing.T) {
 	golden.Check(t, "testdata/compare.txt", asText(t, Compare(r, CompareOptions{All: true}), text.Options{Width: 100}))
 	golden.Check(t, "testdata/compare-narrow.txt", asText(t, Compare(r, CompareOptions{}), text.Options{Width: 50}))
 	golden.Check(t, "testdata/compare-three.txt", asText(t, Compare(someComparison(t, 3), CompareOptions{}), text.Options{Width: 120}))
-	golden.Check(t, "testdata/compare.md", asMarkdown(t, Compare(r, CompareOptions{})))
 	golden.Check(t, "testdata/compare.csv", asCSV(t, CompareCSV, r))
 }
 

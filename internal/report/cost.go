@@ -11,7 +11,7 @@ import (
 	"tare/internal/runs/cost"
 )
 
-// Cost shows the resources that the arms of a run need at a rate of work.
+// Cost shows the cores, nodes and money that the arms of a run need at a rate of work.
 func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plan)
 	d := &doc.Document{Title: "What " + plain(r.Experiment) + " costs at " + plain(wording.CostRate(r)), About: "Tare cost", Styles: figure.PageCSS(),
@@ -26,9 +26,8 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 	return d.Add(doc.Section{Title: "What this assumes", Blocks: []doc.Block{doc.List{Items: doc.Each(plainAll(wording.CostAssumptions(r)))}}})
 }
 
-// billTable has a row for each arm, and below it a row for its difference from the baseline.
 func billTable(r *cost.Result, b *cost.Bill) doc.Table {
-	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // a terminal has no room for some columns
+	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // a terminal has no room for all columns
 	priced, hourly := more, doc.Markdown
 	if r.NodePrice == 0 {
 		month, priced, hourly = doc.NoForm, doc.NoForm, doc.NoForm
@@ -36,27 +35,28 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	in := when(r.Currency != "", ", "+plain(r.Currency))
 	var rows []doc.Row
 	for _, a := range pointers(b.Arms) {
-		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Arm), wording.Value(a.Level.Point, b.Metric.Unit), ""), needs(r, a.Needs, wording.Amounts, false)...)})
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Arm), wording.Value(a.Level.Point, b.Metric.Unit), ""), needs(r, a.Needs, false)...)})
 		if a.More != nil {
 			word := gradedVerdict(&analysis.Comparison{Verdict: a.More.Verdict, Grade: a.More.Grade}, r.Observation != nil && a.More.Verdict.Claims())
 			cells := append(doc.Cells("above "+plain(b.Arms[0].Arm), ""), doc.Of(word))
-			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, wording.AmountsMore, true)...)})
+			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, true)...)})
 		}
 	}
 	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), NoBreak: true, In: more}, {Title: "verdict", Signs: true},
 		{Title: "cores", Right: true}, {Title: "nodes", Right: true}, {Title: "whole", Right: true}, {Title: "per hour" + in, Right: true, In: hourly},
 		{Title: "per month" + in, Right: true, In: month}, {Title: "whole nodes, per month", Right: true, In: priced}}, rows)
-	t.Dense = true // with smaller letters the table just fits a page
+	t.Dense = true // only with smaller letters does the table fit a page
 	return t
 }
 
-func needs(r *cost.Result, n cost.Needs, write func(analysis.Interval, bool) string, more bool) []doc.Cell {
+func needs(r *cost.Result, n cost.Needs, more bool) []doc.Cell {
+	write := func(i analysis.Interval, pointOnly bool) string { return wording.Amounts(i, pointOnly, more) }
 	return doc.Cells(write(n.Cores, n.PointOnly), write(n.Nodes, n.PointOnly), wording.Whole(n.Whole, more),
 		write(r.PerHour(n.Nodes), n.PointOnly), write(r.PerMonth(n.Nodes), n.PointOnly), write(r.PerMonth(n.Whole), n.Whole.Lo == n.Whole.Hi))
 }
 
-// CostCSV writes two lines for each arm except the baseline, and one for the baseline. Lines of kind
-// "arm" have the arm's needs, lines of kind "more" the difference from the baseline.
+// CostCSV writes a line of kind "arm" with the needs of each arm. Each arm except the baseline also has a line
+// of kind "more" with the difference from the baseline.
 func CostCSV(w io.Writer, r *cost.Result) error {
 	var lines [][]field
 	for _, b := range pointers(r.Bills) {

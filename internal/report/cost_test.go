@@ -36,7 +36,6 @@ func someCost(t *testing.T, o cost.Options) *cost.Result {
 func TestCostGolden(t *testing.T) {
 	r := someCost(t, cost.Options{Rate: "12000/s", NodeCPUs: 8, NodePrice: 0.4, Currency: "EUR", Utilisation: 0.7})
 	golden.Check(t, "testdata/cost.txt", asText(t, Cost(r, CompareOptions{}), text.Options{Width: 100}))
-	golden.Check(t, "testdata/cost.md", asMarkdown(t, Cost(r, CompareOptions{})))
 	golden.Check(t, "testdata/cost.csv", asCSV(t, CostCSV, r))
 	for _, width := range []int{40, 80} {
 		fits(t, asText(t, Cost(r, CompareOptions{}), text.Options{Width: width}), width)

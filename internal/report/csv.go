@@ -20,22 +20,22 @@ import (
 	"tare/internal/runs/published"
 )
 
-// field is one field of a CSV line: the name of its column, and a text, a number or a truth value. Nil
-// and numbers that are not finite are written as empty fields.
+// field is one field of a CSV line: the name of its column, and a text, a number or a truth value. Nil and
+// numbers that are not finite become empty fields.
 type field struct {
 	column string
 	value  any
 }
 
-// writeCSV writes a header with the columns of the first argument, and then the lines. Numbers have full
-// precision. Texts are made safe. Texts that a spreadsheet would take for a formula start with an apostrophe.
+// writeCSV writes the names of the columns, and then the lines. Numbers have full precision. Texts are made
+// safe: a text that a spreadsheet would take for a formula starts with an apostrophe.
 func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(columns))
 	for i, f := range columns {
 		record[i] = f.column
 	}
-	_ = out.Write(record) // out.Error returns this error, too
+	_ = out.Write(record) // out.Error repeats this error
 	for _, line := range lines {
 		for i, f := range line {
 			record[i] = f.text()
@@ -49,7 +49,7 @@ func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	return nil
 }
 
-// text writes a number with all digits needed to read back the same value.
+// text returns the value as text. A number has all digits that are needed to read back an equal number.
 func (f field) text() string {
 	switch v := f.value.(type) {
 	case nil:
@@ -67,7 +67,6 @@ func (f field) text() string {
 	return Field(text)
 }
 
-// replaced changes the values of some columns of a line.
 func replaced(line []field, values map[string]any) []field {
 	for i := range line {
 		if v, other := values[line[i].column]; other {
@@ -79,7 +78,7 @@ func replaced(line []field, values map[string]any) []field {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Field makes any text safe as a CSV field that a spreadsheet may open.
+// Field makes a text safe as a CSV field that a spreadsheet may open.
 func Field(s string) string {
 	s = plain(s)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -88,7 +87,6 @@ func Field(s string) string {
 	return s
 }
 
-// valueIf returns a value if ok is true, else nil.
 func valueIf(ok bool, value any) any {
 	if !ok {
 		return nil
@@ -110,19 +108,22 @@ func CSV(w io.Writer, r *analysis.Run) error {
 		}
 	}
 	if f := r.Factorial; f != nil {
-		for _, e := range f.Effects {
-			lines = append(lines, s.effectFields(e))
+		for _, e := range pointers(f.Effects) {
+			lines = append(lines, replaced(s.fields(e.Comparison), map[string]any{"arm": wording.EffectName(e), "baseline_median": nil,
+				"role": cmp.Or(when(e.Interaction(), "interaction"), "main effect"), "arm_median": nil, "text": wording.EffectSentence(e)}))
 		}
 	}
 	for _, b := range pointers(r.Breakdowns) {
-		for k := range b.Parts {
-			lines = append(lines, s.partFields(b, &b.Parts[k]))
+		for _, p := range pointers(b.Parts) {
+			lines = append(lines, replaced(s.fields(p.Comparison), map[string]any{"arm": wording.BreakdownName(b), "role": p.Part,
+				"levels": join(";", s.levels(b.Cell), plain(b.Factor)), "text": wording.PartSentence(b, p),
+				"baseline_median": nil, "arm_median": nil}))
 		}
 	}
 	return writeCSV(w, s.fields(analysis.Comparison{}), lines)
 }
 
-// fields returns the line of a comparison. An invalid comparison has no numbers.
+// fields returns the CSV line of a comparison. The numbers of an invalid comparison are empty.
 func (s *sheet) fields(c analysis.Comparison) []field {
 	m, ok := c.Metric, wording.HasNumbers(c)
 	bounded, second := ok && !c.PointOnly, ok && c.T.Lo != c.T.Hi
@@ -143,9 +144,9 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 		{"levels", s.levels(c.Cell)}, {"text", wording.Sentence(&c)}}
 }
 
-// CompareCSV writes a line for each change, floor and level. Lines of kind "change" or "floor" compare
-// the overhead of an arm in a run with the overhead of against_arm in against_run. Lines of kind "level"
-// compare the values of the two.
+// CompareCSV writes lines of three kinds. A line of kind "change" compares the overhead of an arm in a run
+// with the overhead of against_arm in against_run. A line of kind "floor" compares the overheads of two
+// controls. A line of kind "level" compares the values of two arms.
 func CompareCSV(w io.Writer, r *comparing.Result) error {
 	var lines [][]field
 	changes := func(kind string, list []comparing.Change) {
@@ -167,7 +168,6 @@ func CompareCSV(w io.Writer, r *comparing.Result) error {
 	return writeCSV(w, comparedFields("", analysis.Comparison{}, none, none, nil), lines)
 }
 
-// comparedFields returns the line of one comparison between two runs or arms.
 func comparedFields(kind string, c analysis.Comparison, of, against comparing.Overhead, median any) []field {
 	m, compared := c.Metric, against.Run > 0
 	ok := compared && wording.HasNumbers(c)
@@ -182,7 +182,7 @@ func comparedFields(kind string, c analysis.Comparison, of, against comparing.Ov
 		{"median", median}, {"text", valueIf(compared, wording.Sentence(&c))}}
 }
 
-// CombineCSV writes a line for each comparison over occasions, and a line for each of its runs.
+// CombineCSV writes a line for each comparison over occasions, and a line for each run in the comparison.
 func CombineCSV(w io.Writer, r *combine.Result) error {
 	var lines [][]field
 	for i, c := range slices.Concat(r.Comparisons, r.Controls) {
@@ -195,7 +195,7 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
 }
 
-// combinedFields returns the line of a comparison over occasions, or of one occasion.
+// combinedFields returns the CSV line of a comparison over occasions, or of its occasion o if o is not nil.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
 	ok, one := mean && wording.HasNumbers(c.Comparison), combine.Occasion{}
@@ -214,11 +214,11 @@ func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []f
 		{"next_cost_hi", valueIf(pooled, c.Prediction.Hi)}, {"mde", valueIf(pooled, c.MDE)}, {"text", text}}
 }
 
-// HistoryCSV writes a line for each point of each series. Values are shares for overheads on the scale
-// "ratio", and else in the metric's unit.
+// HistoryCSV writes a line for each run of each series. Overheads on the scale "ratio" are shares of the
+// baseline. All other values are in the metric's unit.
 func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
-	for _, p := range experimentHistories(h) {
+	for _, p := range h.Experiments {
 		for _, s := range pointers(p.Series) {
 			for _, point := range s.Points {
 				lines = append(lines, historyFields(p.Name, p.Runs[point.Run], s, point))
@@ -246,8 +246,8 @@ func historyFields(name string, r *history.Run, s *history.Series, at history.Po
 		{"left_out", wording.Reason(at.LeftOut)}, {"labels", wording.Labels(r.Labels)}}
 }
 
-// GateCSV writes a line for each case. Limits and overheads are shares of the baseline on the scale
-// "ratio", and in the metric's unit on "difference".
+// GateCSV writes a line for each overhead with a limit. Limits and overheads are shares of the baseline on the
+// scale "ratio", and in the metric's unit on the scale "difference".
 func GateCSV(w io.Writer, r *gate.Result) error {
 	var lines [][]field
 	for _, c := range r.Cases {
@@ -270,8 +270,8 @@ func gateFields(r *gate.Result, c gate.Case) []field {
 		{"observational", wording.Observation(r.Observation)}, {"text", wording.GateSentence(r, c)}}
 }
 
-// PublishedCSV writes a line for each mean and each difference. Lines of kind "mean" have their arm in
-// column a. Lines of kind "difference" have b − a in percent of a and of b.
+// PublishedCSV writes a line for each mean and for each difference of two means. A line of kind "mean" has its
+// arm in column a. A line of kind "difference" has b − a in percent of a, and in percent of b.
 func PublishedCSV(w io.Writer, t *published.Table) error {
 	var lines [][]field
 	for _, c := range t.Cells {
@@ -287,9 +287,8 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 	return writeCSV(w, publishedFields(t, "", published.Metric{}, "", published.Moments{}, published.Difference{}), lines)
 }
 
-func publishedFields(
-	t *published.Table, cell string, m published.Metric, kind string, of published.Moments, d published.Difference,
-) []field {
+func publishedFields(t *published.Table, cell string, m published.Metric, kind string, of published.Moments,
+	d published.Difference) []field {
 	var said analysis.Comparison
 	if d.Verdict != nil {
 		said = *d.Verdict
@@ -310,7 +309,7 @@ func percent(share *float64) any {
 	return *share * 100
 }
 
-// JSON writes the analysis, indented, in the schema that it names.
+// JSON writes the analysis as indented JSON.
 func JSON(w io.Writer, r *analysis.Run) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -64,12 +64,6 @@ func TestFactorialText(t *testing.T) {
 	show(composed(3, "wireguard", "mtls"), 60, true)
 }
 
-func TestFactorialMarkdown(t *testing.T) {
-	_, text, _ := strings.Cut(asMarkdown(t, Run(composed(20, "wireguard", "mtls"), RunOptions{})), "## Alone and together")
-	text, _, _ = strings.Cut(text, "\n## ")
-	golden.Check(t, "testdata/factorial.md", text)
-}
-
 func TestFactorialPage(t *testing.T) {
 	page := render(t, composed(12, "wireguard", "mtls"), RunOptions{})
 	checkPage(t, "factorial", page)

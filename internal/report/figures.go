@@ -18,17 +18,14 @@ import (
 func Figure(r *analysis.Run) string {
 	s := arrange(r)
 	name := plain(s.plan.Name)
-	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), figureNote(s))
-}
-
-func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), s.confidence())
 	if s.imported() {
 		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, s.confidence(),
 			brief(wording.Observation(s.run.Observation)))
 	}
-	return text + when(!s.run.Valid, "; invalid run, no verdicts")
+	text += when(!s.run.Valid, "; invalid run, no verdicts")
+	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), text)
 }
 
 // forest returns the plot of the headline overheads that are shares, since these fit on one axis.
@@ -59,7 +56,7 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// look returns the look of an arm, a different one for each arm.
+// look returns the look of an arm. Arms have different looks, unless the run has too many arms.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
 	case experiment.Baseline:
@@ -68,7 +65,7 @@ func (s *sheet) look(arm string) figure.Look {
 		return figure.Control
 	}
 	if s.many() {
-		return figure.Any // more arms than colours; all arms have labels
+		return figure.Any // labels distinguish so many arms
 	}
 	i := s.armIndex(arm)
 	for _, a := range s.plan.Arms[:i] {
@@ -124,14 +121,11 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-// seriesGroup returns the group of a metric in a cell; nil if the run has no values of it.
+// seriesGroup returns the group of a metric in a cell; nil if the run has no values of the metric.
 func (s *sheet) seriesGroup(cell, metric string) *group {
 	for _, b := range s.cells {
-		if b.id != cell {
-			continue
-		}
 		for i, g := range b.groups {
-			if g.metric.Name == metric && g.series != nil {
+			if g.cell == cell && g.metric.Name == metric && g.series != nil {
 				return &b.groups[i]
 			}
 		}
@@ -149,7 +143,6 @@ func (p experimentHistory) chart(s *history.Series, o HistoryOptions) figure.His
 		}}
 }
 
-// pointTitle returns the tooltip of a run's mark in a chart.
 func (p experimentHistory) pointTitle(s *history.Series, at history.Point) string {
 	version, value := p.Runs[at.Run].TareVersion, "no value"
 	if at.Value != nil {
@@ -167,7 +160,7 @@ type plot struct {
 
 func (p plot) column(v float64, width int) int { return int(p.axis.At(v)*float64(width-1) + 0.5) }
 
-// labels writes the ends of the axis and the zero above the plot.
+// labels writes the labels of the axis above the plot: both ends, and zero.
 func (p plot) labels(m experiment.Metric, width int) string {
 	row := []rune(strings.Repeat(" ", width))
 	put := func(at int, label string) bool {
@@ -187,7 +180,6 @@ func (p plot) labels(m experiment.Metric, width int) string {
 	return string(row)
 }
 
-// interval draws a comparison's interval on the axis, with the zero line and the margin.
 func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 	if !wording.HasNumbers(c) {
 		return ""
@@ -269,8 +261,6 @@ func axisEnd(s *history.Series, v float64) string {
 	return wording.Brief(s.Metric, v)
 }
 
-const maxBar = 40
-
 // barLines draws bars with characters of a terminal, each after its arm and its value with the interval.
 // If there is too little room, the value stands below the arm.
 func barLines(g figure.BarGroup, width int) []string {
@@ -297,10 +287,6 @@ func barLines(g figure.BarGroup, width int) []string {
 	return lines
 }
 
-// minName is the least width of a shortened arm name, in columns.
-const minName = 12
-
-// bar draws a value from zero, with its interval over the end.
 func bar(axis figure.Axis, b figure.Bar, width int) string {
 	column := func(v float64) int { return int(axis.At(v)*float64(width-1) + 0.5) }
 	row := []rune(strings.Repeat(" ", width))

@@ -15,15 +15,15 @@ import (
 	"tare/internal/runs/gate"
 )
 
-// Gate shows a gate: the outcome, a row for each case with its limit and its overhead, and the
-// explanations. Link is a URL or relative path of the run's report; "" for none.
+// Gate shows the outcome of a gate, a row for each overhead with its limit, and the explanations. Link is a
+// URL or relative path of the run's report; "" for none.
 func Gate(r *gate.Result, link string) *doc.Document {
 	d := &doc.Document{Title: wording.GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
 	about := doc.Words(wording.GateScope(r) + ".")
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
-	label, shared, warnings := wording.GateObservational(r), wording.GateShared(r), plainAll(wording.Findings(r.Warnings))
+	observed, shared, warnings := wording.Observation(r.Observation), wording.GateShared(r), plainAll(wording.Findings(r.Warnings))
 	var why []string
 	for _, c := range r.Cases {
 		if c.Outcome != gate.Unresolved || !slices.Contains(shared, wording.GateWhy(r, c)) {
@@ -37,20 +37,23 @@ func Gate(r *gate.Result, link string) *doc.Document {
 		}
 	}
 	reasons := plainAll(wording.GateReasons(r))
-	if r.Valid { // the title has the reasons
+	if r.Valid { // the title already states the reasons
 		reasons = nil
 	}
-	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
-		doc.List{Items: doc.Each(append(reasons, shared...))},
-		gateCases(r, shared),
+	return d.Add(doc.Paragraph{Text: about},
+		doc.If(observed != "", doc.Paragraph{Text: doc.In(doc.Strong, "Observational: "+plain(observed))}),
+		doc.List{Items: doc.Each(append(reasons, shared...))}, gateCases(r, shared),
 		doc.Section{Title: "Why", Fold: doc.Markdown, NoTitle: doc.Terminal | doc.Page, Blocks: []doc.Block{
 			doc.On(doc.Markdown, doc.List{Items: doc.Each(why)}),
 			doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
-			doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}})
+			doc.On(doc.Markdown|doc.Page, doc.Say(fmt.Sprintf(gateLegend, wording.Share(r.Level))))}})
 }
 
-// gateCases makes the table of the gate's cases (overheads with their limits), with a group of rows per cell.
-// In Markdown the cell is a column, so that a pull request shows one table.
+const gateLegend = "A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; " +
+	"the chance of any false failure is at most %s."
+
+// gateCases makes the table of overheads and limits, with a group of rows for each cell. In Markdown the cell
+// is a column, so that a pull request shows one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
@@ -77,11 +80,11 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 
 // GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate, a suite for
 // each arm in a cell. Names are the same in every run of an experiment. A failed case is a failure. An
-// unresolved case, and every case of an invalid run, is an error. Both turn a pipeline red, and readers
-// can distinguish them. They are not skipped tests, because CI systems treat these as passed.
+// unresolved case, and every case of an invalid run, is an error. Failures and errors turn a pipeline red.
+// Unresolved cases are not skipped tests, because CI systems treat skipped tests as passed.
 //
 // The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for
-// suites only. Properties of a case therefore begin with its name.
+// suites only. Properties of a case therefore begin with the name of the case.
 func GateJUnit(w io.Writer, r *gate.Result) error {
 	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
 	for _, c := range r.Cases {
@@ -173,8 +176,7 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	}
 	if c.Estimated {
 		for _, f := range []field{{"overhead.cost", c.Overhead.Point}, {"overhead.cost.lo", c.Overhead.Lo},
-			{"overhead.cost.hi", c.Overhead.Hi},
-			{"p", c.P}, {"p.holm", c.PAdjusted}} {
+			{"overhead.cost.hi", c.Overhead.Hi}, {"p", c.P}, {"p.holm", c.PAdjusted}} {
 			s.property(what+"."+f.column, f.text())
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"tare/internal/runs/history"
 )
 
-// History shows a history: for each experiment its changes, its series over the runs, and the runs.
+// History shows the runs of each experiment over time: the changes, the series, and the runs.
 func History(h *history.History, o HistoryOptions) *doc.Document {
 	var plans []*experiment.Plan
 	for _, e := range h.Experiments {
@@ -23,17 +23,14 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	}
 	h = labels.Shown(h, plans...)
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
-	all := experimentHistories(h)
+	var all []experimentHistory
+	runs, left := 0, 0
+	for _, e := range h.Experiments {
+		p := experimentHistory{e, h.Confidence}
+		all, runs, left = append(all, p), runs+len(p.Runs), left+len(p.leftOut())
+	}
 	if len(all) == 1 {
 		d.Title = "History of " + experimentName(all[0])
-	}
-	runs, left := 0, 0
-	var skipped []string
-	for _, p := range all {
-		runs, left = runs+len(p.Runs), left+len(p.leftOut())
-	}
-	for _, s := range h.Skipped {
-		skipped = append(skipped, plain(s.Directory)+": "+brief(s.Reason))
 	}
 	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: known(
 		"Runs", number(runs), "Left out", number(left), "Experiments", number(len(all)),
@@ -47,24 +44,25 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 		s.Blocks = p.blocks(s.ID, o)
 		d.Add(s)
 	}
-	return d.Add(
-		doc.On(doc.Markdown|doc.Page, doc.If(skipped != nil,
-			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(skipped)}}})),
+	terms := fmt.Sprintf(historyTerms, wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
+	return d.Add(doc.On(doc.Markdown|doc.Page, skippedRuns(h.Skipped)),
 		doc.Section{ID: "read", Title: "How to read this", NoTitle: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.On(doc.Page, doc.Say(historyLegend)),
-			doc.Section{Blocks: []doc.Block{doc.Say(historyTerms(h))}},
+			doc.Section{Blocks: []doc.Block{doc.Say(terms)}},
 			doc.On(doc.Page, doc.Say(historyDoubts))}})
 }
 
 func experimentName(p experimentHistory) string { return cmp.Or(plain(p.Name), "(no name)") }
 
-// historyLegend explains the charts, historyDoubts their limits.
+// historyLegend explains the charts. historyDoubts explains why the charts may be wrong.
 const (
 	historyLegend = "Each mark is one run, the line through it its interval; a mark leads to the run's report. " +
 		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines show the machine itself. " +
 		"Heavy lines are the level between changes. A change is drawn between the last run of the old level and the first of the new one; " +
 		"it may lie anywhere among the shaded runs. Crosses are runs that are left out of all statistics. " +
 		"Ticks at the foot mark runs in which something else changed (point at a tick to see what it is); dashed lines mark runs with other parameters."
+	historyTerms = "The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. " +
+		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence."
 	historyDoubts = "A change's position was chosen because the change looks large there, which the interval of its size does not allow for. The positions assume independent runs."
 )
 
@@ -78,14 +76,12 @@ func (p experimentHistory) blocks(id string, o HistoryOptions) []doc.Block {
 	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")
 	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
-		doc.If(others != nil, doc.Section{Title: "Other parameters",
-			Note:  "marked by ┊ in a plot, by a dashed line in a chart",
+		doc.If(others != nil, doc.Section{Title: "Other parameters", Note: "marked by ┊ in a plot, by a dashed line in a chart",
 			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}
 	blocks = append(blocks, p.cells(id, headline, true, o)...)
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
 }
 
-// restBlocks show the series of exploratory metrics. A terminal and Markdown show them only if asked.
 func (p experimentHistory) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
 	if len(rest) == 0 {
 		return nil
@@ -103,31 +99,26 @@ func (p experimentHistory) restBlocks(id string, rest []*history.Series, o Histo
 	return []doc.Block{doc.On(doc.Page, section), doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
 }
 
-// cellSeries is the series of one cell, in the order of the plan.
-type cellSeries struct {
-	id     string
-	series []*history.Series
-}
-
-// cells show series cell by cell: as charts, and as a table in Markdown.
 func (p experimentHistory) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
 	var blocks []doc.Block
 	drawn := 0
-	var cells []cellSeries
+	var cells []string
 	for _, s := range list {
-		c := findOrAdd(&cells, func(c cellSeries) bool { return c.id == s.Cell }, cellSeries{id: s.Cell})
-		c.series = append(c.series, s)
+		indexOrAdd(&cells, s.Cell)
 	}
-	for _, c := range cells {
+	for _, cell := range cells {
 		charts := doc.Only{In: doc.Terminal | doc.Page}
 		var rows []doc.Row
-		for _, s := range c.series {
+		for _, s := range list {
+			if s.Cell != cell {
+				continue
+			}
 			drawn++
 			charts.Blocks = append(charts.Blocks, p.seriesSection(id, s, len(s.Shifts) > 0 || headline && drawn <= maxOpen, o))
 			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)),
 				join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...))})
 		}
-		blocks = append(blocks, doc.Section{Title: plain(c.id), Blocks: []doc.Block{charts,
+		blocks = append(blocks, doc.Section{Title: plain(cell), Blocks: []doc.Block{charts,
 			doc.On(doc.Markdown, doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
 				{Title: "changes", Right: true}, {Title: "remarks"}}, rows))}})
 	}
@@ -135,11 +126,10 @@ func (p experimentHistory) cells(id string, list []*history.Series, headline boo
 }
 
 func (p experimentHistory) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
+	chart := drawn(p.chart(s, o))
+	chart.Plot = func(width int) []string { return spark(s, len(p.Runs), width) }
 	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
-		Blocks: []doc.Block{doc.Figure{
-			Wide:   func() string { return p.chart(s, o).Draw(true) },
-			Narrow: func() string { return p.chart(s, o).Draw(false) },
-			Plot:   func(width int) []string { return spark(s, len(p.Runs), width) }}}}
+		Blocks: []doc.Block{chart}}
 	var changes []doc.Answer
 	for _, c := range s.Shifts {
 		changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftRun(c)), Causes: p.shiftCause(c)})
@@ -162,7 +152,6 @@ func (p experimentHistory) changes(id string, list []*history.Series, o HistoryO
 	return answers
 }
 
-// comparisonLinks link to the runs before and after a change, and to their comparison, if it exists.
 func (p experimentHistory) comparisonLinks(c history.Change, o HistoryOptions) doc.Text {
 	if o.Compared == nil {
 		return nil
@@ -181,23 +170,14 @@ func (p experimentHistory) chartID(id string, s *history.Series) string {
 	return id
 }
 
-const (
-	maxLeftOut   = 10  // excluded runs that a terminal lists
-	maxRunRows   = 500 // latest runs that a page lists
-	maxRunEvents = 8   // events listed with a run
-)
-
-// runBlocks list the runs: all of them on a page, else only the excluded ones.
 func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
 	var left []string
 	for _, r := range p.leftOut() {
 		left = append(left, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
 	}
-	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page,
-		Blocks: p.runTable(o)}),
+	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.If(left != nil,
-			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left),
-				Most: maxLeftOut}}}))}
+			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left), Most: maxLeftOut}}}))}
 }
 
 func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
@@ -210,8 +190,7 @@ func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
 		rows = append(rows, p.runRow(i, changed[i], o))
 	}
 	more := len(p.Runs) - len(rows)
-	columns := []doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name},
-		{Title: "start (UTC)"}, {Title: "Tare"},
+	columns := []doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
 		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}
 	if slices.ContainsFunc(p.Runs, func(r *history.Run) bool { return len(r.Labels) > 0 }) {
 		columns = append(columns, doc.Column{Title: "made of"})
@@ -223,7 +202,7 @@ func (p experimentHistory) runTable(o HistoryOptions) []doc.Block {
 		doc.SayIf(more > 0, wording.Count(more, "earlier run is", "earlier runs are")+" not listed.")}
 }
 
-// runRow returns the row of one run. The run's number is bold if a change begins there.
+// runRow returns the row of a run. The run's number is bold if a change begins at this run.
 func (p experimentHistory) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 	r := p.Runs[i]
 	number, state := doc.Words(fmt.Sprint(i+1)), "used"

@@ -99,9 +99,8 @@ func TestHistoryGolden(t *testing.T) {
 	golden.Check(t, "testdata/history.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 80}))
 	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40}))
 	golden.Check(t, "testdata/history-all.txt", asText(t, History(h, HistoryOptions{All: true}), text.Options{Width: 100}))
-	golden.Check(t, "testdata/history.md", asMarkdown(t, History(h, HistoryOptions{})))
 	golden.Check(t, "testdata/history.csv", asCSV(t, HistoryCSV, h))
-	p := experimentHistories(h)[0]
+	p := experimentHistory{h.Experiments[0], h.Confidence}
 	golden.Check(t, "testdata/history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
 	golden.Check(t, "testdata/history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
 }
@@ -151,7 +150,7 @@ func sameDay(n, minutes int) experimentHistory {
 	for i := range n {
 		e.Runs = append(e.Runs, &history.Run{Directory: fmt.Sprintf("nightly/%03d", i), Start: historytest.Start.Add(time.Duration(i*minutes) * time.Minute)})
 	}
-	return experimentHistory{e, &history.History{}}
+	return experimentHistory{e, 0}
 }
 
 // A difference of parameters is said once for a run, with what it is about where

@@ -14,18 +14,9 @@ import (
 // experimentHistory is the history of one experiment, arranged for reading.
 type experimentHistory struct {
 	*history.Experiment
-	h *history.History
+	confidence float64
 }
 
-func experimentHistories(h *history.History) []experimentHistory {
-	list := make([]experimentHistory, len(h.Experiments))
-	for i, e := range h.Experiments {
-		list[i] = experimentHistory{e, h}
-	}
-	return list
-}
-
-// series returns the series of headline metrics, or of exploratory ones.
 func (p experimentHistory) series(headline bool) []*history.Series {
 	return slices.DeleteFunc(pointers(p.Series), func(s *history.Series) bool { return s.Metric.Headline != headline })
 }
@@ -49,7 +40,7 @@ func seriesNote(s *history.Series) string {
 		when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
 }
 
-// observedOnly labels a series without any experiment.
+// observedOnly labels a series whose runs are all observational.
 const observedOnly = "observational: no trials in rounds of random order"
 
 // shiftWord writes the size of a change: "5.1 % worse [4.0, 6.2]".
@@ -75,14 +66,12 @@ func (p experimentHistory) runTitle(i int) string {
 	return plain(p.Runs[i].Directory) + when(at != "", " ("+at+")")
 }
 
-// moment writes the start of a run; "" if unknown.
 func moment(r *history.Run) string {
 	return when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04"))
 }
 
-// shiftRun states at which run a change happened, and how certain this is.
 func (p experimentHistory) shiftRun(c history.Change) string {
-	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
+	r, sure := p.Runs[c.Run], wording.Confidence(p.confidence)
 	about := join(", ", moment(r), wording.Labels(r.Labels), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
 	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
 	if c.Earliest == c.Latest {
@@ -90,8 +79,6 @@ func (p experimentHistory) shiftRun(c history.Change) string {
 	}
 	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
-
-const maxEvents = 3
 
 // shiftCause lists other changes at the same time, which may be the cause.
 func (p experimentHistory) shiftCause(c history.Change) []string {
@@ -107,23 +94,19 @@ func eventList(events []history.Event) string {
 	return firstFew(parts, maxEvents, "; ", "; and ")
 }
 
-// parameterChanges lists the runs at which parameters of series change, with the differences. A
-// difference is listed once for a run. It names its cells and arms, unless it applies to all.
+// parameterChanges lists the runs at which parameters of series change, with the differences. Each run lists a
+// difference once, with the cells and arms that it applies to, unless it applies to all.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
-	type place struct{ cell, arm string }
-	all := map[place]bool{}
-	about := map[int]map[string]map[place]bool{} // by run and difference
+	all, about := map[string]bool{}, map[int]map[string][]string{} // about: names by run and difference
 	for _, s := range list {
-		all[place{s.Cell, s.Arm}] = true
+		name := plain(s.Arm) + " " + wording.In(plain(s.Cell))
+		all[name] = true
 		for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
 			for _, d := range wording.Differences(st.Differs) {
 				if about[st.First] == nil {
-					about[st.First] = map[string]map[place]bool{}
+					about[st.First] = map[string][]string{}
 				}
-				if about[st.First][d] == nil {
-					about[st.First][d] = map[place]bool{}
-				}
-				about[st.First][d][place{s.Cell, s.Arm}] = true
+				about[st.First][d] = append(about[st.First][d], name)
 			}
 		}
 	}
@@ -131,11 +114,7 @@ func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	for _, run := range slices.Sorted(maps.Keys(about)) {
 		var parts []string
 		for _, d := range slices.Sorted(maps.Keys(about[run])) {
-			var names []string
-			for at := range about[run][d] {
-				names = append(names, plain(at.arm)+" "+wording.In(plain(at.cell)))
-			}
-			slices.Sort(names)
+			names := slices.Compact(slices.Sorted(slices.Values(about[run][d])))
 			parts = append(parts, brief(d)+when(len(names) < len(all), " ("+firstFew(names, maxEvents, ", ", ", ")+")"))
 		}
 		lines = append(lines, "first with "+p.runTitle(run)+": "+strings.Join(parts, "; "))
@@ -143,7 +122,6 @@ func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	return lines
 }
 
-// nowText writes the level since the last change.
 func nowText(s *history.Series) string {
 	if len(s.Points) == 0 || len(s.Segments) == 0 {
 		return "no run can be used"
@@ -168,13 +146,11 @@ func (p experimentHistory) leftOut() []*history.Run {
 	return slices.DeleteFunc(slices.Clone(p.Runs), func(r *history.Run) bool { return r.LeftOut == nil })
 }
 
-// finding is a change with its series.
 type finding struct {
 	*history.Series
 	history.Change
 }
 
-// findings returns the changes of several series in the order of time.
 func findings(list []*history.Series) []finding {
 	var all []finding
 	for _, s := range list {
@@ -184,10 +160,4 @@ func findings(list []*history.Series) []finding {
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
 	return all
-}
-
-func historyTerms(h *history.History) string {
-	return fmt.Sprintf("The search would find a false change in at most %s of histories without changes. Changes are at least %d runs apart. "+
-		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
-		wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
 }

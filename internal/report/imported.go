@@ -12,21 +12,18 @@ import (
 	"tare/internal/run/journal"
 )
 
-// imported reports whether another tool ran the trials.
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
-// claimsObservational reports whether v is a claim and the run is no experiment. The verdict "" stands
-// for several verdicts.
+// claimsObservational reports whether v is a claim of a run that is no experiment.
 func (s *sheet) claimsObservational(v analysis.Verdict) bool {
 	return s.run.Observation != nil && v.Claims()
 }
 
-// claimsObservational reports whether a comparison makes a claim without an experiment.
 func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
-// observationalNotice explains why a run shows less than an experiment; "" for an experiment.
+// observationalNotice explains why a run that is no experiment shows less; "" for an experiment.
 func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
@@ -54,7 +51,6 @@ func (s *sheet) files() (n int) {
 	return n
 }
 
-// invalidFiles lists the files of invalid trials with their reasons, in the order of the run.
 func (s *sheet) invalidFiles() []string {
 	type key struct{ arm, file string }
 	var keys []key
@@ -75,7 +71,6 @@ func (s *sheet) invalidFiles() []string {
 	return list
 }
 
-// reasonOf returns an invalid trial's file and the rules that it broke.
 func reasonOf(t journal.Trial) (name, reason string) {
 	name = cmp.Or(brief(t.Source), plain(t.Raw))
 	var details []string
@@ -85,9 +80,6 @@ func reasonOf(t journal.Trial) (name, reason string) {
 	return name, strings.Join(details, "; ")
 }
 
-// aside returns the remarks on a comparison's verdict: a large cost as a factor, the mean if it
-// contradicts the typical round, the variation between set-ups, the interval that proves equivalence, and
-// the verdict if trials with failed operations are included.
 func (s *sheet) aside(c analysis.Comparison) string {
 	factor := when(c.Verdict == analysis.Costs, wording.Factor(&c))
 	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
@@ -104,7 +96,7 @@ func valueCount(c analysis.Comparison) string {
 	return number(c.Rounds)
 }
 
-// sampled returns the first text if arms are compared in rounds, and the second for independent samples.
+// sampled returns the first text if arms are compared in rounds, and the second text for independent samples.
 func (s *sheet) sampled(rounds, samples string) string {
 	if s.plan.Paired() {
 		return rounds
@@ -123,15 +115,10 @@ func (s *sheet) importedTrials() string {
 		s.sampled(". Trials of the same round are compared as pairs", "") + "."
 }
 
+// blockNote explains the blocks of an import, which are groups of files with a baseline of their own.
 const blockNote = "Each block is compared with its own baseline. The interval of a block covers the variation of its repeats, not that of another deployment. " +
 	"The interval and the verdict over all blocks rest on one value per block."
 
-// blockBlocks show the overhead in each block of an import. All adds exploratory metrics on a terminal.
-func (s *sheet) blockBlocks(all bool) []doc.Block {
-	return notedSection("blocks", "Block by block", blockNote, tables(all, s.blockTable(true), s.blockTable(false)))
-}
-
-// blockTable lists the overheads of blocks by cell, metric and arm, and the overhead over all blocks.
 func (s *sheet) blockTable(headline bool) doc.Table {
 	t := doc.Table{NoTitles: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}

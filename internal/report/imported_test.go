@@ -73,7 +73,6 @@ func importedRun(pairBy string) *analysis.Run {
 func TestImportedGolden(t *testing.T) {
 	for name, r := range map[string]*analysis.Run{"imported": importedRun(""), "imported-pairs": importedRun("round")} {
 		golden.Check(t, "testdata/"+name+".txt", asText(t, Run(r, RunOptions{All: true}), text.Options{Width: 100}))
-		golden.Check(t, "testdata/"+name+".md", asMarkdown(t, Run(r, RunOptions{})))
 		golden.Check(t, "testdata/"+name+".svg", Figure(r))
 	}
 	golden.Check(t, "testdata/imported-runchart.svg", runChartOf(importedRun(""), "transit_sign", "latency-mean"))

@@ -19,7 +19,6 @@ const scalingNote = "A line is fitted through the levels in each round; the slop
 // unslopedNote explains why a metric has no slopes.
 const unslopedNote = "A headline metric whose values fit no line has no slopes, only a table of levels."
 
-// scalingBlocks show the growth of metrics with factors. All adds all metrics on a terminal.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
@@ -30,22 +29,16 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return sloped(&sc) }), scalingNote),
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
 		doc.If(len(s.run.Scaling) > 0, doc.On(doc.Page, doc.Say(s.figureKey()))))}
-	in, open := doc.Markdown|doc.Page, 0
-	if len(s.run.PowerLaws) > 0 {
-		in |= doc.Terminal
-	}
+	in, open := formsIf(len(s.run.PowerLaws) > 0), 0
 	headline, other := partition(pointers(s.run.Scaling), func(sc *analysis.Scaling) bool { return sc.Metric.Headline })
 	for _, sc := range append(headline, other...) {
-		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
-		growth := s.growthSection(sc, show && open < maxOpen)
-		if show {
+		show := chosen(sc.Metric)
+		section.Blocks = append(section.Blocks, doc.On(formsIf(show || all), doc.Section{Note: s.where(sc), Flush: true, Fold: doc.Page,
+			Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Open: show && open < maxOpen, Blocks: []doc.Block{
+				drawn(s.lineChart(sc)), doc.If(sc.Metric.Headline, s.levelTable(sc)), doc.If(sloped(sc), s.slopeTable(sc))}}))
+		if in |= formsIf(show || all); show {
 			open++
 		}
-		if show || all {
-			shown |= doc.Terminal
-		}
-		in |= shown
-		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
 }
@@ -59,26 +52,16 @@ func (s *sheet) figureKey() string {
 			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
 }
 
-// growthSection shows one metric against one factor: "memory-istiod by objects".
-func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
-	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
-		drawn(s.lineChart(sc)),
-		doc.If(sc.Metric.Headline, s.levelTable(sc)),
-		doc.If(sloped(sc), s.slopeTable(sc))}}
-}
-
-// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of
-// levels.
+// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of levels.
 func sloped(sc *analysis.Scaling) bool {
 	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
 }
 
-// slopeTable has a row for each arm with the slope and the base of its line.
 func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	var rows []doc.Row
 	base, based := doc.NoForm, doc.NoForm
 	if slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return a.Base != nil }) {
-		base, based = doc.Forms(0), doc.Markdown|doc.Page
+		base, based = formsIf(true), formsIf(false)
 	}
 	for _, a := range sc.Arms {
 		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control, Cells: doc.Cells(append([]string{plain(a.Arm)},
@@ -103,19 +86,14 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
 }
 
-// levelTable has a row for each level and a column for each arm. Its cells have the median, and for arms
-// that are compared the verdict and the overhead.
 func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
 	control, arms := partition(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control })
 	arms = append(arms, control...)
 	level := plain(sc.Factor) + when(sc.Unit != "", " ("+plain(sc.Unit)+")")
 	head := []doc.Column{{Title: level, Right: true}}
 	for _, a := range arms {
-		in := doc.Forms(0)
-		if a.Role == experiment.Control {
-			in = doc.Markdown | doc.Page
-		}
-		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), NoBreak: true, In: in})
+		control := a.Role == experiment.Control
+		head = append(head, doc.Column{Title: plain(a.Name) + when(control, " (noise floor)"), NoBreak: true, In: formsIf(!control)})
 	}
 	var rows []doc.Row
 	for k, x := range sc.X {
@@ -144,8 +122,8 @@ func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.Plan
 	return doc.Of(word, doc.Words(wording.Estimate(*c)))
 }
 
-// lineChart returns the picture of a metric against a factor. A fitted line is drawn only for exploratory
-// metrics. For headline metrics the levels themselves are the question.
+// lineChart plots a metric against a factor. Only exploratory metrics have a fitted line, because the question
+// about a headline metric is its values at the levels.
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
 		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}
@@ -162,7 +140,11 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 			var values []float64
 			var estimate figure.Estimate
 			if of != nil {
-				values, estimate = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), medianEstimate(of.Summary)
+				values = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) })
+				b := of.Summary
+				estimate = figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median),
+					At:    analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
+					Point: b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median}
 			}
 			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to
 				estimate.At.Point = sc.Arms[fitted].Means[k]
@@ -178,12 +160,6 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	return l
 }
 
-func medianEstimate(b analysis.Summary) figure.Estimate {
-	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
-	return figure.Estimate{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
-}
-
-// overheadEstimate returns the overhead of a comparison with its interval.
 func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	if c == nil || !wording.HasNumbers(*c) {
 		return figure.Estimate{}
@@ -191,7 +167,7 @@ func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured returns the trials of an arm in a cell and its comparison; nil if there are none.
+// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Missing ones are nil.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
 	g := s.seriesGroup(cell, metric)
 	if g == nil {
@@ -200,17 +176,12 @@ func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *a
 	if i := slices.IndexFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Arm == arm }); i >= 0 {
 		of = &g.series.Arms[i]
 	}
-	lines := g.lines()
-	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
-		c = &lines[i]
-	}
-	return of, c
+	return of, g.of(arm)
 }
 
 const powerLawNote = "The exponents of all factors are fitted together, to all cells, separately in each round: 1 is proportional, −1 inversely proportional. " +
 	"The first number is the law's value where all factors are 1. Their intervals are not corrected for their number: hints, not findings."
 
-// lawAnswers state the fitted and the expected law of each arm in a sentence.
 func (s *sheet) lawAnswers() (list []doc.Answer) {
 	for _, l := range s.run.PowerLaws {
 		for _, a := range l.Arms {
@@ -222,11 +193,9 @@ func (s *sheet) lawAnswers() (list []doc.Answer) {
 	return list
 }
 
-// powerLawBlocks show how metrics depend on all factors together.
 func (s *sheet) powerLawBlocks() []doc.Block {
 	var blocks []doc.Block
-	for i := range s.run.PowerLaws {
-		l := &s.run.PowerLaws[i]
+	for i, l := range pointers(s.run.PowerLaws) {
 		where := join(", ", plain(l.Workload), labels.Levels(s.kind(l.Workload), l.Held, ", "))
 		blocks = append(blocks, doc.Section{Title: plain(wording.ExpectedLaw(l)), Note: where + "; " + wording.Count(len(l.Cells), "cell", "cells"), Flush: true,
 			Blocks: []doc.Block{doc.SayIf(i == 0, powerLawNote), s.powerLawTable(l)}})
@@ -234,7 +203,6 @@ func (s *sheet) powerLawBlocks() []doc.Block {
 	return blocks
 }
 
-// powerLawTable has a row for each arm, and a column for the exponent of each factor.
 func (s *sheet) powerLawTable(l *analysis.PowerLaw) doc.Table {
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "where all are 1", NoBreak: true}}
 	for _, f := range l.Factors {

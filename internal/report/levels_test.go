@@ -61,7 +61,6 @@ func TestLevelsGolden(t *testing.T) {
 	r := loaded(12)
 	golden.Check(t, "testdata/levels.txt", growth(asText(t, Run(r, RunOptions{}), text.Options{Width: 120})))
 	golden.Check(t, "testdata/levels-narrow.txt", growth(asText(t, Run(r, RunOptions{}), text.Options{Width: 60})))
-	golden.Check(t, "testdata/levels.md", growth(asMarkdown(t, Run(r, RunOptions{}))))
 	chart := arrange(r).lineChart(&r.Scaling[1])
 	golden.Check(t, "testdata/levels.svg", chart.Draw(true))
 	golden.Check(t, "testdata/levels-narrow.svg", chart.Draw(false))

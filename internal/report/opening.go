@@ -12,16 +12,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Limits of the first printed page: bars in the picture of values if it has more than two groups, rows in
-// the picture of overheads, and warnings.
-const (
-	maxBars       = 8
-	maxOverheads  = 8
-	firstWarnings = 3
-)
-
-// opening summarizes a run: the answer in sentences, then values and overheads, then on pages the
-// warnings and the facts of the run.
+// opening returns the first blocks of a run: the answer in sentences, then values and overheads. A page also
+// has the most severe warnings and the facts of the run.
 func (s *sheet) opening() []doc.Block {
 	observed := s.observationalNotice()
 	reasons := plainAll(wording.Reasons(s.run.Reasons))
@@ -35,8 +27,7 @@ func (s *sheet) opening() []doc.Block {
 		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
-		doc.SayIf(list == nil, "There is no headline metric with a result."),
-		doc.If(observed != "", doc.Alert{Title: observed})}
+		doc.SayIf(list == nil, "There is no headline metric with a result."), doc.If(observed != "", doc.Alert{Title: observed})}
 	if s.many() {
 		blocks = append(blocks, s.rankBlocks()...)
 	} else if !s.alone() {
@@ -47,7 +38,8 @@ func (s *sheet) opening() []doc.Block {
 		doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}))
 }
 
-// shortAnswers state the answer in a sentence for each arm, or for each metric if there are many arms.
+// shortAnswers state the answer in a sentence for each arm. A run with many arms has a sentence for each
+// metric instead.
 func (s *sheet) shortAnswers() (list []doc.Answer) {
 	say := func(v analysis.Verdict, text string) {
 		list = append(list, doc.Answer{Verdict: verdict(v, s.claimsObservational(v)),
@@ -74,8 +66,6 @@ func (s *sheet) shortAnswers() (list []doc.Answer) {
 	return list
 }
 
-// valueBlocks show the values of headline metrics as bars, on pages and in Markdown. A terminal shows
-// them above the overheads of each metric.
 func (s *sheet) valueBlocks() []doc.Block {
 	var first, rest []figure.BarGroup
 	var lines []string
@@ -104,15 +94,13 @@ func (s *sheet) valueBlocks() []doc.Block {
 			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
 }
 
-// bars returns the values of a group's baseline and treatments. It has no bars if no arm has values.
+// bars returns the values of a group's baseline and treatments as bars. Arms without values have no bar.
 func (s *sheet) bars(g group) figure.BarGroup {
 	of := figure.BarGroup{Metric: plain(g.metric.Name), Cell: plain(g.cell), Note: better(g.metric)}
 	if g.series == nil {
 		return of
 	}
-	arms := slices.Clone(g.series.Arms)
-	slices.SortStableFunc(arms, func(a, b analysis.ArmSeries) int { return s.armIndex(a.Arm) - s.armIndex(b.Arm) })
-	for _, a := range arms {
+	for _, a := range g.series.Arms {
 		if s.role(a.Arm) == experiment.Control || a.Summary.N == 0 || !wording.Finite(a.Summary.Median) {
 			continue
 		}
@@ -135,7 +123,7 @@ func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64
 	return median(v, unit), v.Median, v.Median
 }
 
-// warningBlocks show the most severe warnings. The others are counted here and listed elsewhere.
+// warningBlocks show the most severe warnings, and the number of all others.
 func (s *sheet) warningBlocks(all bool) []doc.Block {
 	list := s.warnings(true)
 	if all {
@@ -155,7 +143,6 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
 }
 
-// boundWarnings lists the warnings that a resource other than the measured one limits results.
 func (s *sheet) boundWarnings() (list []string) {
 	for _, w := range s.run.Warnings {
 		if _, ok := w.Finding.(analysis.Bound); ok {
@@ -187,10 +174,7 @@ type scopedText struct {
 	severity int
 }
 
-// maxScopes is the largest number of scopes named for one text.
-const maxScopes = 3
-
-// bySeverity words texts with their scopes, the most severe first.
+// bySeverity returns the texts with their scopes, the most severe first.
 func bySeverity(list []scopedText) []string {
 	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
 	var texts []string

@@ -80,7 +80,8 @@ func TestPicturesHaveTheirColoursEverywhere(t *testing.T) {
 	if got := whole.Bounds().Size(); got != (image.Point{X: 916, Y: 626}) {
 		t.Errorf("the figure measures %v", got)
 	}
-	p := experimentHistories(someHistory())[0]
+	h := someHistory()
+	p := experimentHistory{h.Experiments[0], h.Confidence}
 	const cell, name = "network.tcp.pod-to-pod", "tcp-bandwidth"
 	for picture, c := range map[string]struct {
 		shown image.Image

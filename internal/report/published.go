@@ -14,16 +14,15 @@ import (
 	"tare/internal/runs/published"
 )
 
-// Published shows the published table: for each cell the means with their variances, then the differences
-// with their verdicts. Numbers have a fixed number of decimals. With AsTheyVary they have as many as
-// their spread supports.
+// Published shows the published table: for each cell the means with their variances, then the differences with their
+// verdicts. Numbers have the given number of decimals; with AsTheyVary, as many as their spread supports.
 func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
 	return d.Add(publishedBlocks(t, decimals)...)
 }
 
-// AsTheyVary selects as many decimals as show two digits of a value's spread.
+// AsTheyVary selects as many decimals as are needed for two digits of a value's spread.
 const AsTheyVary = -1
 
 func publishedBlocks(t *published.Table, decimals int) []doc.Block {
@@ -35,8 +34,7 @@ func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 	for _, c := range t.Cells {
 		headline, rest := partition(c.Metrics, func(m published.Metric) bool { return m.Metric.Headline })
 		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline, decimals),
-			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
-				Open:   true,
+			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Open: true,
 				Blocks: publishedTables(t, rest, decimals)}))})
 	}
 	return blocks
@@ -69,9 +67,10 @@ func publishedTables(t *published.Table, metrics []published.Metric, decimals in
 				n = decimalsFor(100 * uncertainty(m, d))
 			}
 			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" against "+plain(d.A),
-				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C(differenceText(d)))}
-			if d.Verdict != nil {
-				row.Cells[4] = doc.Of(verdict(d.Verdict.Verdict, claimsObservational(*d.Verdict)))
+				relative(d.RelativeToA, n, d.A), relative(d.RelativeToB, n, d.B)), doc.Cell{}, doc.C("not judged"))}
+			if v := d.Verdict; v != nil {
+				text := join("; ", brief(wording.Qualified(v)), brief(wording.AlternativeText(v.WithInvalid)))
+				row.Cells[4], row.Cells[5] = doc.Of(verdict(v.Verdict, claimsObservational(*v))), doc.C(plain(d.B)+": "+text)
 			}
 			part.Add(row)
 		}
@@ -133,25 +132,15 @@ func differenceCounts(t *published.Table) string {
 	}
 	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
 	return fmt.Sprintf("Of %s of headline metrics, the intervals confirm %d%s%s.",
-		wording.Count(total, "difference", "differences"),
-		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
+		wording.Count(total, "difference", "differences"), byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
 		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// differenceText states the verdict on b relative to a.
-func differenceText(d published.Difference) string {
-	if d.Verdict == nil {
-		return "not judged"
-	}
-	return plain(d.B) + ": " + join("; ", brief(wording.Qualified(d.Verdict)), brief(wording.AlternativeText(d.Verdict.WithInvalid)))
-}
-
-// Between these bounds of the largest mean, values are written in the metric's own unit, as in
-// publications. Beyond them, decimals need another unit.
+// If the largest mean lies between these bounds, values are written in the metric's own unit, as in
+// publications. Smaller and larger values need another unit.
 const smallMean, largeMean = 1e-3, 1e4
 
-// publishedScale returns the unit in which a metric's moments are written.
 func publishedScale(m published.Metric) wording.Scale {
 	largest := 0.0
 	for _, a := range m.Arms {
@@ -167,18 +156,14 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 	if m.N == 0 {
 		return wording.Missing
 	}
-	mean, variance := m.Mean/s.Div, m.Variance/s.Div/s.Div
-	text := wording.Missing // a single trial has no variance
-	switch {
-	case decimals != AsTheyVary:
-		if m.N > 1 {
-			text = fixed(variance, decimals)
-		}
-		return fixed(mean, decimals) + " (" + text + ")"
-	case m.N > 1:
-		text = wording.Number(variance, 3)
+	mean, variance, text := m.Mean/s.Div, m.Variance/s.Div/s.Div, wording.Missing // a single trial has no variance
+	if m.N > 1 {
+		text = cmp.Or(when(decimals != AsTheyVary, fixed(variance, decimals)), wording.Number(variance, 3))
 	}
-	return fixed(mean, decimalsFor(math.Sqrt(variance))) + " (" + text + ")"
+	if decimals == AsTheyVary {
+		decimals = decimalsFor(math.Sqrt(variance))
+	}
+	return fixed(mean, decimals) + " (" + text + ")"
 }
 
 // uncertainty estimates the standard error of the difference of two means, as a share.
@@ -192,9 +177,7 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 	return math.Sqrt(sum)
 }
 
-const maxDecimals = 6
-
-// decimalsFor returns the decimals that show two digits of a spread; maxDecimals without a spread.
+// decimalsFor returns the number of decimals that shows two digits of a spread; maxDecimals without a spread.
 func decimalsFor(spread float64) int {
 	if !wording.Finite(spread) || spread <= 0 {
 		return maxDecimals
@@ -202,7 +185,7 @@ func decimalsFor(spread float64) int {
 	return min(maxDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
 }
 
-// fixed writes v with a number of decimals. Values too small for them get a power of ten.
+// fixed writes v with a number of decimals. A value that these decimals cannot show gets a power of ten.
 func fixed(v float64, decimals int) string {
 	if a := math.Abs(v); wording.Finite(v) && (a == 0 || (decimals < 3 || a >= math.Pow10(2-decimals)) && a < 1e12) {
 		return wording.Fixed(v, decimals)

@@ -40,7 +40,6 @@ func TestPublishedGolden(t *testing.T) {
 	_, with := someTable(t, published.Options{WithInvalid: true, Reference: "wireguard"})
 	golden.Check(t, "testdata/published.txt", asText(t, Published(without, AsTheyVary), text.Options{}))
 	golden.Check(t, "testdata/published-reference.txt", asText(t, Published(with, 6), text.Options{Width: 100}))
-	golden.Check(t, "testdata/published.md", asMarkdown(t, Published(without, AsTheyVary)))
 	golden.Check(t, "testdata/published.csv", asCSV(t, PublishedCSV, without))
 }
 

@@ -14,9 +14,6 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyArms is the largest number of treatments with a sentence each. More treatments are ranked in a table.
-const manyArms = 6
-
 // many reports whether the run has too many treatments to show each at length.
 func (s *sheet) many() bool {
 	n := 0
@@ -28,28 +25,18 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany returns blocks. Of many arms, a terminal shows them only if all is set.
+// unlessMany returns blocks for all forms. If the run has many treatments, a terminal shows the blocks only if
+// all is set.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
-	if s.many() && !all {
-		return doc.On(doc.Markdown|doc.Page, blocks...)
-	}
-	return doc.If(true, blocks...)
+	return doc.On(formsIf(all || !s.many()), blocks...)
 }
 
-// rankedArm is an arm with its comparisons on the headline metrics, one for each group; nil if a group
-// has none.
+// rankedArm is an arm with its comparisons, one for each group of headline metrics. A missing comparison is nil.
 type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison
 	worst *analysis.Comparison // largest overhead that is a share; nil if there is none
-}
-
-// size returns the overhead that arms are sorted by.
-func (c rankedArm) size() float64 {
-	if c.worst == nil {
-		return math.Inf(-1)
-	}
-	return c.worst.Overhead.Point
+	size  float64              // overhead of worst, by which arms are sorted
 }
 
 func (s *sheet) ranking(groups []group) []rankedArm {
@@ -58,29 +45,31 @@ func (s *sheet) ranking(groups []group) []rankedArm {
 		if a.Role != experiment.Treatment {
 			continue
 		}
-		one := rankedArm{arm: a.Name}
+		one := rankedArm{arm: a.Name, size: math.Inf(-1)}
 		for i := range groups {
 			c := groups[i].of(a.Name)
 			one.of = append(one.of, c)
-			if c != nil && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) && (one.worst == nil || c.Overhead.Point > one.worst.Overhead.Point) {
-				one.worst = c
+			if c != nil && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) && c.Overhead.Point > one.size {
+				one.worst, one.size = c, c.Overhead.Point
 			}
 		}
 		list = append(list, one)
 	}
-	slices.SortStableFunc(list, func(a, b rankedArm) int { return cmp.Compare(b.size(), a.size()) })
+	slices.SortStableFunc(list, func(a, b rankedArm) int { return cmp.Compare(b.size, a.size) })
 	return list
 }
 
-// of returns an arm's comparison in the group; nil if it has none.
+// of returns the comparison of an arm in the group; nil: the group has none.
 func (g group) of(arm string) *analysis.Comparison {
-	if i := slices.IndexFunc(g.rows, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
-		return &g.rows[i]
+	lines := g.lines()
+	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
+		return &lines[i]
 	}
 	return nil
 }
 
-// groupNames shortens the cells of groups, and adds the metric if there are several.
+// groupNames returns short names of groups: the cell, the metric, or cell and metric, whichever differ between
+// the groups.
 func groupNames(groups []group) []string {
 	var cells, metrics []string
 	for _, g := range groups {
@@ -100,10 +89,6 @@ func groupNames(groups []group) []string {
 	return list
 }
 
-// maxSigns is the largest number of verdicts of an arm that a terminal shows one by one.
-const maxSigns = 8
-
-// rankBlocks show many arms, sorted by effect: in a line each on a terminal, else with all cells.
 func (s *sheet) rankBlocks() []doc.Block {
 	groups := slices.DeleteFunc(s.groups(true), func(g group) bool { return len(g.rows) == 0 })
 	if len(groups) == 0 {
@@ -121,9 +106,6 @@ func (s *sheet) rankBlocks() []doc.Block {
 				"Costs and gains are shaded: up to 5 %, up to 20 %, and beyond.")}})}
 }
 
-// maxWhere is the largest width of a cell's name on a terminal, in columns.
-const maxWhere = 24
-
 func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	t := doc.Table{Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "cells"},
 		{Title: "largest", Right: true}, {Title: "overhead", Right: true, Tight: true}, {Title: "median"}, {Title: "in"}}}
@@ -139,7 +121,7 @@ func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	return t
 }
 
-// signs returns the verdicts of an arm, one by one or counted.
+// signs returns the signs of an arm's verdicts. Of more than maxSigns verdicts, it returns counts.
 func (c rankedArm) signs() doc.Text {
 	var text doc.Text
 	count := map[doc.Style]int{}
@@ -193,7 +175,6 @@ func (s *sheet) matrix(list []rankedArm, groups []group, short []string) doc.Tab
 	return t
 }
 
-// matrixCell returns one comparison: the verdict's sign with the overhead, and the median.
 func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 	if c == nil {
 		return doc.C(wording.Missing)
@@ -205,26 +186,11 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 		cell.Lines = append(cell.Lines, doc.In(doc.Muted, plain(value)))
 	}
 	if (c.Verdict == analysis.Costs || c.Verdict == analysis.Gains) && wording.HasNumbers(*c) && wording.IsRatio(c.Metric) {
-		cell.Shade = shade(c.Overhead.Point)
+		over, _ := slices.BinarySearch([]float64{0.05, 0.2}, math.Abs(c.Overhead.Point))
+		cell.Shade = int(math.Copysign(float64(1+over), c.Overhead.Point))
 	}
 	return cell
 }
-
-func shade(overhead float64) int {
-	n := 1
-	for _, above := range []float64{0.05, 0.2} {
-		if math.Abs(overhead) > above {
-			n++
-		}
-	}
-	if overhead < 0 {
-		return -n
-	}
-	return n
-}
-
-// maxSorted is the number of sorted overheads in one picture, as many as fit a printed page.
-const maxSorted = 36
 
 // sortedForest plots many overheads, the largest first, in pictures of maxSorted rows on one axis.
 func (s *sheet) sortedForest() []doc.Block {

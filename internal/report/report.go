@@ -1,14 +1,13 @@
 // Package report shows results to people: a run, a comparison of runs, a history, a gate, the published
-// table. Each of these views builds one document. The writers in internal/report/text, internal/report/markdown,
-// internal/report/html and internal/report/tex show any document, and internal/report/figure draws its pictures. For programs there
-// are CSV, JSON and JUnit XML.
+// table. Each of these views builds one document. The packages text, markdown, html and tex write any document,
+// and package figure draws its pictures. For programs there are CSV, JSON and JUnit XML.
 //
 // A result passes through these steps: the judgement of analysis (or compare, gate, history, published) →
 // the view → wording for its numbers and sentences → a document → a writer. Start reading at Run in
 // run.go and at document/document.go. The other views follow the same pattern: compare.go, history.go,
 // gate.go and published.go. sheet.go arranges a run's comparisons for reading.
 //
-// This package runs nothing, reads no file and decides nothing: all numbers and verdicts are given. It
+// This package runs nothing, reads no file and decides nothing: callers pass all numbers and verdicts. It
 // chooses order and emphasis, by these rules of the method:
 //
 //   - The answer comes first, in sentences, with the smallest effect that the run could have found.
@@ -17,8 +16,9 @@
 //   - Headline metrics are separate from exploratory ones, which are not corrected for their number.
 //   - Verdicts never rely on colour alone. Every arm has its own shape.
 //
-// Strings in a result come from users, tools and the machine. Views make each of them safe before it
-// becomes part of a sentence, so that it cannot change the rest. Writers do so again, and escape.
+// Strings in a result come from users, tools and the machine. Views make each string safe before it becomes
+// part of a sentence, so that it cannot change the rest of the sentence. Writers make texts safe again, and
+// escape them for their form.
 package report
 
 import (
@@ -44,11 +44,11 @@ import (
 // RunOptions selects the content of a run's report, and adds content besides the analysis.
 type RunOptions struct {
 	All        bool             // shows exploratory metrics on a terminal too
-	Experiment []byte           // the experiment file as given; may be empty
+	Experiment []byte           // content of the experiment file; may be empty
 	RunDir     string           // the run directory
 	Page       string           // file of the page, for links to the run directory; "": a file in that directory
 	Command    string           // command that repeats the run; "": tare run with the run's own experiment file
-	Generated  time.Time        // shown at the foot unless zero
+	Generated  time.Time        // time of writing, at the foot of a page; zero: none
 	Published  *published.Table // published table, as a section; nil: none
 	Decimals   int              // decimals of the published table; AsTheyVary: as many as the spread supports
 }
@@ -56,44 +56,74 @@ type RunOptions struct {
 // HistoryOptions selects the content of a history, and adds links.
 type HistoryOptions struct {
 	All       bool            // shows exploratory metrics on a terminal and in Markdown too
-	Page      string          // file of the page, for links to runs
+	Page      string          // file of the page; links to runs are relative to it
 	Reports   map[string]bool // run directories that contain a report.html
-	Generated time.Time       // shown at the foot unless zero
-	// Compared returns the file of the comparison of two runs, below the page's directory; nil: there are
-	// none.
+	Generated time.Time       // time of writing, at the foot of a page; zero: none
+	// Compared returns the file of the comparison of two runs, relative to the page's directory; nil: no
+	// comparisons exist.
 	Compared func(before, after *history.Run) string
 }
 
 // CompareOptions selects the content of a comparison.
 type CompareOptions struct {
 	All       bool      // shows exploratory metrics on a terminal too
-	Generated time.Time // shown at the foot unless zero
+	Generated time.Time // time of writing, at the foot of a page; zero: none
 }
 
-// Limits of a page's lists. The run directory has everything.
+// Limits of the views. The run directory holds what exceeds them.
 const (
-	maxInvalids = 300
-	maxWarnings = 40
-	maxRows     = 48 // rows of one forest plot; larger plots are split by cell
-	maxOpen     = 12 // charts that are open at first
+	maxInvalids      = 300 // invalid trials on a page
+	maxWarnings      = 40  // further warnings, and hints, on a page
+	firstWarnings    = 3   // warnings at the top
+	maxScopes        = 3   // arms, metrics or cells named for one warning
+	maxOpen          = 12  // charts that a page shows unfolded
+	maxRows          = 48  // rows of one forest plot; a larger plot is split by cell
+	maxSorted        = 36  // rows of one plot of sorted overheads, which fits a printed page
+	maxBars          = 8   // bars at the top of a page with more than two groups
+	maxOverheads     = 8   // overheads drawn at the top of a page
+	maxBar           = 40  // columns of a bar on a terminal
+	minName          = 12  // columns of the shortest names beside bars
+	manyArms         = 6   // treatments that get a sentence each; more treatments are ranked in a table
+	manyCells        = 3   // cells that get a sentence each; verdicts in more cells are counted
+	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one
+	maxWhere         = 24  // columns of a cell's name on a terminal
+	maxSeries        = 60  // metrics with diagnostics of each arm
+	maxFiles         = 12  // invalid files on a terminal
+	maxMarkdownFiles = 50  // invalid files in Markdown
+	maxValues        = 4   // values listed for a fact in imported files
+	maxSame          = 12  // equal properties that a terminal names in each group
+	longProperty     = 60  // columns of a property's values in one line of a terminal; wider values get a line for each run
+	longestTitle     = 120 // characters of a title
+	maxListed        = 3   // results of a run in a list of runs
+	maxLive          = 15  // trials on a live page
+	maxLeftOut       = 10  // excluded runs of a history on a terminal
+	maxRunRows       = 500 // latest runs of a history on a page
+	maxRunEvents     = 8   // events listed with a run of a history
+	maxEvents        = 3   // events listed with a change
+	maxDecimals      = 6   // decimals of a mean in a published table
+	collapseShare    = 0.8 // an overloaded arm whose work falls below this share of its capacity counts as collapsed
 )
 
-// tables returns the table of headline metrics, then other blocks, then the table of exploratory metrics,
-// which a terminal shows only if all is set.
+// tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. Without
+// all, a terminal omits the last table.
 func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
 	if headline.Groups != nil {
 		blocks = append(blocks, headline)
 	}
 	blocks = append(blocks, below...)
-	in := doc.Markdown | doc.Page
-	if all {
-		in |= doc.Terminal
-	}
 	if rest.Groups != nil {
-		blocks = append(blocks, doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
-			Blocks: []doc.Block{rest}}))
+		blocks = append(blocks, doc.On(formsIf(all), doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true,
+			Fold: doc.Page, Blocks: []doc.Block{rest}}))
 	}
 	return blocks
+}
+
+// formsIf returns all forms, but the terminal only if all is set.
+func formsIf(all bool) doc.Forms {
+	if all {
+		return doc.Terminal | doc.Markdown | doc.Page
+	}
+	return doc.Markdown | doc.Page
 }
 
 // notedSection returns a section with a note above its blocks; nil without blocks.
@@ -104,10 +134,10 @@ func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 	return []doc.Block{doc.Section{ID: id, Title: title, Blocks: append([]doc.Block{doc.Say(note)}, blocks...)}}
 }
 
-// plain makes one line of safe text from any string. Writers still escape it for their format.
+// plain makes one line of safe text from any string. Writers escape the line for their form.
 func plain(s string) string { return safetext.Line(s) }
 
-// brief is plain for texts of any length: it leaves out the middle of a very long text.
+// brief is plain for texts of any length. Of a very long text, it leaves out the middle.
 func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
 
 func plainAll(list []string) []string {
@@ -118,14 +148,14 @@ func plainAll(list []string) []string {
 	return out
 }
 
-// when and join have short names, since nearly every line of a view uses them.
 var when, join = wording.When, wording.Join
 
 func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }
 
-// enumerate joins names with commas and "and". More names than limit are counted instead.
+// enumerate joins names with commas and "and". If there are more names than limit, it returns their number
+// with the noun.
 func enumerate(names []string, limit int, noun string) string {
 	switch n := len(names); {
 	case n == 0:
@@ -159,22 +189,13 @@ func upperFirst(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-const beforeTrusting = "Before trusting these numbers"
-
-// exploratoryTitle heads exploratory metrics, and exploratoryNote explains them.
 const (
+	beforeTrusting   = "Before trusting these numbers"
 	exploratoryTitle = "Exploratory metrics"
 	exploratoryNote  = "not corrected for their number: hints, not findings"
-)
 
-// observedMark marks observational claims, and observedNote explains the mark below them.
-const (
 	observedMark = "(obs.)"
 	observedNote = observedMark + ": observational, no experiment; see above."
-)
-
-// ifNormalMark marks claims that assume normal noise, and ifNormalNote explains the mark below them.
-const (
 	ifNormalMark = "if normal"
 	ifNormalNote = "if normal: a claim that holds if noise is normal, which so few values cannot show."
 )
@@ -188,7 +209,7 @@ func notShown(n int) string {
 	return wording.Count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
 }
 
-// generatedOn states when a page was made; "" if unknown.
+// generatedOn states when a page was made; "" for a zero time.
 func generatedOn(t time.Time) string { return when(!t.IsZero(), " on "+minuteOf(t)) }
 
 // minuteOf writes a time to the minute; "" for a zero time.
@@ -196,7 +217,7 @@ func minuteOf(t time.Time) string {
 	return when(!t.IsZero(), t.UTC().Format("2 January 2006, 15:04 UTC"))
 }
 
-// verdict returns a verdict as a word in its style, with a mark if it is observational.
+// verdict returns a verdict as a word in its style. An observational verdict has a badge.
 func verdict(v analysis.Verdict, observed bool) doc.Text {
 	word := plain(string(v))
 	if v == "" {
@@ -205,7 +226,7 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
 }
 
-// badged adds a remark to a text if holds is true.
+// badged adds a remark to a text if holds is set.
 func badged(text doc.Text, holds bool, remark string) doc.Text {
 	if holds {
 		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})
@@ -221,7 +242,7 @@ func gradedVerdict(c *analysis.Comparison, observed bool) doc.Text {
 // ifNormal reports whether a comparison makes a claim that assumes normal noise.
 func ifNormal(c *analysis.Comparison) bool { return c.Grade == analysis.Normal && c.Verdict.Claims() }
 
-// verdictStyles are the styles of verdicts; "" stands for several verdicts.
+// verdictStyles are the styles of verdicts; the key "" stands for several different verdicts.
 var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs: doc.Cost, analysis.Gains: doc.Gain,
 	analysis.Equivalent: doc.Equal, analysis.Fails: doc.Cost, analysis.MoreTogether: doc.Cost, analysis.LessTogether: doc.Gain, analysis.AddsUp: doc.Equal, analysis.NotResolved: doc.Open, analysis.Interim: doc.Open, analysis.Restated: doc.Open}
 

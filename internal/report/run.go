@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,21 +20,17 @@ import (
 func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	s := arrange(labels.Shown(r, r.Plan))
 	title, lede := s.title()
-	d := &doc.Document{Title: title, About: "Tare report", Lede: lede,
-		Styles: figure.PageCSS(), Footer: s.footer(o)}
+	d := &doc.Document{Title: title, About: "Tare report", Lede: lede, Styles: figure.PageCSS(), Footer: s.footer(o)}
 	d.Add(s.opening()...)
 	d.Add(doc.On(doc.Markdown|doc.Page, s.detailSection()))
 	d.Add(s.restOfOverheads()...)
 	d.Add(s.failureBlocks()...)
 	rest := s.groups(false)
-	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headlines, these are the question
+	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headline metrics, exploratory ones are the result
 	d.Add(s.resultBlocks(shown)...)
-	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), s.blockBlocks(o.All), s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
-	forms := doc.Markdown | doc.Page
-	if o.All {
-		forms |= doc.Terminal
-	}
-	d.Add(doc.On(forms, s.partBlocks()...))
+	byBlock := notedSection("blocks", "Block by block", blockNote, tables(o.All, s.blockTable(true), s.blockTable(false)))
+	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), byBlock, s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
+	d.Add(doc.On(formsIf(o.All), s.partBlocks()...))
 	if o.Published != nil {
 		t := labels.Shown(o.Published, r.Plan)
 		intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."
@@ -56,10 +51,9 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-const longestTitle = 120
-
-// title returns the title of a run, which is the first sentence of its description, and what stands below: the
-// run's name and the rest of the description. Without a short first sentence, the name is the title.
+// title returns the title of a run and the text below the title. The title is the first sentence of the run's
+// description, and the text is the run's name with the rest of the description. If the first sentence is
+// missing or long, the title is the run's name.
 func (s *sheet) title() (title, below string) {
 	name, about := cmp.Or(plain(s.plan.Name), "Run"), plain(s.plan.Description)
 	first, rest := about, ""
@@ -99,7 +93,6 @@ func (s *sheet) facts() []doc.Fact {
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
 }
 
-// stopped states when a run with planned looks at its results ended.
 func (s *sheet) stopped() string {
 	switch {
 	case len(s.plan.DecideAt) == 0:
@@ -110,7 +103,7 @@ func (s *sheet) stopped() string {
 	return " with looks after " + s.plan.LookRounds()
 }
 
-// known returns facts from alternating keys and values, without those whose value is empty.
+// known makes facts from alternating keys and values. It omits facts with an empty value.
 func known(pairs ...string) []doc.Fact {
 	var list []doc.Fact
 	for pair := range slices.Chunk(pairs, 2) {
@@ -121,7 +114,6 @@ func known(pairs ...string) []doc.Fact {
 	return list
 }
 
-// state states in a line or two the progress of the run, or the origin of its trials.
 func (s *sheet) state() []doc.Block {
 	r := s.run
 	if s.imported() {
@@ -141,8 +133,6 @@ func (s *sheet) state() []doc.Block {
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 
-// detailSection states the question and the extent of the run, the results of the headline metrics one by
-// one, and the limits of the run.
 func (s *sheet) detailSection() doc.Section {
 	blocks := []doc.Block{doc.Say(s.questionText() + " " + s.progressText())}
 	if list := s.answers(); list != nil && !s.many() && !s.alone() {
@@ -173,13 +163,13 @@ func (s *sheet) warnings(headline bool) []string {
 		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // shown at the top of the report
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // bounds stand at the top of the report
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}
 	of := func(c *analysis.Comparison, name string) {
 		if c.Verdict == analysis.Invalid {
-			return // the verdict has the reason
+			return // the verdict states the reason
 		}
 		for _, w := range c.Warnings {
 			add(w, name, c.Metric.Name, c.Cell)
@@ -199,15 +189,10 @@ func (s *sheet) warnings(headline bool) []string {
 	}
 	for _, b := range pointers(s.run.Breakdowns) {
 		for _, p := range pointers(b.Parts) {
-			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the same
+			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the warnings of this part
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}
 	}
 	return bySeverity(list)
-}
-
-// rules returns the rules in a count, the most frequent first.
-func rules(by map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 }

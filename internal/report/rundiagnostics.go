@@ -59,7 +59,6 @@ func (s *sheet) diagnosticSection() doc.Section {
 		doc.Folded("What the columns mean", doc.Facts{Look: doc.Terms, List: s.columnTerms()}))}
 }
 
-// diagnosticTable lists the uncertainty of each comparison, by two estimators.
 func (s *sheet) diagnosticTable() doc.Table {
 	second, paired := "paired t", doc.Forms(0)
 	if !s.plan.Paired() {
@@ -123,9 +122,6 @@ func (g group) methods() string {
 	return strings.Join(list, " and ")
 }
 
-const maxSeries = 60
-
-// seriesBlocks show the diagnostics of independent samples, arm by arm.
 func (s *sheet) seriesBlocks() []doc.Block {
 	t := doc.Table{Dense: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: "values", Right: true},
 		{Title: "lag-1", Right: true}, {Title: "drift", Right: true}, {Title: "p (no drift)", Right: true},

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"tare/internal/run/journal"
 )
 
-// proofSection shows that each layer was on in its arm and off elsewhere.
 func (s *sheet) proofSection() doc.Section {
 	var rows []doc.Row
 	var once, each []string
@@ -42,7 +42,6 @@ func (s *sheet) proofSection() doc.Section {
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
 }
 
-// proofMatrix has a row for each arm and a column for each layer, with the number of checks.
 func (s *sheet) proofMatrix() doc.Table {
 	type count struct {
 		passed, failed int
@@ -82,8 +81,8 @@ func (s *sheet) proofMatrix() doc.Table {
 	return doc.Simple(columns, rows)
 }
 
-// proofs merges the run's checks by arm, layer and name. If the expected value depends on the trial
-// (bytes through a tunnel), the first one is shown.
+// proofs merges the run's checks by arm, layer and name. If the expected value differs between trials, such as
+// the bytes through a tunnel, the first value is shown.
 func (s *sheet) proofs() []analysis.ProofSummary {
 	var list []analysis.ProofSummary
 	varies := map[int]bool{}
@@ -105,12 +104,11 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 	return list
 }
 
-// invalidBlocks show the trials that broke a rule: their number for each rule, the files of an import,
-// and on a page each trial.
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	var counts []doc.Fact
-	for _, rule := range rules(s.run.Trials.ByRule) {
-		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
+	by := s.run.Trials.ByRule
+	for _, rule := range slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) }) {
+		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")})
 	}
 	in := doc.Terminal | doc.Markdown | doc.Page
 	if counts == nil && len(s.run.Invalids) == 0 {
@@ -123,10 +121,6 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
-// Invalid files that a terminal lists, and that Markdown lists.
-const maxFiles, maxMarkdownFiles = 12, 50
-
-// fileList lists the first imported files without data, each with its reason.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	files := s.invalidFiles()
 	if n := len(files) - most; n > 0 {
@@ -161,14 +155,13 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 	file, _ := reasonOf(t)
 	raw := doc.Cell{}
 	if t.Raw != "" {
-		to := t.Raw + when(!s.imported(), "/") // raw files of a trial are a directory
+		to := t.Raw + when(!s.imported(), "/") // Raw is a directory, except in an imported run
 		raw = doc.Of(doc.Text{{Words: "files", Link: link(relativePath(o.Page, o.RunDir), to)}})
 	}
 	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),
 		strings.Join(broken, ", "), strings.Join(details, "; ")), raw)}
 }
 
-// invalidNote states how many trials were invalid, and whether they were repeated or lost.
 func (s *sheet) invalidNote() string {
 	n, lost, failed := len(s.run.Invalids), s.run.Trials.Lost, s.failedTrials()
 	broke := wording.Count(n, "trial broke", "trials broke") + " a rule"
@@ -193,11 +186,9 @@ func (s *sheet) failedTrials() (n int) {
 	return n
 }
 
-// spoiltTrials counts the invalid trials that are no failures of their arm.
+// spoiltTrials counts the invalid trials in which the program did not fail.
 func (s *sheet) spoiltTrials() int { return max(len(s.run.Invalids)-s.failedTrials(), 0) }
 
-// failureBlocks show how often the program failed, by cell and arm: a line for each arm, and a line for
-// each rule if an arm broke several. Without failures there are no blocks.
 func (s *sheet) failureBlocks() []doc.Block {
 	if len(s.run.Failures) == 0 {
 		return nil
@@ -254,7 +245,6 @@ func (s *sheet) failureNote() string {
 	return text + test + ". The difference is in percentage points."
 }
 
-// failureAnswers list the arms that fail more or less often than the baseline.
 func (s *sheet) failureAnswers() []doc.Answer {
 	var list []doc.Answer
 	failures := slices.Clone(s.run.Failures)

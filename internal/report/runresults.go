@@ -14,7 +14,7 @@ import (
 	"tare/internal/report/wording"
 )
 
-// overheadBlocks draw the overheads of headline metrics. If there are many, only the first are drawn.
+// overheadBlocks draw the overheads of the first headline metrics.
 func (s *sheet) overheadBlocks() []doc.Block {
 	first, _ := s.forest().Split(maxOverheads)
 	if first.Groups == nil {
@@ -29,8 +29,8 @@ func (s *sheet) overheadBlocks() []doc.Block {
 		s.baseline + ", the line its " + s.confidence() + " " + how)}}}
 }
 
-// restOfOverheads draws the overheads that are not at the top of the page. If there are many arms, it
-// draws all overheads, sorted by effect.
+// restOfOverheads draws the overheads that overheadBlocks leave out. With many arms, it draws all overheads,
+// the largest first.
 func (s *sheet) restOfOverheads() []doc.Block {
 	if s.alone() {
 		return nil
@@ -43,7 +43,7 @@ func (s *sheet) restOfOverheads() []doc.Block {
 	return []doc.Block{doc.On(doc.Page, doc.If(blocks != nil, doc.Section{ID: "overheads", Title: "Overheads", Blocks: blocks}))}
 }
 
-// forestBlocks draw overheads in one picture, or in one picture for each cell if there are many.
+// forestBlocks draw overheads in one picture. More than maxRows overheads have a picture for each cell.
 func forestBlocks(f figure.Forest) []doc.Block {
 	rows := 0
 	var cells [][]figure.Group
@@ -66,7 +66,7 @@ func forestBlocks(f figure.Forest) []doc.Block {
 	return blocks
 }
 
-// drawn returns a picture in its two sizes.
+// drawn returns a picture for wide and for narrow pages.
 func drawn(of interface{ Draw(wide bool) string }) doc.Figure {
 	return doc.Figure{Wide: func() string { return of.Draw(true) }, Narrow: func() string { return of.Draw(false) }}
 }
@@ -75,9 +75,9 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // on pages, the answers at the top have these results
+		in = doc.Terminal // a page has these results at its top
 	case s.many() && !all:
-		in = doc.Markdown | doc.Page // a terminal lists the arms by effect instead
+		in = doc.Markdown | doc.Page // a terminal ranks the arms instead
 	}
 	section := doc.Section{ID: "results", Title: "Results", NoTitle: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
@@ -89,7 +89,6 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	return []doc.Block{doc.On(in, section)}
 }
 
-// resultTable lists comparisons by cell and metric.
 func (s *sheet) resultTable(headline bool) doc.Table {
 	floor := doc.Page
 	if len(s.run.Controls) == 0 {
@@ -143,7 +142,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if of := s.bars(g); g.metric.Headline && len(of.Bars) > 1 {
 		part.Above = func(width int) []string { return barLines(of, width) }
 	}
-	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
+	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric), figure.BendRatio), margin: s.marginFor(g.metric)}
 	if drawn != nil {
 		part.Axis = func(width int) string { return p.labels(g.metric, width) }
 	}
@@ -168,14 +167,12 @@ func (s *sheet) resultPart(g group) doc.Part {
 	return part
 }
 
-// collapseShare is the share of its capacity below which an overloaded arm counts as collapsed.
-const collapseShare = 0.8
-
-// overload states the work of arms loaded beyond their capacity; "" if the metric is no capacity.
+// overload states how much work each arm still does when it is loaded beyond its capacity; "" if the metric is
+// no capacity.
 func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
 	rate := s.seriesGroup(g.cell, labels.Metric("http", "rate-beyond"))
-	if rate == nil { // a control plane has another metric
+	if rate == nil { // metric of the workload xds
 		of, rate = "has %s of it ready in time", s.seriesGroup(g.cell, labels.Metric("xds", "ready-beyond"))
 	}
 	if g.metric.Objective == "" || rate == nil {
@@ -190,7 +187,7 @@ func (s *sheet) overload(g group) string {
 	return when(parts != nil, "Loaded beyond its capacity: "+strings.Join(parts, "; ")+".")
 }
 
-// resultRow writes a comparison's numbers. The last cell is for its drawing.
+// resultRow writes a comparison's numbers. The caller fills the last cell with the drawing.
 func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string) doc.Row {
 	control := s.role(c.Arm) == experiment.Control
 	point, interval := wording.Overhead(c)
@@ -211,14 +208,14 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
-	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // the run is valid, only this metric is not
+	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // an invalid run has its reasons at the top
 		row.Notes = append(row.Notes, plain(wording.Reason(c.Reason)))
 	}
 	return row
 }
 
-// openReason explains why a comparison is not resolved or interim, or which missing trials its claim
-// withstands; "" for any other comparison.
+// openReason explains why a comparison has no verdict yet. Of a claim, it names the missing trials that do not
+// change the claim; "" for other comparisons.
 func openReason(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.NotResolved:
@@ -226,12 +223,12 @@ func openReason(c *analysis.Comparison) string {
 	case analysis.Interim:
 		return brief(wording.Reason(c.Reason))
 	case analysis.Costs, analysis.Gains:
-		return when(c.Reason != nil, brief(wording.Why(c))) // missing trials that the claim withstands
+		return when(c.Reason != nil, brief(wording.Why(c)))
 	}
 	return ""
 }
 
-// sharedReason returns the reason that all of several rows share, so that it is shown once.
+// sharedReason returns the reason that all rows share, which is then shown once; "" if the reasons differ.
 func sharedReason(rows []analysis.Comparison) string {
 	if len(rows) < 2 || slices.ContainsFunc(rows, func(c analysis.Comparison) bool { return openReason(&c) != openReason(&rows[0]) }) {
 		return ""

@@ -21,12 +21,12 @@ import (
 
 // Listed is a run in a list of runs.
 type Listed struct {
-	Name       string // its directory, below the listed one
+	Name       string // path of the run directory, below the listed directory
 	Experiment string
-	Start      time.Time // zero: unknown
+	Start      time.Time // start of the first trial; zero: unknown
 	State      string
 	Rounds     int
-	Pages      []Link // pages about the run; its name links to the first
+	Pages      []Link // pages about the run; the run's name links to the first page
 	results    []doc.Text
 }
 
@@ -39,7 +39,7 @@ type Link struct {
 // From returns the address of a link as seen from a page.
 func (l Link) From(page string) string { return link(relativePath(page, "."), l.To) }
 
-// Beside returns a line of links to other pages.
+// Beside returns a paragraph of links to other pages.
 func Beside(page string, links ...Link) doc.Block {
 	var text doc.Text
 	for i, l := range links {
@@ -48,18 +48,14 @@ func Beside(page string, links ...Link) doc.Block {
 	return doc.On(doc.Page, doc.If(text != nil, doc.Paragraph{Text: text}))
 }
 
-// maxListed is the largest number of a run's results that a list of runs shows one by one.
-const maxListed = 3
-
-// List returns a run for a list of runs. The caller adds its pages.
+// List returns the entry of a run in a list of runs. The caller adds the pages.
 func List(name string, r *analysis.Run) Listed {
 	l := Listed{Name: name, Experiment: r.Plan.Name, Start: r.Start, Rounds: r.Rounds, State: when(!r.Finished, "not finished")}
 	if r.Finished {
 		l.State = cmp.Or(when(!r.Valid, "invalid"), "complete")
 	}
 	counts := map[analysis.Verdict]int{}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	for _, c := range pointers(r.Comparisons) {
 		if !c.Metric.Headline {
 			continue
 		}
@@ -99,11 +95,15 @@ func Runs(page, title string, list []Listed, skipped []history.Skipped, links ..
 				{Title: "start (UTC)"}, {Title: "state"}, {Title: "rounds", Right: true}, {Title: "headline results", Kind: doc.Prose},
 				{Title: "more", Kind: doc.Prose}}, rows)}})
 	}
-	var left []string
+	return d.Add(skippedRuns(skipped))
+}
+
+func skippedRuns(skipped []history.Skipped) doc.Block {
+	var list []string
 	for _, s := range skipped {
-		left = append(left, plain(s.Directory)+": "+brief(s.Reason))
+		list = append(list, plain(s.Directory)+": "+brief(s.Reason))
 	}
-	return d.Add(doc.If(left != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(left)}}}))
+	return doc.If(list != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}})
 }
 
 func (l Listed) row(page string) doc.Row {
@@ -135,10 +135,10 @@ func Files(page, title string, files []File, links ...Link) *doc.Document {
 		{Title: "SHA-256", Kind: doc.Prose}, {Title: "", Kind: doc.Prose}}, rows))
 }
 
-// File is a file, or a directory if its name ends with a slash.
+// File is a file, or a directory if the name ends with a slash.
 type File struct {
 	Name   string
-	Size   int64  // bytes; -1: a directory
+	Size   int64  // size in bytes; -1: a directory
 	SHA256 string // "": unknown
 	Note   string // reason why it cannot be opened; "": it can
 }
@@ -150,12 +150,12 @@ func relativePath(page, dir string) string {
 	}
 	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
 	if err != nil {
-		rel = dir // one path is absolute and the other relative
+		rel = dir // no relative path exists if only one path is absolute
 	}
 	return when(rel != ".", filepath.ToSlash(rel))
 }
 
-// link returns the address of a file of the run. For any name it is a path below the run directory.
+// link returns the address of a file of a run. Whatever the name contains, the address lies below the run directory.
 func link(base, name string) string {
 	to := path.Join(base, path.Clean("/" + name)[1:])
 	if !path.IsAbs(to) {
@@ -188,8 +188,6 @@ type LiveOptions struct {
 	Live    *doc.Live
 }
 
-const maxLive = 15
-
 // Live shows the progress of a run: finished and remaining trials, estimates without verdicts, and the
 // latest trials with the machine's condition.
 func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document {
@@ -197,15 +195,14 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 	s := arrange(r)
 	done := number(r.Trials.Done) + " of " + number(r.Trials.Planned)
 	title, lede := s.title()
-	d := &doc.Document{Title: title, About: done + " trials", Lede: lede,
-		Styles: figure.PageCSS(), Live: o.Live}
+	d := &doc.Document{Title: title, About: done + " trials", Lede: lede, Styles: figure.PageCSS(), Live: o.Live}
 	facts := known("Run", cmp.Or(when(o.Working, "in progress"), "interrupted"), "Trials", done,
 		"Time left", when(o.Working && o.Left > 0, "about "+wording.Span(o.Left)), "Round", s.roundNow(trials),
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()),
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
 	table := s.resultTable(true)
 	for i := range table.Groups {
-		table.Groups[i].Notes = nil // removes notes on closed loops, which the report has
+		table.Groups[i].Notes = nil // the report shows these notes on closed loops
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
 		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),
@@ -215,7 +212,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }
 
-// suspended returns a copy of a run without verdicts. Even after the last planned round, rounds may be added.
+// suspended returns a copy of a run without verdicts, since rounds may be added even after the last planned round.
 func suspended(r *analysis.Run) *analysis.Run {
 	run := *r
 	run.Comparisons = slices.Clone(r.Comparisons)
@@ -235,7 +232,6 @@ func (s *sheet) roundNow(trials []journal.Trial) string {
 	return fmt.Sprintf("%d of %d", trials[len(trials)-1].Round, max(s.plan.Total(), trials[len(trials)-1].Round)) + when(pilot, " of the pilot")
 }
 
-// trialTable lists the latest trials, the last one first.
 func trialTable(trials []journal.Trial) doc.Table {
 	var rows []doc.Row
 	for _, t := range slices.Backward(trials[max(len(trials)-maxLive, 0):]) {

@@ -45,7 +45,6 @@ func (s *sheet) machineSection() doc.Section {
 	return section
 }
 
-// machineFacts returns the environment's single facts, without empty ones.
 func machineFacts(e *machine.Environment) []doc.Fact {
 	bytes := func(n float64) string { return wording.Value(n, "B") }
 	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
@@ -62,7 +61,6 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// machineDetail shows a long part of the environment, folded.
 func machineDetail(title string, list []doc.Fact) doc.Block {
 	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
@@ -80,10 +78,13 @@ func clusterSection(c machine.Cluster) doc.Section {
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
 		pairs = append(pairs, name, c.Components[name])
 	}
+	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
 	images := map[string][]string{}
 	var rows []doc.Row
 	for _, n := range c.Nodes {
-		rows = append(rows, nodeRow(n))
+		cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
+		rows = append(rows, doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
+			joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))})
 		for container, image := range n.Images {
 			images[container] = append(images[container], image)
 		}
@@ -98,14 +99,6 @@ func clusterSection(c machine.Cluster) doc.Section {
 			{Title: "processor", Kind: doc.Prose}, {Title: "system", Kind: doc.Prose}, {Title: "runtime, kubelet", Kind: doc.Prose}}, rows)}}
 }
 
-func nodeRow(n machine.Node) doc.Row {
-	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
-	cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
-	return doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
-		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
-}
-
-// surroundings show the machine, the cost of measuring, and how to repeat the run.
 func (s *sheet) surroundings(o RunOptions) []doc.Block {
 	if s.imported() {
 		command := s.plan.Import.Command
@@ -140,8 +133,7 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true,
 			Blocks: []doc.Block{doc.Code{Text: file}}}),
 		doc.Folded("Arms", doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
-			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)),
-		s.directoryLinks(o)}
+			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)), s.directoryLinks(o)}
 }
 
 func compact(config any) string {
@@ -157,10 +149,6 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// maxValues is the largest number of values listed for a fact. Each file may have its own value.
-const maxValues = 4
-
-// factSection lists the facts in imported files about their systems, facts that differ between arms first.
 func (s *sheet) factSection() doc.Section {
 	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
 	for _, a := range s.plan.Import.Arms {
@@ -197,7 +185,6 @@ func (s *sheet) factSection() doc.Section {
 			doc.Simple(columns, rows))}}
 }
 
-// partBlocks show the CPU time and memory of clients, servers and the layers' own processes, by cell.
 func (s *sheet) partBlocks() []doc.Block {
 	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "part"}, {Title: "CPUs", Right: true}, {Title: "CPU time of the work", Right: true},
 		{Title: "memory", Right: true}, {Title: "trials", Right: true}}}
@@ -218,8 +205,8 @@ func (s *sheet) partBlocks() []doc.Block {
 		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
 }
 
-// resources lists the wires of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown) and the resources
-// that trials used up, whether measured or not.
+// resources lists the link speeds of the run's cells ("1 Gbit/s", "unlimited"; "" if unknown), and the
+// resources that trials used up.
 func (s *sheet) resources() (wires, usedUp string) {
 	var at, full []string
 	for _, cell := range s.run.Cells {

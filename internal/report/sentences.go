@@ -13,9 +13,6 @@ import (
 	"tare/internal/report/wording"
 )
 
-// manyCells is the largest number of cells that are worded one by one. More cells are counted by verdict.
-const manyCells = 3
-
 func (s *sheet) questionText() string {
 	if s.alone() {
 		return fmt.Sprintf("%s is the only arm: this report shows its levels, and compares nothing. Use tare history or tare compare to compare runs.", s.baseline)
@@ -32,7 +29,6 @@ func (s *sheet) questionText() string {
 		when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
 
-// progressText states how much of the plan was carried out.
 func (s *sheet) progressText() string {
 	if s.imported() {
 		return s.importedTrials()
@@ -54,8 +50,8 @@ func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// noiseFloor returns the number of headline metrics with a compared control, the control's largest difference
-// from the baseline, the furthest end of its intervals, and the metrics whose interval excludes zero.
+// noiseFloor sums up the control on n headline metrics. Worst is the control's largest difference from the baseline,
+// and reach the largest end of the control's intervals. Off lists the metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.HasNumbers(c) {
@@ -85,12 +81,11 @@ func (s *sheet) controlSentence() string {
 	return text
 }
 
-// answers state the results of the headline metrics in sentences, by arm and metric.
 func (s *sheet) answers() []doc.Answer {
 	if s.alone() {
 		return s.levelAnswers()
 	}
-	var asked [][]analysis.Comparison // grouped by arm and metric
+	var asked [][]analysis.Comparison // comparisons by arm and metric
 	for _, g := range s.groups(true) {
 		for _, c := range g.rows {
 			same := findOrAdd(&asked, func(list []analysis.Comparison) bool {
@@ -100,7 +95,7 @@ func (s *sheet) answers() []doc.Answer {
 		}
 	}
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.armIndex(a[0].Arm) - s.armIndex(b[0].Arm) })
-	list := slices.Concat(s.failureAnswers(), s.interactions(), s.breakdownAnswers()) // questions of a factorial design and of a breakdown come first
+	list := slices.Concat(s.failureAnswers(), s.interactions(), s.breakdownAnswers()) // answers about layers and parts come first
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
 		text = join(" ", when(s.claimsObservational(v), "Observational:"), text,
 			when(c.Restates != "" && v != analysis.Restated, "This restates "+plain(c.Restates)+"."), other)
@@ -117,7 +112,7 @@ func (s *sheet) answers() []doc.Answer {
 		}
 		for _, c := range cs {
 			if c.Verdict == analysis.Restated {
-				continue // the sentence on the restated metric mentions it
+				continue // the answer on the restated metric mentions this metric
 			}
 			say(c.Verdict, c, s.answer(c), sentence(brief(wording.AlternativeText(c.WithInvalid))))
 		}
@@ -125,7 +120,6 @@ func (s *sheet) answers() []doc.Answer {
 	return list
 }
 
-// answerOn returns an answer about an arm, or an effect, on a metric in a cell.
 func answerOn(verdict doc.Text, arm string, m experiment.Metric, cell, text string) doc.Answer {
 	return doc.Answer{Verdict: verdict, Text: doc.Words(fmt.Sprintf("%s on %s %s: %s.", plain(arm), plain(m.Name), wording.In(plain(cell)), text))}
 }
@@ -142,7 +136,6 @@ func (s *sheet) interactions() (list []doc.Answer) {
 	return list
 }
 
-// breakdownAnswers state the parts of a cost on headline metrics.
 func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	for _, b := range pointers(s.run.Breakdowns) {
 		if b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
@@ -153,8 +146,8 @@ func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	return list
 }
 
-// alone reports whether the run has a single arm, such as an imported benchmark of one platform. Such a run
-// shows only the levels of its values. The commands tare history and tare compare compare it with other runs.
+// alone reports whether the run has a single arm, such as an imported benchmark of one platform. A report on
+// such a run shows values and compares nothing; tare history and tare compare do.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 func (s *sheet) levelAnswers() []doc.Answer {
@@ -171,7 +164,7 @@ func (s *sheet) levelAnswers() []doc.Answer {
 	return list
 }
 
-// level writes the values of an arm: "median 1.627 s [1.619, 1.641] over 100 trials".
+// level writes the median of an arm: "median 1.627 s [1.619, 1.641] over 100 trials".
 func level(a analysis.ArmSeries, m experiment.Metric) string {
 	v := a.Summary
 	if v.N == 0 {
@@ -186,7 +179,7 @@ func median(v analysis.Summary, unit string) string {
 	return sc.With(v.Median) + when(v.MedianLo != 0 || v.MedianHi != 0, fmt.Sprintf(" [%s, %s]", sc.Bare(v.MedianLo), sc.Bare(v.MedianHi)))
 }
 
-// commonVerdict returns the verdict that all comparisons share; "" if they differ.
+// commonVerdict returns the verdict of all comparisons; "" if their verdicts differ.
 func commonVerdict(cs []analysis.Comparison) analysis.Verdict {
 	if slices.ContainsFunc(cs, func(c analysis.Comparison) bool { return c.Verdict != cs[0].Verdict }) {
 		return ""
@@ -199,7 +192,7 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		on := "on " + where
-		if c.Metric.Objective != "" { // the effect names the metric
+		if c.Metric.Objective != "" { // the effect on a capacity names the metric
 			on = "in " + plain(c.Cell)
 		}
 		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s%s).", arm, brief(wording.Effect(&c)), on,
@@ -221,7 +214,6 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
-// countedAnswer counts the verdicts on one arm and metric, with the smallest and the largest effect.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
 	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid} {
@@ -246,7 +238,6 @@ func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	return fmt.Sprintf("%s on %s, over %d cells: %s.", plain(cs[0].Arm), plain(cs[0].Metric.Name), len(cs), strings.Join(parts, ", "))
 }
 
-// limits states the size of difference that the run could have found, and which metrics are only exploratory.
 func (s *sheet) limits() []string {
 	var list []string
 	var effects []float64
@@ -272,7 +263,6 @@ func (s *sheet) limits() []string {
 	return list
 }
 
-// controlState writes the state of the control in a few words.
 func (s *sheet) controlState() string {
 	n, few, differs := 0, false, false
 	for _, c := range s.run.Controls {
@@ -283,7 +273,7 @@ func (s *sheet) controlState() string {
 		}
 	}
 	switch {
-	case n == 0 && !slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control }):
+	case n == 0 && s.plan.ArmWith(experiment.Control) == "":
 		return "none"
 	case n == 0:
 		return "no data"
@@ -297,7 +287,6 @@ func (s *sheet) controlState() string {
 	return "ok"
 }
 
-// controlLine writes the state of the control in one line.
 func (s *sheet) controlLine() string {
 	state := s.controlState()
 	if n, worst, reach, _ := s.noiseFloor(); n > 0 {

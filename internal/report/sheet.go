@@ -10,15 +10,15 @@ import (
 	"tare/internal/run/journal"
 )
 
-// sheet is a run arranged for reading: by cell, then metric, then arm, each in the plan's order, with the
-// control beside the arms.
+// sheet is a run arranged for reading: by cell, then metric, then arm, each in the plan's order. The control
+// stands beside the arms.
 type sheet struct {
 	run      *analysis.Run
-	plan     experiment.Plan // a zero plan if the run has none
+	plan     experiment.Plan // empty if the run has no plan
 	baseline string          // name of the baseline arm
-	arms     map[string]int  // index in the plan
+	arms     map[string]int  // index in the plan by the arm's name
 	cells    []cellGroups
-	invalids map[[2]string][]journal.Trial // by cell and arm
+	invalids map[[2]string][]journal.Trial // invalid trials by cell and arm
 }
 
 type cellGroups struct {
@@ -30,8 +30,8 @@ type cellGroups struct {
 type group struct {
 	cell   string
 	metric experiment.Metric
-	rows   []analysis.Comparison // treatments, in the plan's order
-	// nil if the run has none
+	rows   []analysis.Comparison // comparisons of treatments, in the plan's order
+	// nil: no control
 	control *analysis.Comparison
 	series  *analysis.MetricSeries
 }
@@ -91,7 +91,7 @@ func arrange(r *analysis.Run) *sheet {
 	return s
 }
 
-// findOrAdd returns the wanted element of a list, and appends made if there is none.
+// findOrAdd returns the first element of a list for which wanted holds. If there is none, it appends made.
 func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	if i := slices.IndexFunc(*list, wanted); i >= 0 {
 		return &(*list)[i]
@@ -100,7 +100,7 @@ func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	return &(*list)[len(*list)-1]
 }
 
-// indexOrAdd returns the index of a value in a list, and appends the value if it is missing.
+// indexOrAdd returns the index of a value in a list. A missing value is appended.
 func indexOrAdd[T comparable](list *[]T, v T) int {
 	i := slices.Index(*list, v)
 	if i < 0 {
@@ -109,7 +109,7 @@ func indexOrAdd[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// partition splits a list into the elements for which a condition holds, and the others.
+// partition splits a list into the elements for which holds is true, and all others.
 func partition[T any](list []T, holds func(T) bool) (those, others []T) {
 	for _, v := range list {
 		if holds(v) {
@@ -137,7 +137,6 @@ func (s *sheet) armIndex(arm string) int {
 	return len(s.arms)
 }
 
-// levels lists the levels of a cell's factors, separated by semicolons.
 func (s *sheet) levels(cell string) string {
 	var texts []string
 	if c := s.plan.Cell(cell); c != nil {
@@ -148,7 +147,7 @@ func (s *sheet) levels(cell string) string {
 	return strings.Join(texts, ";")
 }
 
-// kind returns the kind of a workload with a name; "" if the plan has none.
+// kind returns the kind of a workload by the workload's name; "" if the plan has no such workload.
 func (s *sheet) kind(workload string) string {
 	for _, c := range s.plan.Cells {
 		if c.Workload == workload {
@@ -183,7 +182,8 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names the other side of overheads after the baseline was named: "it and the control".
+// reference names what overheads are relative to. The word "it" stands for the baseline, which the sentence
+// has named: "it and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"
@@ -193,7 +193,7 @@ func (s *sheet) reference() string {
 
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
-// marginFor returns the margin on a metric's scale; only ratio metrics have one.
+// marginFor returns the margin on a metric's scale; 0 for a metric whose overheads are no shares.
 func (s *sheet) marginFor(m experiment.Metric) float64 {
 	if wording.IsRatio(m) {
 		return s.margin()

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // alignedPrecision is the precision of an interval's bounds and point, relative to its width.
 const alignedPrecision = 1e-4
 
-// AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the
-// control.
+// AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the control.
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
@@ -22,14 +19,13 @@ type AlignedRounds struct {
 	PositionsRemoved bool
 }
 
-// AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods
-// for combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33).
-// Each value is replaced by its distance from the mean of its round. The distances of all rounds are ranked
-// together. The statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its
-// null distribution comes from choosing one value of each round at random as the arm's value. The test needs
-// a random order of trials within rounds, but no normality and no symmetry. It is exact if the arms differ
-// only by the shift. The interval is a little too narrow for an arm whose values spread more than the values
-// of the other arms (see Noisier).
+// AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods for
+// combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33). Each value
+// is replaced by its distance from the mean of its round. The distances of all rounds are ranked together. The
+// statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its null distribution
+// comes from choosing one value of each round at random as the arm's value. The test needs a random order of trials
+// within rounds, but no normality and no symmetry. It is exact if the arms differ only by the shift. The interval is
+// a little too narrow for an arm whose values spread more than the values of the other arms (see Noisier).
 //
 // The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals its
 // expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail probability. A 95 % interval needs
@@ -50,7 +46,7 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	lower, upper := a.tails(0)
 	e := Estimate{P: twoSided(lower, upper), N: len(r.Contrasts)}
 	e.equivalence = bothTails(func(shift float64) (lower, upper float64) { return a.tails(-shift) })
-	if a.width = a.typical(); a.width == 0 {
+	if a.width = max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near); a.width == 0 {
 		return e, nil // all values are the same
 	}
 	e.Point = a.middle()
@@ -60,10 +56,10 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms".
-// Mann and Whitney's test compares the distances of the arm's contrasts from their median with the distances of
-// the two other arms from each other. Both kinds of distances are in units of the noise of one value. Ranks keep a
-// few outliers from looking like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
+// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms". Mann
+// and Whitney's test compares the distances of the arm's contrasts from their median with the distances of the two
+// other arms from each other. Both kinds of distances are in units of the noise of one value. Ranks keep a few
+// outliers from looking like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
@@ -82,7 +78,7 @@ func (r AlignedRounds) Noisier() float64 {
 	for _, rank := range ranks[:len(distances)] {
 		sum += rank
 	}
-	return distuv.UnitNormal.Survival((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
+	return normalTail((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
 // AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. The argument pairs counts the
@@ -116,7 +112,6 @@ type alignedValue struct {
 	round, slot int // slot 0 is the arm's
 }
 
-// align replaces each value by its distance from the mean of its round.
 func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	if len(r.Contrasts) != len(r.OthersDelta) {
 		return nil, fmt.Errorf("%s: %d contrasts and %d differences of the others: %w", name, len(r.Contrasts), len(r.OthersDelta), errArgument)
@@ -169,7 +164,6 @@ func (a *alignedRounds) least() float64 {
 	return p
 }
 
-// rank ranks all values after the arm is moved by -shift.
 func (a *alignedRounds) rank(shift float64) {
 	var next [4]int
 	tied := a.tied[:0]
@@ -220,13 +214,8 @@ func (a *alignedRounds) excess(shift float64) int {
 	return sum
 }
 
-// typical returns the approximate standard deviation of the estimate.
-func (a *alignedRounds) typical() float64 {
-	return max(math.Sqrt(squares(a.contrasts, Mean(a.contrasts)))/float64(len(a.contrasts)), a.near)
-}
-
-// middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range
-// of such shifts.
+// middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range of
+// such shifts.
 func (a *alignedRounds) middle() float64 {
 	from := a.firstShift(Median(a.contrasts), func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {

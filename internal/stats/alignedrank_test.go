@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 // enumerated computes the tails from all possible choices of the arm's value.
@@ -159,6 +161,7 @@ func TestAlignedRankLeast(t *testing.T) {
 var alignedRuns = flag.Int("aligned.n", 500, "samples per row for the coverage of the aligned rank interval")
 
 func TestAlignedRankCoverage(t *testing.T) {
+	slow.Test(t)
 	for _, n := range []int{4, 6, 10, 20, 40} {
 		rng := rand.New(rand.NewPCG(5, uint64(n)))
 		for name, draw := range map[string]func() float64{

@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 )
 
-// The number of rounds that would resolve a comparison is computed after its data were seen. Power at the
-// observed effect would be the wrong measure: an observed effect near 0 leads to thousands of rounds,
-// although few rounds would show equivalence. Assurance averages the power over the possible effects
-// (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4).
-// Here, assurance is the average chance of any verdict: a difference, or equivalence.
+// The number of rounds that would resolve a comparison is computed after its data were seen. Power at the observed
+// effect would be the wrong measure: an observed effect near 0 leads to thousands of rounds, although few rounds
+// would show equivalence. Assurance averages the power over the possible effects (O'Hagan, Stevens & Campbell 2005,
+// "Assurance in clinical trial design", Pharmaceutical Statistics 4). Here, assurance is the average chance of any
+// verdict: a difference, or equivalence.
 
 // Aim is the goal of a comparison.
 type Aim struct {
 	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
-	// Shown is one minus the confidence of the interval that output shows. In a claim of equivalence, this
-	// interval may extend at most Reach from 0; 0: no limit.
+	// Shown is one minus the confidence of the interval that output shows. In a claim of equivalence, this interval
+	// may extend at most Reach from 0; 0: no limit.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
 	Limit        int     // largest number of values to try
@@ -24,8 +24,8 @@ type Aim struct {
 	Seed         uint64
 }
 
-// belief is the distribution of the possible effects: Student's t with DF degrees of freedom around At, scaled by
-// the standard error Error.
+// belief is the distribution of the possible effects: Student's t with DF degrees of freedom around At, scaled by the
+// standard error Error.
 type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
@@ -41,11 +41,11 @@ func (b belief) valid() bool {
 type noise interface {
 	// err returns the standard error of the estimate with n values.
 	err(n int) float64
-	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level, assuming
-	// normal noise; infinite if n values cannot support any claim.
+	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level, assuming normal
+	// noise; infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
-	// equal returns the least distance by which an estimate must lie within the margin for a claim of
-	// equivalence, at the level of each of the two tests.
+	// equal returns the least distance by which an estimate must lie within the margin for a claim of equivalence, at
+	// the level of each of the two tests.
 	equal(n int, alpha float64) float64
 	// most returns the largest number of values for which drawing noise does not take too long.
 	most() int
@@ -53,10 +53,10 @@ type noise interface {
 	trials(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
-// PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the
-// required assurance: a difference by the signed-rank test, or equivalence by that test and by t. The noise
-// of the new run is assumed to be the noise of the observed contrasts d, and symmetric. The result is 0 if
-// the number exceeds the limit or cannot be computed.
+// PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the required
+// assurance: a difference by the signed-rank test, or equivalence by that test and by t. The noise of the new run is
+// assumed to be the noise of the observed contrasts d, and symmetric. The result is 0 if the number exceeds the limit
+// or cannot be computed.
 func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -65,8 +65,8 @@ func PairsForVerdict(d []float64, b belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict is PairsForVerdict for rounds in which one or two other arms ran. A difference is judged
-// by the aligned rank test, equivalence also by t on the contrasts.
+// RoundsForVerdict is PairsForVerdict for rounds in which one or two other arms ran. A difference is judged by the
+// aligned rank test, equivalence also by t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
@@ -93,15 +93,11 @@ func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 
 // residuals subtracts a centre from values, and corrects for the estimation of the centre.
 func residuals(x []float64, centre float64) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1))
-	}
-	return out
+	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
-// ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the rank-sum test
-// and Welch's t together.
+// ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the rank-sum test and
+// Welch's t together.
 func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -123,12 +119,11 @@ func SizeForVerdict(n int, b belief, a Aim) int {
 		return 0
 	}
 	a.Resamples = 0
-	scale := b.Error * math.Sqrt(float64(n))
-	return verdictSize(&pairs{sd: scale, scale: scale}, b, a)
+	return verdictSize(normalPairs(n, b), b, a)
 }
 
-// verdictSize searches for the smallest number of values with normal noise, and then, near the number found,
-// with the observed noise.
+// verdictSize searches for the smallest number of values with normal noise, and then, near the number found, with the
+// observed noise.
 func verdictSize(t noise, b belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
@@ -140,8 +135,8 @@ func verdictSize(t noise, b belief, a Aim) int {
 	return resampledSize(t, b, &a, n)
 }
 
-// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies
-// for two reasons: the effect is uncertain, and n values have an error. The sum is assumed to follow Student's t.
+// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies for
+// two reasons: the effect is uncertain, and n values have an error. The sum is assumed to follow Student's t.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
@@ -152,7 +147,7 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 		if half <= 0 {
 			return 0
 		}
-		return max(0, studentTail((-half-b.At)/scale, b.DF)-studentTail((half-b.At)/scale, b.DF))
+		return max(0, StudentTail((-half-b.At)/scale, b.DF)-StudentTail((half-b.At)/scale, b.DF))
 	}
 	same := 0.0
 	if a.Margin > 0 {
@@ -164,15 +159,15 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in steps of
-// a tenth until the chance of a verdict crosses the required chance. All these numbers are tried with the same
-// random draws.
+// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in steps of a
+// tenth until the chance of a verdict crosses the required chance. All these numbers are tried with the same random
+// draws.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
 		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
 	}
-	rng := rand.New(rand.NewPCG(a.Seed, 1)) // shuffled, effects are independent of the noise
+	rng := rand.New(rand.NewPCG(a.Seed, 1)) // random order, so that effects are independent of the noise
 	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
 	chance := func(n int) float64 {
 		got, resolved := 0, t.trials(n, a)
@@ -205,31 +200,35 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	}
 }
 
-// Side is the question on which side of a limit an effect lies. A new run gives the answer if its interval
-// lies completely below or completely above the limit. The chance of an answer is averaged over the possible
-// effects. Noise is assumed normal.
+// Side is the question on which side of a limit an effect lies. A new run gives the answer if its interval lies
+// completely below or completely above the limit. The chance of an answer is averaged over the possible effects.
+// Noise is assumed normal.
 type Side struct {
 	Below, Above float64 // one-sided significance levels for a result below and above the limit
 	Assurance    float64 // required chance of either result
 	Limit        int     // largest number of values to try
 }
 
-// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n
-// pairs and is about the effect minus the limit. The result is 0 if the number exceeds Limit.
+// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n pairs and
+// is about the effect minus the limit. The result is 0 if the number exceeds Limit.
 func (s Side) Pairs(n int, b belief) int {
-	scale := b.Error * math.Sqrt(float64(n))
-	return s.size(&pairs{sd: scale, scale: scale}, b)
+	return s.size(normalPairs(n, b), b)
 }
 
 // Rounds is Pairs for rounds with two other arms each, by aligned ranks.
 func (s Side) Rounds(n int, b belief) int {
-	scale := b.Error * math.Sqrt(float64(n))
-	return s.size(&triples{pairs: pairs{sd: scale, scale: scale}, apart: make([]float64, n)}, b)
+	return s.size(&triples{pairs: *normalPairs(n, b), apart: make([]float64, n)}, b)
 }
 
 // Values is Pairs for two independent samples of equal size, by the rank-sum test.
 func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
+}
+
+// normalPairs returns the normal noise with which n pairs have the belief's error.
+func normalPairs(n int, b belief) *pairs {
+	scale := b.Error * math.Sqrt(float64(n))
+	return &pairs{sd: scale, scale: scale}
 }
 
 func (s Side) size(t noise, b belief) int {
@@ -247,7 +246,7 @@ func (s Side) chance(t noise, b belief, n int) float64 {
 		if math.IsInf(distance, 1) {
 			return 0
 		}
-		return studentTail(distance/scale, b.DF)
+		return StudentTail(distance/scale, b.DF)
 	}
 	return beyond(t.claim(n, 2*s.Below)+b.At) + beyond(t.claim(n, 2*s.Above)-b.At)
 }

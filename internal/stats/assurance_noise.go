@@ -23,8 +23,8 @@ func (p *pairs) equal(n int, alpha float64) float64 {
 	return criticalDistance(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankNull(n).level(2*alpha), float64(n-1))
 }
 
-// criticalDistance returns the distance from 0 at which t is significant at a two-sided level: the quantile
-// of t times the standard error.
+// criticalDistance returns the distance from 0 at which t is significant at a two-sided level: the quantile of t
+// times the standard error.
 func criticalDistance(err, level, df float64) float64 {
 	if level <= 0 || df < 1 {
 		return math.Inf(1)
@@ -60,14 +60,14 @@ func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	}
 }
 
-// differs reports whether an interval lies on one side of 0. The interval reaches from the k-th smallest to
-// the k-th largest member, with k = depth, and is moved by the effect.
+// differs reports whether an interval lies on one side of 0. The interval reaches from the k-th smallest to the k-th
+// largest member, with k = depth, and is moved by the effect.
 func differs(members combinations, effect float64, depth int) bool {
 	below := members.atMost(-effect)
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether an interval, as in the function differs, lies within ±half.
+// inside reports whether the interval of the function differs lies within ±half.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
@@ -93,7 +93,7 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
-		for i := range n { // drawn from both samples in turn, so that the first values are the same for every n
+		for i := range n { // in turn, so that the first values are the same for every n
 			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
 		}
 		slices.Sort(d.x)
@@ -137,14 +137,14 @@ func (t *triples) equal(n int, alpha float64) float64 {
 	return max(byT, t.claim(n, 2*alpha))
 }
 
-// AlignedDF returns the approximate degrees of freedom of the error of a shift, estimated from n rounds with
-// two other arms.
+// AlignedDF returns the approximate degrees of freedom of the error of a shift, estimated from n rounds with two
+// other arms.
 func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// trials draws rounds. In each round, the sign of the arm's distance from the other arms flips at random, and
-// so does the order of the other arms. The noise is assumed symmetric.
+// trials draws rounds. In each round, the sign of the arm's distance from the other arms flips at random, and so does
+// the order of the other arms. The noise is assumed symmetric.
 func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0

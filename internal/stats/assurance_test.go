@@ -198,7 +198,7 @@ func TestAssuranceClosedForms(t *testing.T) {
 			got := verdictChance(p, b, &a, n)
 			z := -StudentQuantile(signedRankNull(n).level(0.05)/2, float64(n-1))
 			above := func(m float64) float64 {
-				return 1 - studentTail((math.Sqrt(float64(n))*m-z)/math.Sqrt(1+float64(n)*c.v), many)
+				return 1 - StudentTail((math.Sqrt(float64(n))*m-z)/math.Sqrt(1+float64(n)*c.v), many)
 			}
 			if want := above(c.m) + above(-c.m); math.Abs(got-want) > 1e-9 {
 				t.Errorf("m = %v, v = %v, n = %d: %v, want %v", c.m, c.v, n, got, want)

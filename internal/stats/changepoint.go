@@ -6,35 +6,35 @@ import (
 	"slices"
 )
 
-// maxChangeValues is the largest number of values among which changes are searched. A longer series is
-// reduced to that many medians of blocks.
+// maxChangeValues is the largest number of values among which changes are searched. A longer series is reduced to
+// that many medians of blocks.
 const maxChangeValues = 500
 
-// Changepoints finds where a series changes its distribution. The result is the index of the first value of
-// each new segment, in order, or nil. Segments have at least minSegment values, and at least 2. A series with
-// a value that is not finite gives nil.
+// Changepoints finds where a series changes its distribution. The result is the index of the first value of each new
+// segment, in order, or nil. Segments have at least minSegment values, and at least 2. A series with a value that is
+// not finite gives nil.
 //
-// The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest
-// energy distance between the values before and after it. The split is claimed if a share of less than alpha
-// of the segment's shuffles has a larger distance at any split. Both sides of the split are then searched in
-// turn. The method detects any change of distribution, and single spikes do not affect it. The first test is
-// exact: a series of values in random order yields a claim with probability alpha at most. Autocorrelated
-// series yield more claims; RelatedChangepoints is for them. The same seed gives the same result.
+// The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest energy
+// distance between the values before and after it. The split is claimed if a share of less than alpha of the
+// segment's shuffles has a larger distance at any split. Both sides of the split are then searched in turn. The
+// method detects any change of distribution, and single spikes do not affect it. The first test is exact: a series of
+// values in random order yields a claim with probability alpha at most. Autocorrelated series yield more claims;
+// RelatedChangepoints is for them. The same seed gives the same result.
 //
-// A split is located before other changes near it are known. When all changes are found, each change is
-// located again between its neighbouring changes.
+// A split is located before other changes near it are known. When all changes are found, each change is located again
+// between its neighbouring changes.
 //
-// In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of
-// neighbouring values, and then located among the values of the nearby blocks. In such a series, only changes
-// of the median are found, and segments have at least two blocks.
+// In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of neighbouring
+// values, and then located among the values of the nearby blocks. In such a series, only changes of the median are
+// found, and segments have at least two blocks.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of
-// a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The
-// test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on
-// the precision of that estimate.
+// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of a
+// segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The test is
+// exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the precision of
+// that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -68,7 +68,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	slices.Sort(changes)
 	if len(changes) > 1 {
 		relocate(changes, medians, len(medians), minBlocks)
-		relocate(changes, medians, len(medians), minBlocks) // the neighbouring changes have moved
+		relocate(changes, medians, len(medians), minBlocks) // again, since the neighbouring changes have moved
 	}
 	if size > 1 {
 		for i := range changes {
@@ -79,8 +79,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	return changes
 }
 
-// relocate moves each change to the best split between its neighbouring changes, within reach values on each
-// side.
+// relocate moves each change to the best split between its neighbouring changes, within reach values on each side.
 func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
@@ -101,7 +100,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // the same distance, summed in another order, must not count as larger
+	observed -= 1e-9 * math.Abs(observed) // another order of summation must not make an equal distance larger
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -112,7 +111,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 // splitRelated is the splitter for values that may resemble their neighbours.
 func splitRelated(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	mean, _ := meanSD(segment)
-	segment = shifted(segment, -mean) // surrogates have a mean of about 0
+	segment = Shifted(segment, -mean) // surrogates have a mean of about 0
 	e := newEnergy(segment)
 	split, _ = e.bestSplit(e.ranks, minSegment)
 	next, grid := NewSurrogates(segment, []int{split}, random).Next, newEnergyGrid(segment)
@@ -120,9 +119,8 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 	return split, Significant(observed, alpha, func() float64 { return grid.largest(next(), minSegment) })
 }
 
-// energy computes the energy distance between the two sides of every split, for any order of the same values,
-// in O(n log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its
-// left.
+// energy computes the energy distance between the two sides of every split, for any order of the same values, in O(n
+// log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its left.
 type energy struct {
 	ranks  []int     // ranks of the values in the given order, from 1, different for ties
 	sorted []float64 // values minus the median, so that sums stay small
@@ -155,10 +153,10 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split of the values with the given ranks that has the largest scaled energy distance,
-// and that distance. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km -
-// 2W(L)/k² - 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the
-// right, and between both.
+// bestSplit returns the split of the values with the given ranks that has the largest scaled energy distance, and the
+// distance. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km - 2W(L)/k² -
+// 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the right, and between
+// left and right.
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
 	clear(e.counts)
 	clear(e.sums)
@@ -193,4 +191,124 @@ func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest floa
 		}
 	}
 	return split, largest
+}
+
+const energyBins = 16
+
+// energyGrid computes the energy distance of values in bins, without sorting each new series as energy does. The bins
+// come from one series, which is compared with its surrogates.
+//
+// The energy distance of two samples is 2 ∫ (F - G)², where F and G are assumed constant within bins. For a split of
+// n values into k and m, the scaled distance is 2n/km · Σ w(j) a(j)². Here a(j) is the number of values up to bin j
+// on the left, minus k times the share of values up to bin j among all values; w(j) is the distance from bin j to the
+// next bin.
+type energyGrid struct {
+	from, scale float64              // map a value to an index of the table
+	table       [gridCells]uint8     // bin of each index
+	widths      [energyBins]float64  // distances between the means of a bin and the next; 0 for the last
+	bins        []uint8              // bins of the current series
+	steps       [energyBins]gridStep // steps of the current series, by bin
+}
+
+// gridCells is the number of cells that the range of values is divided into. Limits of bins lie between cells.
+const gridCells = 256
+
+// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus the
+// share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
+type gridStep struct {
+	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
+	shared  float64             // added to Σ w(j) a(j) share(j)
+	squares float64             // Σ w(j) d(j)²
+}
+
+// newEnergyGrid creates bins with about equal numbers of a series' values.
+func newEnergyGrid(x []float64) *energyGrid {
+	g := &energyGrid{bins: make([]uint8, len(x))}
+	sorted := sortedCopy(x)
+	limits := make([]float64, energyBins-1) // upper limits of every bin but the last
+	for j := range limits {
+		at := (j + 1) * len(x) / energyBins
+		limits[j] = (sorted[max(at-1, 0)] + sorted[min(at, len(x)-1)]) / 2
+	}
+	g.from = limits[0]
+	if last := limits[energyBins-2]; last > g.from {
+		g.scale = (gridCells - 2) / (last - g.from)
+	}
+	for c := range g.table {
+		at := g.from + (float64(c)-0.5)/max(g.scale, 1e-300)
+		bin, _ := slices.BinarySearch(limits, at)
+		g.table[c] = uint8(bin)
+	}
+	g.table[0] = 0
+	var sums, counts [energyBins]float64
+	for i, b := range g.binsOf(x) {
+		sums[b] += x[i]
+		counts[b]++
+	}
+	last := -1 // bins without values have no width
+	for b, n := range counts {
+		if n == 0 {
+			continue
+		}
+		if last >= 0 {
+			g.widths[last] = sums[b]/n - sums[last]/counts[last]
+		}
+		last = b
+	}
+	return g
+}
+
+// binsOf returns the bin of each value. The result is valid until the next call.
+func (g *energyGrid) binsOf(x []float64) []uint8 {
+	for i, v := range x {
+		g.bins[i] = g.table[int(min(max((v-g.from)*g.scale+1, 0), gridCells-1))]
+	}
+	return g.bins
+}
+
+// prepare computes the step of each bin, given the values' bins.
+func (g *energyGrid) prepare(bins []uint8) {
+	var whole [energyBins]float64 // share of the values up to a bin
+	for _, b := range bins {
+		whole[b] += 1 / float64(len(bins))
+	}
+	for j := 1; j < energyBins; j++ {
+		whole[j] += whole[j-1]
+	}
+	for b := range g.steps {
+		s := &g.steps[b]
+		*s = gridStep{}
+		above := 0.0
+		for j := energyBins - 1; j >= 0; j-- {
+			d := -whole[j]
+			if j >= b {
+				d++
+			}
+			above += g.widths[j] * d
+			s.above[j] = above
+			s.shared += g.widths[j] * d * whole[j]
+			s.squares += g.widths[j] * d * d
+		}
+	}
+}
+
+// largest returns the largest scaled energy distance of any split with at least minSegment values on either side.
+func (g *energyGrid) largest(x []float64, minSegment int) float64 {
+	bins, n := g.binsOf(x), float64(len(x))
+	g.prepare(bins)
+	var above [energyBins]float64 // Σ w(j) a(j) over j ≥ b
+	shared, sum, most := 0.0, 0.0, 0.0
+	for i, b := range bins {
+		s := &g.steps[b%energyBins]
+		sum += 2*(above[b%energyBins]-shared) + s.squares
+		shared += s.shared
+		for j := range above {
+			above[j] += s.above[j]
+		}
+		k := float64(i + 1)
+		if i+1 >= minSegment && len(x)-i-1 >= minSegment {
+			most = max(most, 2*n/(k*(n-k))*sum)
+		}
+	}
+	return most
 }

@@ -1,21 +1,23 @@
 package stats
 
 import (
+	"fmt"
 	"math"
+	"sync"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
-// Holm returns the p-values, adjusted for their number, in the order given (Holm 1979). If every adjusted
-// p-value of at most 5 % is claimed, the chance of any false claim is at most 5 %, whatever the dependence
-// between the tests. A NaN counts as 1: a hypothesis that could not be tested stays in the family.
+// Holm returns the p-values, adjusted for their number, in the order given (Holm 1979). If every adjusted p-value of
+// at most 5 % is claimed, the chance of any false claim is at most 5 %, whatever the dependence between the tests. A
+// NaN counts as 1: a hypothesis that could not be tested stays in the family.
 func Holm(p []float64) []float64 {
-	adjusted := make([]float64, len(p))
-	for i, v := range p {
-		if adjusted[i] = v; math.IsNaN(v) {
-			adjusted[i] = 1
+	adjusted := Mapped(p, func(v float64) float64 {
+		if math.IsNaN(v) {
+			return 1
 		}
-	}
+		return v
+	})
 	largest := 0.0
 	for i, at := range ascending(adjusted) {
 		largest = max(largest, min(1, adjusted[at]*float64(len(p)-i)))
@@ -26,29 +28,162 @@ func Holm(p []float64) []float64 {
 
 // Exaggeration returns the expected exaggeration of an effect that was claimed with a two-sided p-value at a
 // significance level alpha. Only large enough estimates become claims, so the estimates of claims are too large on
-// average (type M error: Gelman & Carlin 2014, "Beyond power calculations", Perspectives on Psychological Science
-// 9). The assumed true effect is the effect whose claimed estimates are on average as large as the claimed
-// estimate: the maximum likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators",
-// Biostatistics 9). The result power is the chance that an experiment of this kind claims the assumed true effect.
-// The result factor is the average claimed size divided by the true size. Both are NaN for a p or an alpha that is
-// not between 0 and 1. A p above alpha counts as alpha.
+// average (type M error: Gelman & Carlin 2014, "Beyond power calculations", Perspectives on Psychological Science 9).
+// The assumed true effect is the effect whose claimed estimates are on average as large as the claimed estimate: the
+// maximum likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators", Biostatistics 9).
+// The result power is the chance that an experiment of this kind claims the assumed true effect. The result factor is
+// the average claimed size divided by the true size. Both are NaN for a p or an alpha that is not between 0 and 1. A
+// p above alpha counts as alpha.
 func Exaggeration(p, alpha float64) (power, factor float64) {
 	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {
 		return math.NaN(), math.NaN()
 	}
-	c := -distuv.UnitNormal.Quantile(alpha / 2)
+	c := -mathext.NormalQuantile(alpha / 2)
 	z := c
 	if p < alpha {
-		z = min(-distuv.UnitNormal.Quantile(max(p, 1e-300)/2), 37)
+		z = min(-mathext.NormalQuantile(max(p, 1e-300)/2), 37)
 	}
-	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // in standard errors
-	power = distuv.UnitNormal.CDF(much-c) + distuv.UnitNormal.CDF(-much-c)
-	size := much*(distuv.UnitNormal.CDF(much-c)-distuv.UnitNormal.CDF(-much-c)) + distuv.UnitNormal.Prob(c-much) + distuv.UnitNormal.Prob(c+much)
+	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // true effect, in standard errors
+	power = normalCDF(much-c) + normalCDF(-much-c)
+	size := much*(normalCDF(much-c)-normalCDF(-much-c)) + normalDensity(c-much) + normalDensity(c+much)
 	return power, size / power / much
 }
 
 // claimedMean returns the mean of Z ~ N(effect, 1) given that |Z| > c.
 func claimedMean(effect, c float64) float64 {
-	claimed := distuv.UnitNormal.CDF(effect-c) + distuv.UnitNormal.CDF(-effect-c)
-	return effect + (distuv.UnitNormal.Prob(c-effect)-distuv.UnitNormal.Prob(c+effect))/claimed
+	claimed := normalCDF(effect-c) + normalCDF(-effect-c)
+	return effect + (normalDensity(c-effect)-normalDensity(c+effect))/claimed
+}
+
+// Looks are planned analyses of data that are not complete yet. All looks together make false claims not more often
+// than one test would. The methods of Looks refer to the last look. When a share t of the data exists, the share
+// t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group sequential tests
+// based on the type I error spending rate function, Biometrika 74). The bound of each look follows from the joint
+// distribution of all looks, for sums of independent increments (Armitage, McPherson and Rowe 1969, Repeated
+// significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
+//
+// Intervals at the level of the last look contain the true value at all looks together with the requested confidence,
+// whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval
+// approach, Journal of the Royal Statistical Society B 51).
+type Looks struct {
+	at    []float64 // share of all data that exists at each look, ascending
+	table func() [lookLevels]float64
+}
+
+const (
+	spending = 1.5
+	// lookLevels and lookStep define a table from the level of all looks together to the level of the last look. Rows
+	// reach from 50 % to about 1 in 10^8, in steps of normal quantiles.
+	lookLevels, lookStep = 24, 0.25
+	// lookGrid is the number of points for the integration of densities, which starts lookFloor standard deviations
+	// below 0.
+	lookGrid, lookFloor = 100, 6.5
+)
+
+// NewLooks returns the looks at given numbers of values, in ascending order. The argument most is the number of all
+// values.
+func NewLooks(at []int, most int) (*Looks, error) {
+	l := &Looks{}
+	for i, n := range at {
+		if n < 1 || n > most || i > 0 && n <= at[i-1] {
+			return nil, fmt.Errorf("looks at %v of %d values: %w", at, most, errArgument)
+		}
+		l.at = append(l.at, float64(n)/float64(most))
+	}
+	if len(l.at) == 0 {
+		return nil, fmt.Errorf("no looks: %w", errArgument)
+	}
+	l.table = sync.OnceValue(func() (t [lookLevels]float64) {
+		for i := range t {
+			t[i] = l.last(normalTail(float64(i) * lookStep))
+		}
+		return t
+	})
+	return l, nil
+}
+
+// Level returns the one-sided significance level of the test at the last look, for the one-sided significance level
+// alpha of all looks together.
+func (l *Looks) Level(alpha float64) float64 {
+	if len(l.at) == 1 && l.at[0] == 1 {
+		return alpha
+	}
+	table := l.table()
+	x := -mathext.NormalQuantile(alpha) / lookStep
+	i := min(max(int(x), 0), lookLevels-2)
+	z := table[i] + (x-float64(i))*(table[i+1]-table[i])
+	return normalTail(z)
+}
+
+// P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level, for
+// all looks together, at which the last look claims an effect. Nil looks do not change the p-value.
+func (l *Looks) P(p float64) float64 {
+	if l == nil {
+		return p
+	}
+	if p >= l.Level(0.5) {
+		return max(p, 0.5)
+	}
+	low, _ := bisect(0, lookLevels*lookStep, 60, func(z float64) bool { return l.Level(normalTail(z)) > p })
+	return normalTail(low)
+}
+
+// bisect halves a range a number of times. The point up to which holds(x) is true stays in the range.
+func bisect(low, high float64, steps int, holds func(float64) bool) (float64, float64) {
+	for range steps {
+		if mid := (low + high) / 2; holds(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low, high
+}
+
+// last returns the bound at the last look, in standard deviations, with which all looks together spend alpha.
+func (l *Looks) last(alpha float64) float64 {
+	var points, density []float64 // density of the sum of increments that stayed below all earlier bounds
+	var width, before, bound float64
+	for k, t := range l.at {
+		spent := alpha * math.Pow(t, spending)
+		var crossed func(z float64) float64 // chance that the sum lies above z at this look, after it stayed below all earlier bounds
+		if k == 0 {
+			crossed = normalTail
+		} else {
+			deviation := math.Sqrt(t - l.at[k-1])
+			crossed = func(z float64) (p float64) {
+				for i, x := range points {
+					p += density[i] * normalTail((z*math.Sqrt(t)-x)/deviation)
+				}
+				return p * width
+			}
+		}
+		low := 0.
+		if crossed(0) < spent-before {
+			low = -9
+		}
+		_, bound = bisect(low, 9, 50, func(z float64) bool { return crossed(z) > spent-before })
+		before = spent
+		if k == len(l.at)-1 {
+			break
+		}
+		from, to := -lookFloor*math.Sqrt(t), bound*math.Sqrt(t)
+		next, values := make([]float64, lookGrid), make([]float64, lookGrid)
+		step := (to - from) / lookGrid
+		for i := range next {
+			x := from + (float64(i)+0.5)*step
+			next[i] = x
+			if k == 0 {
+				values[i] = normalDensity(x/math.Sqrt(t)) / math.Sqrt(t)
+				continue
+			}
+			deviation := math.Sqrt(t - l.at[k-1])
+			for j, y := range points {
+				values[i] += density[j] * normalDensity((x-y)/deviation) / deviation
+			}
+			values[i] *= width
+		}
+		points, density, width = next, values, step
+	}
+	return bound
 }

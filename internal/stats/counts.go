@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"github.com/aclements/go-moremath/stats"
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
-// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares
-// that no one-sided binomial test rejects, at half of one minus the confidence. The interval contains the
-// true share at least as often as its confidence says. For n = 0, the interval is 0 to 1.
+// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares that no
+// one-sided binomial test rejects, at half of one minus the confidence. The interval contains the true share at least
+// as often as its confidence says. For n = 0, the interval is 0 to 1.
 func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	const name = "Clopper–Pearson interval"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -26,42 +26,25 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	i := Interval{Point: float64(k) / float64(n), Hi: 1}
 	tail := (1 - confidence) / 2
 	if k > 0 {
-		i.Lo = distuv.Beta{Alpha: float64(k), Beta: float64(n - k + 1)}.Quantile(tail)
+		i.Lo = mathext.InvRegIncBeta(float64(k), float64(n-k+1), tail)
 	}
 	if k < n {
-		i.Hi = distuv.Beta{Alpha: float64(k + 1), Beta: float64(n - k)}.Quantile(1 - tail)
+		i.Hi = mathext.InvRegIncBeta(float64(k+1), float64(n-k), 1-tail)
 	}
 	return i, nil
 }
 
-// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's
-// exact test: given the total a + b, the chance of all tables that are not more likely than the observed
-// table (as in R's fisher.test).
-func FisherExact(a, m, b, n int) (p float64, err error) {
+// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's exact
+// test: given the total a + b, the chance of all tables that are not more likely than the observed table (as in R's
+// fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
+func FisherExact(a, m, b, n int) (p float64) {
 	if a < 0 || a > m || b < 0 || b > n {
-		return 0, fmt.Errorf("Fisher's exact test: %d of %d and %d of %d: %w", a, m, b, n, errArgument)
+		return math.NaN()
 	}
-	return fisher(a, a+b, m, n), nil
-}
-
-// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given
-// total. A hypothesis whose smallest p-value exceeds the significance level need not count among the
-// hypotheses that are tested together (Tarone 1990), since the total does not show how it is divided between
-// the samples.
-func FisherLeast(total, m, n int) float64 {
-	if total < 0 || total > m+n {
-		return 1
-	}
-	return min(fisher(max(0, total-n), total, m, n), fisher(min(m, total), total, m, n))
-}
-
-// fisher returns the p-value if total of m + n are drawn, and a of them are among the m.
-func fisher(a, total, m, n int) float64 {
-	d := stats.HypergeometicDist{N: m + n, K: total, Draws: m}
+	d := stats.HypergeometicDist{N: m + n, K: a + b, Draws: m}
 	const alike = 1 + 1e-7 // ratio up to which probabilities count as equal, because of rounding, as in R
 	seen := d.PMF(float64(a)) * alike
-	p := 0.0
-	for k := max(0, total-n); k <= min(m, total); k++ {
+	for k := max(0, a+b-n); k <= min(m, a+b); k++ {
 		if one := d.PMF(float64(k)); one <= seen {
 			p += one
 		}
@@ -69,9 +52,20 @@ func fisher(a, total, m, n int) float64 {
 	return math.Min(1, p)
 }
 
-// PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". The first
-// count of each block is the arm's. The p-value is the chance that a random assignment in all blocks gives
-// the arm a sum at least as far from its expectation as the observed sum.
+// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total. A
+// hypothesis whose smallest p-value exceeds the significance level need not count among the hypotheses that are
+// tested together (Tarone 1990), since the total does not show how it is divided between the samples.
+func FisherLeast(total, m, n int) float64 {
+	if total < 0 || total > m+n {
+		return 1
+	}
+	low, high := max(0, total-n), min(m, total)
+	return min(FisherExact(low, m, total-low, n), FisherExact(high, m, total-high, n))
+}
+
+// PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". The first count of
+// each block is the arm's. The p-value is the chance that a random assignment in all blocks gives the arm a sum at
+// least as far from its expectation as the observed sum.
 func PermutedCounts(blocks [][]int) float64 {
 	chance := []float64{1} // probabilities by the arm's sum
 	expected, seen := 0.0, 0

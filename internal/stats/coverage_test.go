@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 var coverageN = flag.Int("coverage.n", 500, "simulated experiments behind each share of TestCoverage")
@@ -22,6 +24,7 @@ type simulation struct {
 }
 
 func TestCoverage(t *testing.T) {
+	slow.Test(t)
 	for _, part := range []struct {
 		name string
 		rows []simulation

@@ -3,13 +3,14 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of
-// neighbouring deviations from the mean over the sum of squares (as R's acf). Independent values give about
+// Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of neighbouring
+// deviations from the mean over the sum of squares (as R's acf). Independent values give about
 // -1/n ± 2/√n. A clearly larger result means that neighbouring rounds share slow disturbances, and that
-// intervals may be too narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if
-// a value is not finite.
+// intervals may be too narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if a value
+// is not finite.
 func Lag1(x []float64) float64 {
 	if checkFinite("", x) != nil {
 		return math.NaN()
@@ -31,19 +32,16 @@ func Lag1(x []float64) float64 {
 // maxExactOrder is the largest n for which OrderEffect counts all permutations: 8! = 40,320.
 const maxExactOrder = 8
 
-// OrderEffect returns the two-sided p-value of "values do not depend on their position in the round", by
-// Spearman's rank correlation of values and positions (4 values at least). For one comparison, a value is the
-// log ratio of a round, and its position is the position of the treated trial minus the position of the
-// baseline's trial.
+// OrderEffect returns the two-sided p-value of "values do not depend on their position in the round", by Spearman's
+// rank correlation of values and positions (4 values at least). For one comparison, a value is the log ratio of a
+// round, and its position is the position of the treated trial minus the position of the baseline's trial.
 //
-// The trials of a round run in random order, drawn anew in every round. A permutation test over the positions
-// is therefore exact, without any assumption on the values. Rank correlation detects the usual effects of
-// order: later trials run steadily slower or faster (heat, fill level, page cache), or the first trial stands
-// out.
+// The trials of a round run in random order, drawn anew in every round. A permutation test over the positions is
+// therefore exact, without any assumption on the values. Rank correlation detects the usual effects of order: later
+// trials run steadily slower or faster (heat, fill level, page cache), or the first trial stands out.
 //
-// For up to 8 values, all permutations are counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t
-// distributed with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values that are
-// all the same give 1.
+// For up to 8 values, all permutations are counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t distributed
+// with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values that are all the same give 1.
 func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	const name = "order effect"
 	if len(values) != len(positions) {
@@ -59,7 +57,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	x, tiesX := midRanks(values)
 	y, tiesY := midRanks(at)
 	n := float64(len(values))
-	all := n*n*n - n // for n equal values
+	all := n*n*n - n // value of ties if all n values are equal
 	if tiesY == all {
 		return 0, fmt.Errorf("%s: every position is %d: %w", name, positions[0], ErrConstant)
 	}
@@ -78,11 +76,11 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	if math.Abs(r) >= 1 {
 		return least, nil
 	}
-	return max(least, min(1, 2*studentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
+	return max(least, min(1, 2*StudentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
-// permutedProductP returns the share of the permutations of y for which the sum of products with x lies at
-// least as far from its mean as the observed sum.
+// permutedProductP returns the share of the permutations of y for which the sum of products with x lies at least as
+// far from its mean as the observed sum.
 func permutedProductP(x, y []float64) float64 {
 	n := len(x)
 	var sum, sumX, sumY float64
@@ -112,4 +110,107 @@ func permutedProductP(x, y []float64) float64 {
 	}
 	visit(0, 0)
 	return float64(extreme) / float64(total)
+}
+
+const (
+	maxExactTrend = 50  // largest n for which a P of Trend without ties is exact
+	maxTrendPairs = 300 // largest number of values for which the slope uses all pairs; a longer series becomes medians of blocks
+)
+
+// Trend tests whether a series, in the order measured, rises or falls all along. P is the two-sided p-value of Mann
+// and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters 4 and 5). The
+// slope is Theil and Sen's: the median of the slopes between all pairs of values, in the values' unit per index
+// (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values; significance at 5 % needs at least 5.
+//
+// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend matter. The
+// test assumes independent values: with positive autocorrelation, slow waves look like trends. P is exact for up to
+// 50 values without ties. Otherwise P is the normal approximation with continuity correction and tie-corrected
+// variance.
+//
+// For more than 300 values, the slope is computed from the medians of at most 300 blocks of neighbouring values.
+// Blocks make the slope a little less precise and add no bias. P always uses all values.
+func Trend(x []float64) (slope, p float64, err error) {
+	if err := checkValues("trend", x, 4); err != nil {
+		return 0, 0, err
+	}
+	medians, size := blockMedians(x, maxTrendPairs)
+	slopes := make([]float64, 0, len(medians)*(len(medians)-1)/2)
+	for j := range medians {
+		for i := range j {
+			slopes = append(slopes, (medians[j]-medians[i])/float64(j-i))
+		}
+	}
+	slices.Sort(slopes)
+	return Quantile(slopes, 0.5) / float64(size), mannKendall(x), nil
+}
+
+// mannKendall returns the two-sided p-value of "no trend", from the number of rising pairs minus the number of
+// falling pairs.
+func mannKendall(x []float64) float64 {
+	s, ties := kendallScore(x)
+	n := len(x)
+	pairs := n * (n - 1) / 2
+	if ties == 0 && n <= maxExactTrend {
+		cdf := inversionCDF(n)
+		return twoSided(cdf[(pairs+s)/2], cdf[(pairs-s)/2])
+	}
+	f := float64(n)
+	variance := (f*(f-1)*(2*f+5) - ties) / 18
+	if variance <= 0 {
+		return 1 // all values are equal
+	}
+	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // halved, since the number of rising pairs changes in steps of 1
+}
+
+// kendallScore returns the number of rising pairs minus the number of falling pairs, and the sum of t(t-1)(2t+5) over
+// the groups of t equal values. A Fenwick tree over the ranks counts, for each value, the earlier values that are
+// smaller or equal.
+func kendallScore(x []float64) (score int, ties float64) {
+	n := len(x)
+	order := ascending(x)
+	rank, size := make([]int, n), make([]int, n+1) // ranks from 1; equal values share a rank
+	last := 0
+	for i, at := range order {
+		if i == 0 || x[at] != x[order[i-1]] {
+			last++
+		}
+		rank[at] = last
+		size[last]++
+	}
+	for _, t := range size {
+		f := float64(t)
+		ties += f * (f - 1) * (2*f + 5)
+	}
+	tree := make([]int, last+1)
+	upTo := func(rank int) (count int) {
+		for at := rank; at > 0; at &= at - 1 {
+			count += tree[at]
+		}
+		return count
+	}
+	for i, r := range rank {
+		score += upTo(r-1) - (i - upTo(r))
+		for at := r; at <= last; at += at & -at {
+			tree[at]++
+		}
+	}
+	return score, ties
+}
+
+// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values. The i-th
+// value rises above 0 … i-1 of the values before it, each number with the same chance.
+func inversionCDF(n int) []float64 {
+	return cumulated([2]any{"inversions", n}, func() []float64 {
+		p := []float64{1}
+		for i := 2; i <= n; i++ {
+			next := make([]float64, len(p)+i-1)
+			for k, q := range p {
+				for j := range i {
+					next[k+j] += q / float64(i)
+				}
+			}
+			p = next
+		}
+		return p
+	})
 }

@@ -30,7 +30,7 @@ func TestExaggeration(t *testing.T) {
 	// Simulated experiments of that power show the factor.
 	rng := rand.New(rand.NewPCG(1, 1))
 	z := 2.5
-	p := 2 * studentTail(z, 1e9)
+	p := 2 * StudentTail(z, 1e9)
 	power, factor := Exaggeration(p, 0.05)
 	effect := 0.0
 	for claimedMean(effect, 1.959964) < z {

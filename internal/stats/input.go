@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/floats"
 )
 
-// The reasons why an input is refused. Every error of this package wraps one of these reasons and contains
-// the bad value or the number of values.
+// The reasons why an input is refused. Every error of this package wraps one of these reasons and contains the bad
+// value or the number of values.
 var (
 	// ErrTooFew: there are too few values for an interval of the requested confidence.
 	ErrTooFew    = errors.New("too few values")
 	errNotFinite = errors.New("not a finite number")
 	// ErrConstant: all values are equal, so a method that estimates the spread from the values has no information.
 	ErrConstant = errors.New("values do not vary")
-	errArgument = errors.New("argument out of range") // a confidence, margin, sample size or similar
+	errArgument = errors.New("argument out of range")
 )
 
 // Interval is an estimate with its confidence interval, in the unit of its values.
@@ -45,10 +42,9 @@ type Estimate struct {
 	equivalence func(margin float64) float64
 }
 
-// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more": the
-// larger p-value of two one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence
-// within the margin; the 90 % interval then lies inside the margin. The result is NaN unless the margin is a
-// positive number.
+// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more": the larger
+// p-value of two one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence within the margin;
+// the 90 % interval then lies inside the margin. The result is NaN unless the margin is a positive number.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()
@@ -56,8 +52,7 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of shifted
-// values.
+// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of shifted values.
 func bothTails(moved func(shift float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
 		_, above := moved(margin)  // p against "-margin or below"
@@ -66,15 +61,19 @@ func bothTails(moved func(shift float64) (lower, upper float64)) func(margin flo
 	}
 }
 
-// shifted returns x with an amount added to each value.
-func shifted(x []float64, amount float64) []float64 {
-	y := slices.Clone(x)
-	floats.AddConst(amount, y)
+// Mapped returns the results of a function of each value.
+func Mapped(x []float64, of func(float64) float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = of(v)
+	}
 	return y
 }
 
-// firstError returns the first error that is not nil.
-func firstError(errs ...error) error { return cmp.Or(errs...) }
+// Shifted returns x with an amount added to each value.
+func Shifted(x []float64, amount float64) []float64 {
+	return Mapped(x, func(v float64) float64 { return v + amount })
+}
 
 func checkFinite(name string, x []float64) error {
 	for i, v := range x {
@@ -92,14 +91,12 @@ func checkCount(name string, n, least int) error {
 	return nil
 }
 
-// checkValues checks that there are enough values and all are finite.
 func checkValues(name string, x []float64, least int) error {
-	return firstError(checkFinite(name, x), checkCount(name, len(x), least))
+	return cmp.Or(checkFinite(name, x), checkCount(name, len(x), least))
 }
 
-// checkSamples checks two samples that each need a least number of values.
 func checkSamples(name string, x, y []float64, least int) error {
-	return firstError(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
+	return cmp.Or(checkValues(name+", first sample", x, least), checkValues(name+", second sample", y, least))
 }
 
 func checkConfidence(name string, confidence float64) error {
@@ -116,5 +113,4 @@ func checkPositive(name, what string, v float64) error {
 	return nil
 }
 
-// constant returns the error for values that do not vary.
 func constant(name string) error { return fmt.Errorf("%s: %w", name, ErrConstant) }

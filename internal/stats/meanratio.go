@@ -1,20 +1,21 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
 
-// LogMeanRatioPaired estimates ln(mean(y) / mean(x)) if values of the same index are from the same round. All
-// values must be positive. The uncertainty of both means is linearised (delta method): round i counts as
-// y_i/mean(y) - x_i/mean(x), so that noise of both values of a round cancels.
+// LogMeanRatioPaired estimates ln(mean(y) / mean(x)) if values of the same index are from the same round. All values
+// must be positive. The uncertainty of both means is linearised (delta method): round i counts as y_i/mean(y) -
+// x_i/mean(x), so that noise of both values of a round cancels.
 //
-// The result contains both Student's interval and Hall's interval. Hall's interval transforms t by a cubic
-// function that removes the skewness of t (Hall 1992, Journal of the Royal Statistical Society B 54,
-// 221–228). If rare values are far larger than all others, Student's interval reaches too far down and not
-// far enough up. If both samples have such values, Hall's interval alone is too narrow (88.7 % at 20 rounds).
-// With fewer than 30 values, Hall's intervals are twice as wide and contain the true value no more often, so
-// Student's interval is used alone. No method accounts for values so rare that none was observed.
+// The result contains both Student's interval and Hall's interval. Hall's interval transforms t by a cubic function
+// that removes the skewness of t (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If rare values
+// are far larger than all others, Student's interval reaches too far down and not far enough up. If both samples have
+// such values, Hall's interval alone is too narrow (88.7 % at 20 rounds). With fewer than 30 values, Hall's intervals
+// are twice as wide and contain the true value no more often, so Student's interval is used alone. No method accounts
+// for values so rare that none was observed.
 func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 	const name = "ratio of paired means"
 	meanX, meanY, err := positiveMeans(name, x, y, confidence)
@@ -40,15 +41,8 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	if err != nil {
 		return Interval{}, err
 	}
-	relative := func(sample []float64, mean float64) []float64 {
-		shares := make([]float64, len(sample))
-		for i, v := range sample {
-			shares[i] = v / mean
-		}
-		return shares
-	}
-	sdX, thirdX := moments(relative(x, meanX))
-	sdY, thirdY := moments(relative(y, meanY))
+	sdX, thirdX := moments(Mapped(x, func(v float64) float64 { return v / meanX }))
+	sdY, thirdY := moments(Mapped(y, func(v float64) float64 { return v / meanY }))
 	m, n := float64(len(x)), float64(len(y))
 	if sdX == 0 && sdY == 0 {
 		return Interval{}, constant(name)
@@ -60,8 +54,8 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 // fewestSkewed is the smallest number of values whose skewness can be estimated.
 const fewestSkewed = 30
 
-// skewed returns the smallest interval that contains Student's and Hall's intervals around an estimate from n
-// values, given the estimate's standard error and third cumulant.
+// skewed returns the smallest interval that contains Student's and Hall's intervals around an estimate from n values,
+// given the estimate's standard error and third cumulant.
 func skewed(name string, point, se, third, df float64, n int, confidence float64) (Interval, error) {
 	if negligible(se, 1) {
 		return Interval{}, constant(name)
@@ -88,7 +82,7 @@ func moments(x []float64) (sd, third float64) {
 
 // positiveMeans returns the means of two samples of positive values, or an error for an invalid value.
 func positiveMeans(name string, x, y []float64, confidence float64) (meanX, meanY float64, err error) {
-	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return 0, 0, err
 	}
 	for _, sample := range [][]float64{x, y} {

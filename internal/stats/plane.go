@@ -1,10 +1,10 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/mat"
+	"slices"
 )
 
 // Plane is a linear function of several coordinates: its height at the origin, and one slope per coordinate.
@@ -24,50 +24,39 @@ func (p Plane) At(x ...float64) float64 {
 
 // FitLine fits a line, a plane of one slope, to y at x by least squares. A line needs two different x.
 //
-// The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives
-// slopes with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a
-// single line through all rounds would count the common drift of a round as noise of every point.
+// The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives slopes
+// with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a single line through
+// all rounds would count the common drift of a round as noise of every point.
 func FitLine(x, y []float64) (Plane, error) {
-	const name = "line"
-	if err := checkSamples(name, x, y, 2); err != nil {
-		return Plane{}, err
-	}
-	if len(x) != len(y) {
-		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), errArgument)
-	}
-	meanX, sdX := meanSD(x)
-	meanY, _ := meanSD(y)
-	if negligible(sdX, math.Abs(meanX)) {
-		return Plane{}, fmt.Errorf("%s: all %d points are %v: %w", name, len(x), x[0], ErrConstant)
-	}
-	products := 0.0
-	for i := range x {
-		products += (x[i] - meanX) * (y[i] - meanY)
-	}
-	slope := products / squares(x, meanX)
-	return Plane{Intercept: meanY - slope*meanX, Slopes: []float64{slope}}, nil
+	return FitPlane(Points(x), y)
 }
 
-// worstConditioned is the largest condition number of the points. With a larger condition number, slopes consist
-// of rounding errors.
-const worstConditioned = 1e8
+// Points returns values as points of one coordinate.
+func Points(x []float64) [][]float64 { return slices.Collect(slices.Chunk(x, 1)) }
 
-// FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a
-// point has coordinates. The points must differ in each coordinate independently of the other coordinates: 1,
-// 2, 4 hosts at TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with
-// [FitLine], each slope is a weighted sum of the y.
+// leastIndependent is the smallest share of a coordinate's standard deviation that the other coordinates must leave
+// unexplained. With a smaller share, slopes consist of rounding errors.
+const leastIndependent = 1e-8
+
+// FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a point has
+// coordinates. The points must differ in each coordinate independently of the other coordinates: 1, 2, 4 hosts at
+// TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with [FitLine], each slope is a
+// weighted sum of the y.
+//
+// The modified Gram–Schmidt process makes each coordinate, and then y, orthogonal to the coordinates before it.
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"
-	if len(x) != len(y) || len(x) == 0 || len(x[0]) == 0 {
-		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), errArgument)
-	}
-	slopes := len(x[0])
-	if err := firstError(checkCount(name, len(y), slopes+1), checkFinite(name, y)); err != nil {
+	if err := checkCount(name, len(x), 2); err != nil {
 		return Plane{}, err
 	}
-	meanY, _ := meanSD(y)
-	points, heights := mat.NewDense(len(x), slopes, nil), mat.NewVecDense(len(y), nil)
-	means, spreads := make([]float64, slopes), make([]float64, slopes)
+	slopes := len(x[0])
+	if len(x) != len(y) || slopes == 0 {
+		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), errArgument)
+	}
+	if err := cmp.Or(checkCount(name, len(y), slopes+1), checkFinite(name, y)); err != nil {
+		return Plane{}, err
+	}
+	columns, means, spreads := make([][]float64, slopes+1), make([]float64, slopes), make([]float64, slopes)
 	for j := range slopes {
 		column := make([]float64, len(x))
 		for i, point := range x {
@@ -83,27 +72,35 @@ func FitPlane(x [][]float64, y []float64) (Plane, error) {
 		if negligible(spreads[j], math.Abs(means[j])) {
 			return Plane{}, fmt.Errorf("%s: coordinate %d of all %d points is %v: %w", name, j+1, len(x), column[0], ErrConstant)
 		}
-		for i, v := range column {
-			points.Set(i, j, (v-means[j])/spreads[j])
+		columns[j] = Shifted(column, -means[j])
+	}
+	meanY, _ := meanSD(y)
+	columns[slopes] = Shifted(y, -meanY)
+	factors := make([][]float64, slopes) // by coordinate, and then by later coordinate or y
+	for j, own := range columns[:slopes] {
+		left := squares(own, 0)
+		if math.Sqrt(left/float64(len(x)-1)) < leastIndependent*spreads[j] {
+			return Plane{}, fmt.Errorf("%s: the coordinates of the points do not vary independently of each other: %w", name, ErrConstant)
+		}
+		factors[j] = make([]float64, slopes+1)
+		for k := j + 1; k <= slopes; k++ {
+			products := 0.0
+			for i, v := range own {
+				products += v * columns[k][i]
+			}
+			factors[j][k] = products / left
+			for i, v := range own {
+				columns[k][i] -= factors[j][k] * v
+			}
 		}
 	}
-	for i, v := range y {
-		heights.SetVec(i, v-meanY)
-	}
-	var qr mat.QR
-	qr.Factorize(points)
-	if qr.Cond() > worstConditioned {
-		return Plane{}, fmt.Errorf("%s: the coordinates of the points do not vary independently of each other: %w", name, ErrConstant)
-	}
-	var fitted mat.VecDense
-	if err := qr.SolveVecTo(&fitted, false, heights); err != nil {
-		return Plane{}, fmt.Errorf("%s: %w", name, err)
-	}
-	p := Plane{Intercept: meanY}
-	for j := range slopes {
-		slope := fitted.AtVec(j) / spreads[j]
-		p.Slopes = append(p.Slopes, slope)
-		p.Intercept -= slope * means[j]
+	p := Plane{Intercept: meanY, Slopes: make([]float64, slopes)}
+	for j := slopes - 1; j >= 0; j-- {
+		p.Slopes[j] = factors[j][slopes]
+		for k := j + 1; k < slopes; k++ {
+			p.Slopes[j] -= factors[j][k] * p.Slopes[k]
+		}
+		p.Intercept -= p.Slopes[j] * means[j]
 	}
 	return p, nil
 }

@@ -60,7 +60,7 @@ func TestPlaneRefuses(t *testing.T) {
 		y    []float64
 		want error
 	}{
-		{nil, nil, errArgument},
+		{nil, nil, ErrTooFew},
 		{[][]float64{{}, {}}, []float64{1, 2}, errArgument},
 		{[][]float64{{1}, {2}, {3}}, []float64{1, 2}, errArgument},
 		{[][]float64{{1, 2}, {2, 1}}, []float64{1, 2}, ErrTooFew},

@@ -4,28 +4,30 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostPower is the largest supported power. The numerical integral of power cannot distinguish larger values
-// from 1.
+// mostPower is the largest supported power. The numerical integral of power cannot distinguish larger values from 1.
 const mostPower = 1 - 1e-9
 
-// DetectableEffect returns the smallest true mean difference that a two-sided paired t test at level alpha
-// over n rounds detects with the given power. The result has the unit of sd, the standard deviation of the
-// differences. It is NaN for n < 2 or arguments out of range (alpha < power ≤ 1-1e-9).
+// DetectableEffect returns the smallest true mean difference that a two-sided paired t test at level alpha over n
+// rounds detects with the given power. The result has the unit of sd, the standard deviation of the differences. It
+// is NaN for n < 2 or arguments out of range (alpha < power ≤ 1-1e-9).
 func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
 	}
-	df := float64(n - 1)
-	critical := -StudentQuantile(alpha/2, df)
-	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
-	return shift * sd / math.Sqrt(float64(n))
+	return smallestShift(power, tPower(1, float64(n-1), alpha)) * sd / math.Sqrt(float64(n))
 }
 
-// smallestShift returns the shift at which a rising power function reaches a power. Regula falsi with the
-// Illinois rule needs some ten evaluations, bisection would need forty.
+// tPower returns the power of a two-sided t test at level alpha, as a function of the shift in standard errors. Only
+// a share of the shift counts: the efficiency of a test by ranks, or 1.
+func tPower(efficiency, df, alpha float64) func(shift float64) float64 {
+	critical := -StudentQuantile(alpha/2, df)
+	return func(shift float64) float64 { return studentPower(efficiency*shift, df, critical) }
+}
+
+// smallestShift returns the shift at which a rising power function reaches a power. Regula falsi with the Illinois
+// rule needs some ten evaluations, bisection would need forty.
 func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
 	below, above := at(lo)-power, at(hi)-power
@@ -77,20 +79,20 @@ func fewest(limit int, enough func(n int) bool) int {
 	return many
 }
 
-// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of freedom
-// and the given shift ≥ 0.
+// studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of freedom and the
+// given shift ≥ 0.
 //
-// T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is
-// an average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1
-// around S = shift/critical, within a width of 1/critical. The integral is split there, so that
-// Gauss–Legendre integrates smooth pieces only. (distuv.NoncentralT returns 1 for the far lower tail of a
-// shift over 38, which two or three rounds at a strict level reach.)
+// T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is an
+// average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1 around S =
+// shift/critical, within a width of 1/critical. The integral is split there, so that Gauss–Legendre integrates smooth
+// pieces only. (Package distuv of gonum returns 1 for the far lower tail of a shift over 38, which two or three
+// rounds at a strict level reach.)
 func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma
 	claimed := func(s float64) float64 {
 		density := math.Exp(logScale + (nu-1)*math.Log(s) - nu*s*s/2)
-		return density * (distuv.UnitNormal.CDF(shift-critical*s) + distuv.UnitNormal.CDF(-shift-critical*s))
+		return density * (normalCDF(shift-critical*s) + normalCDF(-shift-critical*s))
 	}
 	spread := 10 / math.Sqrt(2*nu)
 	first, last := math.Max(0, 1-spread), 1+spread
@@ -106,4 +108,209 @@ func studentPower(shift, nu, critical float64) float64 {
 		sum += quad.Fixed(claimed, cuts[i-1], cuts[i], 48, quad.Legendre{}, 0)
 	}
 	return math.Min(1, sum)
+}
+
+// The power of the signed-rank test on normal values is computed as the t test's power for 97.7 % of the effect, at
+// the significance level that the discrete distribution allows (3.1 % instead of 5 % at n = 6). A shift counts √(3/π)
+// = 97.7 % as much, since the asymptotic relative efficiency of ranks is 3/π. This power is within one percentage
+// point of simulation at a significance level of 5 %, and within two at 0.5 % (see the package comment). The power is
+// exact for samples so small that only differences of one sign give a claim. On values with heavy tails, the test
+// detects more.
+
+// rankEfficiency is a share of a shift. Ranks detect a shift as often as t detects this share of the shift, for pairs
+// and for two samples.
+var rankEfficiency = math.Sqrt(3 / math.Pi)
+
+// SignedRankPower returns the chance that a two-sided signed-rank test at level alpha over n rounds claims a
+// difference. The argument effect is the true centre of the differences, sd their standard deviation. The result is 0
+// if n allows no claim (n < 6 at 5 %), and NaN if n < 1, sd ≤ 0 or alpha is not between 0 and 1.
+func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
+	return powerOf(signedRankPower, effect, sd, n, alpha)
+}
+
+// powerOf returns the power for an effect. The function test takes a number of rounds and a significance level, and
+// returns the power as a function of the shift.
+func powerOf(test func(n int, alpha float64) func(shift float64) float64, effect, sd float64, n int, alpha float64) float64 {
+	if n < 1 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
+		return math.NaN()
+	}
+	if power := test(n, alpha); power != nil {
+		return power(math.Abs(effect) / sd * math.Sqrt(float64(n)))
+	}
+	return 0
+}
+
+// signedRankPower returns the power at level alpha as a function of the shift effect/sd·√n; nil if no claim is
+// possible.
+func signedRankPower(n int, alpha float64) func(shift float64) float64 {
+	null := signedRankNull(n)
+	switch depth := null.depth(alpha); {
+	case depth < 1:
+		return nil
+	case depth == 1: // a claim only if all differences have the same sign
+		return func(shift float64) float64 {
+			each := shift / math.Sqrt(float64(n))
+			return math.Pow(normalCDF(each), float64(n)) + math.Pow(normalCDF(-each), float64(n))
+		}
+	}
+	return tPower(rankEfficiency, float64(n-1), null.level(alpha))
+}
+
+// The power of the aligned rank test on normal values is computed for two other arms in every round. The noise is
+// estimated from the arm's ranks and from their possible assignments, with about 1.5(n-1) degrees of freedom: the
+// arm's own values have n-1, all values 2(n-1). The test is discrete, and its attained significance level is assumed
+// to be the requested level minus half of the smallest possible p-value. If only the smallest possible p-value gives
+// a claim, the power is exact. From 6 to 60 rounds and at levels from 10 % to 0.4 %, the power is within three
+// percentage points of simulation (TestAlignedRankPower).
+
+// alignedEfficiency is rankEfficiency for aligned ranks of three values: the root of the asymptotic relative
+// efficiency on normal values, (3/π)·k / ((k-1)(1-ρ)) = 0.966, with k = 3 and the rank correlation of two values of a
+// round, ρ = (6/π)·asin(-1/4) (Hodges and Lehmann 1962).
+var alignedEfficiency = math.Sqrt(3 / math.Pi * 1.5 / (1 + 6/math.Pi*math.Asin(0.25)))
+
+// AlignedRankPower returns the chance that AlignedRank claims a shift of the size effect at a two-sided level, from n
+// rounds with two other arms each, if contrasts have the standard deviation sd. The result is 0 if n allows no claim.
+func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
+	return powerOf(alignedPower, effect, sd, n, alpha)
+}
+
+// alignedPower returns the power at level alpha as a function of the shift effect/sd·√n; nil if no claim is possible.
+func alignedPower(n int, alpha float64) func(shift float64) float64 {
+	least := AlignedRankLeast(0, n)
+	switch level := alpha * (1 + 1e-9); {
+	case n < 2 || least > level:
+		return nil
+	case 2*least > level: // a claim only if the arm is first in every round, or last
+		return func(shift float64) float64 {
+			each := shift * math.Sqrt(1.5/float64(n)) // in standard deviations of a value
+			return math.Pow(firstOfThree(each), float64(n)) + math.Pow(firstOfThree(-each), float64(n))
+		}
+	}
+	return tPower(alignedEfficiency, AlignedDF(n), alignedLevel(n, alpha))
+}
+
+// alignedLevel returns the attained significance level of the test at a nominal level; 0: no claim is possible.
+func alignedLevel(n int, alpha float64) float64 {
+	least := AlignedRankLeast(0, n)
+	if least > alpha*(1+1e-9) {
+		return 0
+	}
+	return max(least, alpha-least/2)
+}
+
+// firstOfThree returns the chance that a shifted normal value is larger than two others.
+func firstOfThree(shift float64) float64 {
+	return quad.Fixed(func(x float64) float64 {
+		below := normalCDF(x + shift)
+		return normalDensity(x) * below * below
+	}, -8, 8, 48, quad.Legendre{}, 0)
+}
+
+// AssuredEffect returns the effect that is detected with a given power on average. The effect is in units of a
+// standard deviation that is itself an estimate from normal values, with df degrees of freedom. The function powerAt
+// returns the power for an effect in units of the true standard deviation. Without this average, six rounds would
+// have a power of 70 % instead of 80 %. The result is NaN if no effect is detected.
+func AssuredEffect(power, df float64, powerAt func(effect float64) float64) float64 {
+	if !(power > 0 && power <= mostPower) || !(df > 0) || !(powerAt(1e6) >= power) {
+		return math.NaN()
+	}
+	var ratios [assuredSteps]float64 // equally likely ratios of the estimated to the true standard deviation
+	for i := range ratios {
+		ratios[i] = math.Sqrt(ChiSquaredQuantile((float64(i)+0.5)/assuredSteps, df) / df)
+	}
+	return smallestShift(power, func(effect float64) float64 {
+		sum := 0.0
+		for _, r := range ratios {
+			sum += powerAt(r * effect)
+		}
+		return sum / assuredSteps
+	})
+}
+
+const assuredSteps = 20
+
+// The power of Welch's test on normal values comes from the noncentral t distribution, with degrees of freedom from
+// the true standard deviations.
+//
+// The power of the rank-sum test is computed as the power of Student's t test for 97.7 % of the effect, at the
+// significance level that the discrete distribution allows, as for the signed-rank test (Lehmann, Nonparametrics,
+// section 2.4). The power is exact for samples so small that only complete separation gives a claim: all values of
+// one sample above all values of the other.
+
+// WelchDetectableEffect returns the smallest true difference of two means that a two-sided Welch test at level alpha
+// detects with the given power. The samples have m and n normal values with standard deviations sdX and sdY. The
+// result is NaN for samples of fewer than 2 values or arguments out of range (alpha < power ≤ 1-1e-9).
+func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) float64 {
+	if m < 2 || n < 2 || !(sdX >= 0) || !(sdY >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
+		return math.NaN()
+	}
+	if sdX == 0 && sdY == 0 {
+		return 0
+	}
+	se, df := welchError(sdX, sdY, m, n)
+	return se * smallestShift(power, tPower(1, df, alpha))
+}
+
+// RankSumDetectableEffect is WelchDetectableEffect for the rank-sum test and a common standard deviation. The result
+// is NaN if the sizes allow no claim at level alpha.
+func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64 {
+	if m < 1 || n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
+		return math.NaN()
+	}
+	at := rankSumPower(m, n, alpha)
+	if at == nil {
+		return math.NaN()
+	}
+	return smallestShift(power, at) * sd * twoSampleError(m, n)
+}
+
+// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values: the P of samples that do
+// not overlap. The result is 1 if a sample is empty.
+func RankSumLeast(m, n int) float64 {
+	switch {
+	case m < 1 || n < 1:
+		return 1
+	case m <= maxExactRankSum && n <= maxExactRankSum:
+		logWays := 0.0 // logarithm of the number of ways to choose n among m+n
+		for i := 1; i <= n; i++ {
+			logWays += math.Log(float64(m+i) / float64(i))
+		}
+		return min(1, 2*math.Exp(-logWays))
+	}
+	lower, _ := rankSumNormalTails(m, n, 0, 0)
+	return min(1, 2*lower)
+}
+
+// twoSampleError returns the standard error of the difference of two means, in standard deviations.
+func twoSampleError(m, n int) float64 { return math.Sqrt(1/float64(m) + 1/float64(n)) }
+
+// rankSumPower returns the power at level alpha as a function of the shift in standard errors; nil if no claim is
+// possible.
+func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
+	null := rankSumNull(m, n)
+	switch depth := null.depth(alpha); {
+	case depth < 1:
+		return nil
+	case depth == 1:
+		return func(shift float64) float64 {
+			size := shift * twoSampleError(m, n)
+			return separated(m, n, size) + separated(m, n, -size)
+		}
+	}
+	return tPower(rankEfficiency, float64(m+n-2), null.level(alpha))
+}
+
+// separated returns the chance that n shifted standard normal values lie above m other standard normal values: the
+// integral over the position of the largest other value.
+func separated(m, n int, shift float64) float64 {
+	fm, fn := float64(m), float64(n)
+	chance := func(v float64) float64 {
+		largest := fm * normalDensity(v) * math.Pow(normalCDF(v), fm-1)
+		return largest * math.Pow(normalCDF(shift-v), fn)
+	}
+	sum := 0.0
+	for from := -9.; from < 9; from += 3 {
+		sum += quad.Fixed(chance, from, from+3, 32, quad.Legendre{}, 0)
+	}
+	return sum
 }

@@ -5,12 +5,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 var alignedPowerN = flag.Int("alignedpower.n", 1500, "simulated runs behind each share of TestAlignedRankPower")
 
 // TestAlignedRankPower compares AlignedRankPower with the share of claims of the test.
 func TestAlignedRankPower(t *testing.T) {
+	slow.Test(t)
 	for _, c := range []struct {
 		n     int
 		alpha float64
@@ -49,6 +52,7 @@ func TestAlignedRankPower(t *testing.T) {
 
 // TestAssuredEffect draws the deviation in whose unit an effect is given.
 func TestAssuredEffect(t *testing.T) {
+	slow.Test(t)
 	for _, n := range []int{6, 10, 30} {
 		at := func(effect float64) float64 { return AlignedRankPower(effect, 1, n, 0.05) }
 		told := AssuredEffect(0.8, float64(n-1), at)

@@ -1,15 +1,16 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Quantile returns the q-quantile of values sorted in ascending order, by linear interpolation between order
-// statistics: Hyndman and Fan's type 7, the default of R, NumPy and spreadsheets. The result is NaN without
-// values, or for a q outside 0 … 1.
+// statistics: Hyndman and Fan's type 7, the default of R, NumPy and spreadsheets. The result is NaN without values,
+// or for a q outside 0 … 1.
 func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 || !(q >= 0 && q <= 1) {
 		return math.NaN()
@@ -27,21 +28,20 @@ func Median(x []float64) float64 {
 	return Quantile(sortedCopy(x), 0.5)
 }
 
-// MedianInterval bounds the median of the distribution behind x by order statistics. The interval reaches
-// from the k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe &
-// Chicken, section 3.6). The method assumes only independence. The attained confidence, actual, is at least
-// the requested confidence. A 95 % interval needs n ≥ 6.
+// MedianInterval bounds the median of the distribution behind x by order statistics. The interval reaches from the
+// k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe & Chicken, section
+// 3.6). The method assumes only independence. The attained confidence, actual, is at least the requested confidence.
+// A 95 % interval needs n ≥ 6.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
-	if err := firstError(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
 		return Interval{}, 0, err
 	}
 	n := len(x)
-	below := distuv.Binomial{N: float64(n), P: 0.5}
 	level := (1 - confidence) / 2 * (1 + 1e-12)
 	k, tail := 0, 0.0
 	for n > 0 && k < (n+1)/2 {
-		next := tail + below.Prob(float64(k))
+		next := tail + math.Exp(combin.LogGeneralizedBinomial(float64(n), float64(k))-float64(n)*math.Ln2)
 		if next > level {
 			break
 		}
@@ -55,9 +55,9 @@ func MedianInterval(x []float64, confidence float64) (interval Interval, actual 
 	return Interval{Point: Quantile(s, 0.5), Lo: s[k-1], Hi: s[n-k]}, 1 - 2*tail, nil
 }
 
-// blockMedians reduces a series longer than limit to the medians of blocks of neighbouring values. A shorter
-// series is returned unchanged, with a size of 1. All blocks have the same size, so that medians of
-// exchangeable values are exchangeable. Up to size-1 values at the end belong to no block.
+// blockMedians reduces a series longer than limit to the medians of blocks of neighbouring values. A shorter series
+// is returned unchanged, with a size of 1. All blocks have the same size, so that medians of exchangeable values are
+// exchangeable. Up to size-1 values at the end belong to no block.
 func blockMedians(x []float64, limit int) (medians []float64, size int) {
 	size = (len(x) + limit - 1) / limit
 	if size <= 1 {

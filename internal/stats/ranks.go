@@ -6,11 +6,11 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
-// midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t
-// over the groups of t equal values: 0 means no ties.
+// midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t over the
+// groups of t equal values: 0 means no ties.
 func midRanks(x []float64) (ranks []float64, ties float64) {
 	order := ascending(x)
 	ranks = make([]float64, len(x))
@@ -56,7 +56,7 @@ type rankNull struct {
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
-		return max(0, 1+int(math.Floor(r.mean+r.sd*distuv.UnitNormal.Quantile(level)-0.5)))
+		return max(0, 1+int(math.Floor(r.mean+r.sd*mathext.NormalQuantile(level)-0.5)))
 	}
 	for k < len(r.cdf) && r.cdf[k] <= level {
 		k++
@@ -64,8 +64,7 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level returns the attained significance level of the discrete test at a nominal level; 0: no claim is
-// possible.
+// level returns the attained significance level of the discrete test at a nominal level; 0: no claim is possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:
@@ -77,15 +76,97 @@ func (r rankNull) level(alpha float64) float64 {
 	}
 }
 
+var nullCDFs sync.Map // cache: kind and sizes of a distribution → distribution function
+
 // cumulated returns the distribution function of probabilities. The function is computed once per key.
-func cumulated[K comparable](known *sync.Map, key K, probabilities func() []float64) []float64 {
-	if cdf, ok := known.Load(key); ok {
+func cumulated(key any, probabilities func() []float64) []float64 {
+	if cdf, ok := nullCDFs.Load(key); ok {
 		return cdf.([]float64)
 	}
 	p := probabilities()
 	for k := 1; k < len(p); k++ {
 		p[k] += p[k-1]
 	}
-	known.Store(key, p)
+	nullCDFs.Store(key, p)
 	return p
+}
+
+// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh averages
+// of one sample. Each method takes time linear in the size of the samples.
+type combinations interface {
+	size() int
+	bounds() (least, most float64)
+	atMost(v float64) int
+	// between returns the members above a and up to b, in any order.
+	between(a, b float64) []float64
+}
+
+// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation between
+// the numbers of members up to each bound needs some ten counts if the members are evenly spread. Bisection over the
+// float64 numbers between the bounds ends at the exact member after at most 64 counts.
+func kthSmallest(k int, members combinations) float64 {
+	least, most := members.bounds()
+	below, above := ordinal(least)-1, ordinal(most)              // below < k-th member ≤ above
+	few, enough := 0, members.size()                             // numbers of members up to below, and up to above
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members that are sorted: one count takes as many steps
+	for step := 0; above-below > 1; step++ {
+		if few > 0 && enough < members.size() && enough-few <= listed {
+			last := members.between(fromOrdinal(below), fromOrdinal(above))
+			slices.Sort(last)
+			return last[k-few-1] + 0 // 0 instead of -0
+		}
+		mid := below + (above-below)/2
+		if step%3 != 2 {
+			mid = interpolated(k, few, enough, listed/3, below, above)
+		}
+		if count := members.atMost(fromOrdinal(mid)); count >= k {
+			above, enough = mid, count
+		} else {
+			below, few = mid, count
+		}
+	}
+	return fromOrdinal(above) + 0
+}
+
+// rankEstimate returns the estimate from n values whose interval reaches from the k-th smallest to the k-th largest
+// member. The function tails returns the tail probabilities after a shift of the values.
+func rankEstimate(members combinations, k, n int, tails func(shift float64) (lower, upper float64)) Estimate {
+	at := Interval{Point: medianOf(members), Lo: kthSmallest(k, members), Hi: kthSmallest(members.size()+1-k, members)}
+	return Estimate{Interval: at, P: twoSided(tails(0)), N: n, equivalence: bothTails(tails)}
+}
+
+// interpolated estimates where the k-th member lies, assuming evenly spread members. The estimate is moved by some
+// members towards the farther bound, so that both bounds come close to the k-th member.
+func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
+	if k-few > enough-k {
+		aim = -aim
+	}
+	share := min(1, max(0, float64(k-few+aim)/float64(enough-few)))
+	mid := ordinal(fromOrdinal(below)*(1-share) + fromOrdinal(above)*share)
+	return min(above-1, max(below+1, mid))
+}
+
+func medianOf(members combinations) float64 {
+	size := members.size()
+	lower := kthSmallest((size+1)/2, members)
+	if size%2 == 1 || members.atMost(lower) > size/2 {
+		return lower
+	}
+	return lower/2 + kthSmallest(size/2+1, members)/2
+}
+
+// ordinal maps a float64 to an integer and keeps the order of values.
+func ordinal(v float64) uint64 {
+	bits := math.Float64bits(v)
+	if bits>>63 == 1 {
+		return ^bits
+	}
+	return bits | 1<<63
+}
+
+func fromOrdinal(o uint64) float64 {
+	if o>>63 == 1 {
+		return math.Float64frombits(o &^ (1 << 63))
+	}
+	return math.Float64frombits(^o)
 }

@@ -1,10 +1,12 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 const (
@@ -12,19 +14,18 @@ const (
 	maxExactRankSumTied = 50 // largest size of both samples together for which a P with ties is exact
 )
 
-// RankSum estimates the shift of y above x, two independent samples. The point is the Hodges–Lehmann shift:
-// the median of all differences y[j]-x[i]. The interval reaches from the k-th smallest to the k-th largest
-// difference, with k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken,
-// 3rd ed., section 4.3). P is two-sided. RankSum assumes that the two distributions differ only by a shift.
-// The true confidence is at least the requested confidence. Too small samples give ErrTooFew (at 95 %, 4 and
-// 4 values are enough, or 3 and 5).
+// RankSum estimates the shift of y above x, two independent samples. The point is the Hodges–Lehmann shift: the
+// median of all differences y[j]-x[i]. The interval reaches from the k-th smallest to the k-th largest difference,
+// with k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken, 3rd ed., section 4.3).
+// P is two-sided. RankSum assumes that the two distributions differ only by a shift. The true confidence is at least
+// the requested confidence. Too small samples give ErrTooFew (at 95 %, 4 and 4 values are enough, or 3 and 5).
 //
-// With ties, P is exact given the mid-ranks if both samples together have up to 50 values. The interval then
-// contains the true shift more often than requested. For larger samples, RankSum uses the normal
-// approximation with continuity correction and tie-corrected variance.
+// With ties, P is exact given the mid-ranks if both samples together have up to 50 values. The interval then contains
+// the true shift more often than requested. For larger samples, RankSum uses the normal approximation with continuity
+// correction and tie-corrected variance.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
-	if err := firstError(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
 		return Estimate{}, err
 	}
 	m, n := len(x), len(y)
@@ -37,18 +38,8 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 			name, m, n, 100*confidence, ErrTooFew)
 	}
 	all := differences{sortedCopy(x), sortedCopy(y)}
-	lower, upper := rankSumTails(all.x, all.y)
-	return Estimate{
-		Interval: Interval{
-			Point: medianOf(all),
-			Lo:    kthSmallest(k, all),
-			Hi:    kthSmallest(m*n+1-k, all),
-		},
-		P: twoSided(lower, upper),
-		N: m + n,
-
-		equivalence: bothTails(func(shift float64) (lower, upper float64) { return rankSumTails(all.x, shifted(all.y, shift)) }),
-	}, nil
+	tails := func(shift float64) (lower, upper float64) { return rankSumTails(all.x, Shifted(all.y, shift)) }
+	return rankEstimate(all, k, m+n, tails), nil
 }
 
 // differences is the multiset of all y[j]-x[i] of two sorted samples.
@@ -62,7 +53,7 @@ func (d differences) bounds() (least, most float64) {
 
 func (d differences) atMost(v float64) int {
 	count, j := 0, 0
-	for _, low := range d.x { // the larger x, the more y qualify
+	for _, low := range d.x { // a larger x has at least as many y with y - x ≤ v
 		for j < len(d.y) && d.y[j]-low <= v {
 			j++
 		}
@@ -93,8 +84,8 @@ func rankSumNull(m, n int) rankNull {
 	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
-// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the same distribution. U counts
-// the pairs of values with y above x, and half of the pairs with equal values.
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the same distribution. U counts the
+// pairs of values with y above x, and half of the pairs with equal values.
 func rankSumTails(x, y []float64) (lower, upper float64) {
 	m, n := len(x), len(y)
 	u, ties := pairsAbove(x, y)
@@ -109,8 +100,8 @@ func rankSumTails(x, y []float64) (lower, upper float64) {
 	return rankSumNormalTails(m, n, u, ties)
 }
 
-// pairsAbove returns U of two sorted samples, and the sum of t³-t over the groups of t equal values in both
-// samples together.
+// pairsAbove returns U of two sorted samples, and the sum of t³-t over the groups of t equal values in both samples
+// together.
 func pairsAbove(x, y []float64) (u, ties float64) {
 	for i, j := 0, 0; i < len(x) || j < len(y); {
 		v := math.Inf(1)
@@ -145,10 +136,10 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	return normalTails(u, fm*fn/2, math.Sqrt(variance))
 }
 
-// rankSumCDF returns P(U ≤ u) for u = 0 … mn, computed once per size by Mann and Whitney's recurrence: the
-// largest value comes from y, and then exceeds all m values of x, or it comes from x.
+// rankSumCDF returns P(U ≤ u) for u = 0 … mn, computed once per size by Mann and Whitney's recurrence: the largest
+// value comes from y, and then exceeds all m values of x, or it comes from x.
 func rankSumCDF(m, n int) []float64 {
-	return cumulated(&rankSumCDFs, [2]int{m, n}, func() []float64 {
+	return cumulated([3]any{"rank sum", m, n}, func() []float64 {
 		row := make([][]float64, n+1) // row[j]: distribution for i values of x and j values of y
 		for j := range row {
 			row[j] = []float64{1}
@@ -170,10 +161,8 @@ func rankSumCDF(m, n int) []float64 {
 	})
 }
 
-var rankSumCDFs sync.Map // cache: [2]int{m, n} → []float64
-
-// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum), where S is the sum of n mid-ranks that are drawn at
-// random. Float64 holds the counts exactly: the largest is 50 choose 25.
+// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum), where S is the sum of n mid-ranks that are drawn at random.
+// Float64 holds the counts exactly: the largest is 50 choose 25.
 func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 	total := 0
 	for _, r := range ranks {
@@ -192,15 +181,6 @@ func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 			}
 		}
 	}
-	all := 0.0
-	for s, count := range ways[n] {
-		all += count
-		if s <= int(2*sum) {
-			lower += count
-		}
-		if s >= int(2*sum) {
-			upper += count
-		}
-	}
-	return lower / all, upper / all
+	at, all := int(2*sum), floats.Sum(ways[n])
+	return floats.Sum(ways[n][:at+1]) / all, floats.Sum(ways[n][at:]) / all
 }

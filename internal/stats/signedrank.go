@@ -1,11 +1,13 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"sync"
+	"math/rand/v2"
+	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/floats"
 )
 
 const (
@@ -13,43 +15,28 @@ const (
 	maxExactSignedRankTied = 100 // largest n for which a P with ties or zeros is exact
 )
 
-// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round. The point
-// is the Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches
-// from the k-th smallest to the k-th largest Walsh average, with k from the exact null distribution of
-// Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence is
-// at least the requested confidence. The test needs symmetry but not normality. A 95 % interval needs at
-// least 6 values, a 99 % interval 8; fewer values give ErrTooFew.
+// SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round. The point is the
+// Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches from the k-th
+// smallest to the k-th largest Walsh average, with k from the exact null distribution of Wilcoxon's signed-rank
+// statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence is at least the requested
+// confidence. The test needs symmetry but not normality. A 95 % interval needs at least 6 values, a 99 % interval 8;
+// fewer values give ErrTooFew.
 //
-// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959).
-// Equal magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for zeros
-// and ties. With ties, the interval may therefore contain 0 although P is just below 1 - confidence. For n
-// above 200 (for P with ties or zeros: 100), SignedRank uses the normal approximation with continuity
-// correction.
+// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959). Equal
+// magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for zeros and ties.
+// With ties, the interval may therefore contain 0 although P is just below 1 - confidence. For n above 200 (for P
+// with ties or zeros: 100), SignedRank uses the normal approximation with continuity correction.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
 	if err := checkPairs(name, d, confidence); err != nil {
 		return Estimate{}, err
 	}
-	n := len(d)
-	k := signedRankNull(n).depth(1 - confidence)
-	walsh := walshAverages(sortedCopy(d))
-	lower, upper := signedRankTails(d)
-	return Estimate{
-		Interval: Interval{
-			Point: medianOf(walsh),
-			Lo:    kthSmallest(k, walsh),
-			Hi:    kthSmallest(walsh.size()+1-k, walsh),
-		},
-		P: twoSided(lower, upper),
-		N: n,
-
-		equivalence: bothTails(func(shift float64) (lower, upper float64) { return signedRankTails(shifted(d, shift)) }),
-	}, nil
+	tails := func(shift float64) (lower, upper float64) { return signedRankTails(Shifted(d, shift)) }
+	return rankEstimate(walshAverages(sortedCopy(d)), signedRankNull(len(d)).depth(1-confidence), len(d), tails), nil
 }
 
-// checkPairs returns an error if values allow no interval.
 func checkPairs(name string, d []float64, confidence float64) error {
-	if err := firstError(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, d)); err != nil {
 		return err
 	}
 	if least := LeastSignedRank(1 - confidence); len(d) < least {
@@ -100,20 +87,15 @@ func signedRankNull(n int) rankNull {
 	return rankNull{cdf: signedRankCDF(n)}
 }
 
-// LeastSignedRank returns the smallest n that allows an interval with a confidence of 1 - alpha: 2·2⁻ⁿ ≤
-// alpha.
+// LeastSignedRank returns the smallest n that allows an interval with a confidence of 1 - alpha: 2·2⁻ⁿ ≤ alpha.
 func LeastSignedRank(alpha float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha) - 1e-12))
 }
 
-// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks of the
-// positive values, and t its value in d.
+// signedRankTails returns P(T ≤ t) and P(T ≥ t) under symmetry about 0. T is the sum of the ranks of the positive
+// values, and t its value in d.
 func signedRankTails(d []float64) (lower, upper float64) {
-	magnitudes := make([]float64, len(d))
-	for i, v := range d {
-		magnitudes[i] = math.Abs(v)
-	}
-	all, ties := midRanks(magnitudes)
+	all, ties := midRanks(Mapped(d, math.Abs))
 	ranks := all[:0]
 	t := 0.0
 	for i, v := range d {
@@ -121,7 +103,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 			t += all[i]
 		}
 		if v != 0 {
-			ranks = append(ranks, all[i]) // writes never overtake reads
+			ranks = append(ranks, all[i]) // in place: the slice written is never longer than the part read
 		}
 	}
 	n := len(ranks)
@@ -145,7 +127,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 
 // signedRankCDF returns P(T ≤ t) for t = 0 … n(n+1)/2, computed once for every n.
 func signedRankCDF(n int) []float64 {
-	return cumulated(&signedRankCDFs, n, func() []float64 {
+	return cumulated([2]any{"signed rank", n}, func() []float64 {
 		ranks := make([]int, n)
 		for i := range ranks {
 			ranks[i] = i + 1
@@ -153,8 +135,6 @@ func signedRankCDF(n int) []float64 {
 		return subsetSumProbabilities(ranks)
 	})
 }
-
-var signedRankCDFs sync.Map // cache: n → []float64
 
 // subsetSumTails returns P(S ≤ t) and P(S ≥ t) for the sum S of a random subset of the mid-ranks.
 func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
@@ -173,8 +153,8 @@ func subsetSumTails(ranks []float64, t float64) (lower, upper float64) {
 	return min(1, lower), min(1, upper)
 }
 
-// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight with
-// probability ½.
+// subsetSumProbabilities returns the distribution of the sum of a subset that contains each weight with probability
+// ½.
 func subsetSumProbabilities(weights []int) []float64 {
 	p := []float64{1}
 	for _, w := range weights {
@@ -189,10 +169,87 @@ func subsetSumProbabilities(weights []int) []float64 {
 	return p
 }
 
-// normalTails returns the tails of a statistic on a grid of step 1 (or ½ with ties), by the normal
-// approximation with continuity correction.
+// normalTails returns the tails of a statistic on a grid of step 1 (or ½ with ties), by the normal approximation with
+// continuity correction.
 func normalTails(t, mean, sd float64) (lower, upper float64) {
-	return distuv.UnitNormal.CDF((t + 0.5 - mean) / sd), distuv.UnitNormal.CDF((mean - t + 0.5) / sd)
+	return normalCDF((t + 0.5 - mean) / sd), normalCDF((mean - t + 0.5) / sd)
 }
 
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
+
+const (
+	signFlips   = 1999 // number of subsets that are drawn if not all subsets are used
+	mostSubsets = 11   // largest number of values for which all subsets are used
+)
+
+// SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The randomisation
+// test of Fisher (1935) flips the signs of values. The bounds of the interval are means of random subsets of the
+// values (Hartigan 1969, "Using subsample values as typical values", Journal of the American Statistical Association
+// 64). SignFlip suits counts: if most differences are zero, ranks lose most of the information.
+//
+// SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from 1,999 random
+// subsets, which are the same for all samples of one size.
+func SignFlip(d []float64, confidence float64) (Estimate, error) {
+	const name = "sign flip"
+	if err := checkPairs(name, d, confidence); err != nil {
+		return Estimate{}, err
+	}
+	means := subsetMeans(d)
+	tail := (1 - confidence) / 2 * (1 + 1e-12)
+	k := int(tail * float64(len(means)+1))
+	if k < 1 {
+		return Estimate{}, fmt.Errorf("%s: %d subsets give no interval of %g %%: %w", name, len(means), 100*confidence, ErrTooFew)
+	}
+	e := Estimate{Interval: Interval{Point: floats.Sum(d) / float64(len(d)), Lo: means[k-1], Hi: means[len(means)-k]}, N: len(d)}
+	e.Lo, e.Hi = min(e.Lo, e.Point), max(e.Hi, e.Point)
+	e.P = twoSided(tailAt(means, 0))
+	e.equivalence = bothTails(func(shift float64) (lower, upper float64) {
+		lower, upper = tailAt(means, -shift)
+		return upper, lower
+	})
+	return e, nil
+}
+
+// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. Both counts include
+// one additional mean at v.
+func tailAt(means []float64, v float64) (lower, upper float64) {
+	below, _ := slices.BinarySearch(means, v)
+	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))
+	all := float64(len(means) + 1)
+	return float64(upTo+1) / all, float64(len(means)-below+1) / all
+}
+
+// subsetMeans returns the sorted means of all nonempty subsets of x, or of random subsets if x is long.
+func subsetMeans(x []float64) []float64 {
+	n := len(x)
+	var means []float64
+	add := func(in func(i int) bool) {
+		sum, count := 0.0, 0
+		for i, v := range x {
+			if in(i) {
+				sum, count = sum+v, count+1
+			}
+		}
+		if count > 0 {
+			means = append(means, sum/float64(count))
+		}
+	}
+	if n <= mostSubsets {
+		for set := range 1 << n {
+			add(func(i int) bool { return set>>i&1 == 1 })
+		}
+	} else {
+		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		for len(means) < signFlips {
+			var bits uint64
+			add(func(i int) bool {
+				if i%64 == 0 {
+					bits = rng.Uint64()
+				}
+				return bits>>(i%64)&1 == 1
+			})
+		}
+	}
+	slices.Sort(means)
+	return means
+}

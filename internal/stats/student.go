@@ -1,19 +1,17 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"sync"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval
-// and test (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant: they
-// do not show a spread, and an interval of width zero would claim certainty.
+// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval and test
+// (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant: they do not show a
+// spread, and an interval of width zero would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
-	if err := firstError(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
 		return Estimate{}, err
 	}
 	mean, sd := meanSD(d)
@@ -24,14 +22,11 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances, with the
-// Welch–Satterthwaite degrees of freedom. Each sample needs at least two values.
+// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances, with the Welch–Satterthwaite
+// degrees of freedom. Each sample needs at least two values.
 func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "Welch t"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkSamples(name, x, y, 2); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
 		return Estimate{}, err
 	}
 	meanX, sdX := meanSD(x)
@@ -50,11 +45,11 @@ type Weighted struct {
 }
 
 // WelchSum estimates a weighted sum of the means of independent samples with unequal variances, with the
-// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. The weights -1
-// and 1 give WelchT; -1, 1, 1, -1 give the difference of two differences.
+// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. The weights -1 and 1
+// give WelchT; -1, 1, 1, -1 give the difference of two differences.
 func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	const name = "Welch sum"
-	if err := firstError(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
+	if err := cmp.Or(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
 		return Estimate{}, err
 	}
 	var sum, variance, spread, magnitude float64
@@ -83,8 +78,8 @@ func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	return studentEstimate(sum, se, variance*variance/spread, confidence, values), nil
 }
 
-// welchError returns the standard error of the difference between the means of m and n values, and its
-// degrees of freedom by Welch and Satterthwaite.
+// welchError returns the standard error of the difference between the means of m and n values, and its degrees of
+// freedom by Welch and Satterthwaite.
 func welchError(sdX, sdY float64, m, n int) (se, df float64) {
 	x, y := sdX/math.Sqrt(float64(m)), sdY/math.Sqrt(float64(n))
 	se = math.Hypot(x, y)
@@ -96,10 +91,10 @@ func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
 	half := se * StudentQuantile(1-(1-confidence)/2, df)
 	return Estimate{
 		Interval: Interval{Point: mean, Lo: mean - half, Hi: mean + half},
-		P:        min(1, 2*studentTail(math.Abs(mean)/se, df)),
+		P:        min(1, 2*StudentTail(math.Abs(mean)/se, df)),
 		N:        n,
 
-		equivalence: func(margin float64) float64 { return studentTail((margin-math.Abs(mean))/se, df) },
+		equivalence: func(margin float64) float64 { return StudentTail((margin-math.Abs(mean))/se, df) },
 	}
 }
 
@@ -134,23 +129,86 @@ func meanSD(x []float64) (mean, sd float64) {
 	return mean + sum/n, math.Sqrt((sumSquares - sum*sum/n) / (n - 1))
 }
 
-// studentTail returns P(T > t).
-func studentTail(t, df float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
+// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of SteinInterval has
+// at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). Here n₀ is
+// the pilot's number of rounds, s the pilot's standard deviation, and t the quantile with n₀-1 degrees of freedom.
+// The number depends on the pilot's spread and never on its mean, so looking at the pilot does not bias the result. A
+// number over limit is reduced to limit and reported as capped. The interval is then still valid, but wider than
+// requested.
+func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
+	const name = "Stein rounds"
+	err = cmp.Or(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
+	if err != nil {
+		return 0, false, err
+	}
+	if limit < len(pilot) {
+		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, limit, len(pilot), errArgument)
+	}
+	_, sd := meanSD(pilot)
+	t := StudentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
+	needed := math.Ceil((t * sd / halfWidth) * (t * sd / halfWidth))
+	switch {
+	case needed > float64(limit):
+		return limit, true, nil
+	case needed > float64(len(pilot)):
+		return int(needed), false, nil
+	}
+	return len(pilot), false, nil
 }
 
-// StudentQuantile returns a quantile of Student's t distribution. Quantiles for whole degrees of freedom are
-// cached, since computing one takes longer than the rest of an interval.
-func StudentQuantile(p, df float64) float64 {
-	whole := df == math.Trunc(df)
-	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {
-		return known.(float64)
+// SteinInterval estimates the mean of d after SteinRounds fixed the number of rounds. The pilot's rounds come first
+// in d. The interval is mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of all rounds,
+// the interval would not have its confidence, since the number of rounds depends on the pilot's spread. SteinInterval
+// is exact for normal values, whether the number of rounds was capped or not.
+func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
+	const name = "Stein interval"
+	err := cmp.Or(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
+		checkCount(name+", pilot", pilotN, 2), checkValues(name, d, pilotN))
+	if err != nil {
+		return Estimate{}, err
 	}
-	q := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
-	if whole {
-		studentQuantiles.Store([2]float64{p, df}, q)
-	}
-	return q
+	mean, _ := meanSD(d)
+	se := pilotSD / math.Sqrt(float64(len(d)))
+	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
 }
 
-var studentQuantiles sync.Map // cache: probability and degrees of freedom → quantile
+// PrecisionRounds does what SteinRounds does, for the smallest interval that contains both SteinInterval and
+// SignedRank's interval. With the chance assurance, this interval has at most the half-width halfWidth. A pilot that
+// happens to have little noise leads to too few rounds for SignedRank's interval, whose width depends on the noise of
+// all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard deviation of
+// all rounds, by the F quantile for the remaining rounds. The bound holds for normal values. More rounds than Stein's
+// number do not lower the confidence of Stein's interval, since the number still depends on the pilot's spread alone.
+func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
+	const name = "precision rounds"
+	if !(assurance > 0 && assurance < 1) {
+		return 0, false, fmt.Errorf("%s: assurance %v is not between 0 and 1: %w", name, assurance, errArgument)
+	}
+	least, capped, err := SteinRounds(pilot, halfWidth, confidence, limit)
+	if err != nil || capped {
+		return least, capped, err
+	}
+	_, sd := meanSD(pilot)
+	n = fewest(limit, func(n int) bool {
+		return n >= least && predictedHalf(sd, len(pilot), n, confidence, assurance) <= halfWidth
+	})
+	if n == 0 {
+		return limit, true, nil
+	}
+	return n, false, nil
+}
+
+// hullAllowance is the assumed width of the interval that contains both intervals, in widths of a t interval. On
+// normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs from the mean.
+const hullAllowance = 1.04
+
+// predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance of 1 -
+// assurance.
+func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
+	all := float64(n - 1)
+	variance := sd * sd
+	if n > pilot {
+		f := FQuantile(assurance, float64(n-pilot), float64(pilot-1))
+		variance *= (float64(pilot-1) + float64(n-pilot)*f) / all
+	}
+	return -StudentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance
+}

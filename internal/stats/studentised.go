@@ -2,8 +2,6 @@ package stats
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -11,23 +9,22 @@ const (
 	// assignments are counted: 3⁸, for 8 rounds of three values. With more assignments, tails are saddlepoint
 	// approximations.
 	mostAssignments = 6561
-	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at
-	// the precision tiltPrecise.
+	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at the
+	// precision tiltPrecise.
 	tiltSteps, tiltPrecise = 50, 1e-10
 	// middle is the distance from 0, in standard deviations, within which tails are computed as normal.
 	middle = 0.02
 )
 
-// assignment holds the sum of the arm's centred ranks, and the sum of their squares, for one assignment of a
-// value in each round to the arm.
+// assignment holds the sum of the arm's centred ranks, and the sum of their squares, for one assignment of a value in
+// each round to the arm.
 type assignment struct{ sum, squares float64 }
 
-// tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved
-// by -shift. The sum is T = Σρ / √Σρ²; each ρ is the distance of the arm's rank from the mean rank of its
-// round. The studentised sum allows the arm's values to spread more than the values of the other arms
-// (Neuhaus 1993, Conditional rank tests for the two-sample problem under random censorship, Annals of
-// Statistics 21; Janssen 1997, Studentized permutation tests for non-i.i.d. hypotheses, Statistics &
-// Probability Letters 36).
+// tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved by
+// -shift. The sum is T = Σρ / √Σρ²; each ρ is the distance of the arm's rank from the mean rank of its round. The
+// studentised sum allows the arm's values to spread more than the values of the other arms (Neuhaus 1993, Conditional
+// rank tests for the two-sample problem under random censorship, Annals of Statistics 21; Janssen 1997, Studentized
+// permutation tests for non-i.i.d. hypotheses, Statistics & Probability Letters 36).
 func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	t, unit := a.statistic(shift)
 	least := a.least()
@@ -48,11 +45,10 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	t, _ := a.statistic(shift)
 	least := a.least()
-	return max(least, distuv.UnitNormal.CDF(t)), max(least, distuv.UnitNormal.Survival(t))
+	return max(least, normalCDF(t)), max(least, normalTail(t))
 }
 
-// statistic returns T, and the unit by which T grows if the sum grows by 1. The unit is 0 if all ranks are
-// the same.
+// statistic returns T, and the unit by which T grows if the sum grows by 1. The unit is 0 if all ranks are the same.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64
@@ -81,7 +77,6 @@ func (a *alignedRounds) centred(round int) []float64 {
 	return own
 }
 
-// counted computes the tails from all assignments of the arm's value.
 func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 	ways, next := append(a.buffers[0][:0], assignment{}), a.buffers[1]
 	for i := range a.ranks {
@@ -109,14 +104,14 @@ func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 	return lower / float64(len(ways)), upper / float64(len(ways))
 }
 
-// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Near Σρ = t·√Σρ², the root is replaced by its
-// tangent at c²: Σ(ρ - t·ρ²/2c) = t·c/2. The left side is a sum over rounds, and Lugannani and Rice's formula
-// gives its tail. The value of c² is the expected sum of squares there (Daniels and Young 1991, Saddlepoint
-// approximation for the studentized mean, Biometrika 78).
+// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Near Σρ = t·√Σρ², the root is replaced by its tangent at
+// c²: Σ(ρ - t·ρ²/2c) = t·c/2. The left side is a sum over rounds, and Lugannani and Rice's formula gives its tail.
+// The value of c² is the expected sum of squares there (Daniels and Young 1991, Saddlepoint approximation for the
+// studentized mean, Biometrika 78).
 func (a *alignedRounds) saddlepoint(t float64) float64 {
 	side := math.Copysign(1, t)
 	if t = math.Abs(t); t < middle {
-		return distuv.UnitNormal.Survival(t)
+		return normalTail(t)
 	}
 	var k, k1, k2, squares float64
 	for i := range a.ranks {
@@ -158,5 +153,5 @@ func (a *alignedRounds) saddlepoint(t float64) float64 {
 	if !(r > 0) || !(u > 0) {
 		return 0
 	}
-	return min(1, max(0, distuv.UnitNormal.Survival(r)+distuv.UnitNormal.Prob(r)*(1/u-1/r)))
+	return min(1, max(0, normalTail(r)+normalDensity(r)*(1/u-1/r)))
 }

@@ -3,11 +3,14 @@ package stats
 import (
 	"math/rand/v2"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 // Saddlepoint tails agree with those of all assignments, for rounds that are just too many for
 // counting.
 func TestSaddlepointAgainstCounting(t *testing.T) {
+	slow.Test(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	tails, low := 0, 0
 	least, most := 1., 1.

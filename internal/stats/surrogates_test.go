@@ -16,7 +16,7 @@ func TestEnergyGrid(t *testing.T) {
 		for i := range x {
 			x[i] = float64(random.IntN(energyBins)) // no more different values than bins
 		}
-		x = shifted(x, -Mean(x))
+		x = Shifted(x, -Mean(x))
 		e := newEnergy(x)
 		_, want := e.bestSplit(e.ranks, 3)
 		g := newEnergyGrid(x)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 // four are invented samples for the difference of two differences.
@@ -51,6 +53,7 @@ func TestWelchSumOfTwo(t *testing.T) {
 // Intervals of four normal samples of unequal size and spread contain the true value about as often
 // as their confidence.
 func TestWelchSumCoverage(t *testing.T) {
+	slow.Test(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	const times = 4000
 	held := 0

@@ -16,7 +16,7 @@ import (
 // ExitError reports that a command ran and failed.
 type ExitError struct {
 	Args   []string
-	Code   int    // -1 if a signal ended the command
+	Code   int    // exit status; -1 if a signal ended the command
 	Signal string // "killed", if a signal ended the command
 	Stderr string // end of the captured standard error
 }
@@ -30,7 +30,6 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// How returns the exit status or the signal.
 func (e *ExitError) How() string {
 	if e.Signal != "" {
 		return "signal: " + e.Signal
@@ -50,11 +49,11 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment env and the working directory dir. If there is no such
-// program, found is "", path is the searched PATH, and refused is a file of this name that is not executable.
+// LookUp finds a program in the PATH of the environment env; relative directories of PATH are below dir. If there is
+// no such program, found is "", path is the searched PATH, and refused is a file of this name that is not executable.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
-		return program, "", "" // is relative to the working directory of the program
+		return program, "", "" // a program with a slash is a path, relative to the command's working directory
 	}
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
@@ -86,7 +85,7 @@ type Helper struct {
 // HelperVariable is the environment variable that names the Helper that a process runs (HelperAt).
 const HelperVariable = "TARE_HELPER"
 
-// Self is the path by which a command starts this program itself.
+// Self is a path of the running program. A command with this path starts the program again.
 const Self = "/proc/self/exe"
 
 // HelperAt returns the command that starts this program at a place of a site, as the named Helper.
@@ -98,12 +97,11 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments returns arguments that start this program as the named Helper, for wrappers that may clear
-// the environment. The helper's own arguments follow.
+// HelperArguments returns arguments that start this program as the named Helper, even if a wrapper clears variables.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName returns the name of the Helper that this process must run, or "". The variable may be intended for
-// a process that this process starts, and so the name in the arguments takes precedence.
+// HelperName returns the name of the Helper that this process must run, or "". The name in the arguments takes
+// precedence over HelperVariable, which may be intended for a child of this process.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -113,7 +111,7 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns the helper's own arguments, after the arguments of HelperArguments, or nil.
+// HelperOwnArguments returns the helper's own arguments, which follow those of HelperArguments; nil without any.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -121,7 +119,7 @@ func HelperOwnArguments() []string {
 	return nil
 }
 
-// Installed returns the path of a program from PATH, or from the user's cache, where `make TARGET` installs it.
+// Installed finds a program in PATH, or in the directory of the user's cache where `make TARGET` installs it.
 func Installed(program, target string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err == nil {
@@ -146,21 +144,21 @@ type Command struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	// Subject marks a program under test, which gets the layers' wrappers. Tare's own probes do not.
+	// Subject marks a program under test, which runs in the layers' wrappers. Tare's own probes run without wrappers.
 	Subject bool
-	Files   []*os.File // open as descriptors 3 and following; only for programs on this machine
+	Files   []*os.File // files that the program gets as descriptors 3, 4 and so on; only for programs on this machine
 }
 
-// Process is a started command. It ends with its descendants when Wait or Kill returns, or with its starter.
+// Process is a started command. It has ended with its descendants when Wait or Kill returns, or when Tare ends.
 type Process interface {
-	// Wait waits for the end and returns the usage. If the exit status is not 0, the error is an *ExitError.
+	// Wait waits for the process to end and returns its usage. An exit status other than 0 makes an *ExitError.
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants. A waiting Wait then returns.
 	Kill() error
-	// CPU returns the CPU time used so far, with all descendants. CPU and Memory may return ErrUncounted.
+	// CPU returns the CPU time of the process and its descendants so far. CPU and Memory may return ErrUncounted.
 	CPU() (time.Duration, error)
-	// Memory returns the present resident memory, with all descendants, in bytes. Shared pages count for each
-	// process.
+	// Memory returns the present resident memory of the process and its descendants, in bytes. A page that several
+	// processes share counts for each of them.
 	Memory() (int64, error)
 }
 
@@ -177,13 +175,13 @@ func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context
 	return ctx, cancel
 }
 
-// ErrUncounted is the error of a Process that runs elsewhere, with unknown CPU time and memory.
+// ErrUncounted is the error of a Process whose CPU time and memory Tare cannot read.
 var ErrUncounted = errors.New("the program's CPU time and memory are unknown")
 
-// Printer is a Process whose output is passed on when it has ended, but can be read before.
+// Printer is a Process whose output can be read before the process ends.
 type Printer interface {
-	// Printed reads new output on "stdout" or "stderr", from an offset on. It is empty after the end, and if
-	// the process does not keep the output.
+	// Printed returns the bytes that the process has written to "stdout" or "stderr", from an offset on. It returns
+	// nothing after the process's end, or if the process keeps no output.
 	Printed(stream string, from int64) ([]byte, error)
 }
 
@@ -198,7 +196,7 @@ type Proportional interface {
 	Proportional() (int64, error)
 }
 
-// ProcessAs finds the optional interface T of a process or of the process that it wraps, like As for a site.
+// ProcessAs returns the optional interface T of a process, or of the process that it wraps.
 func ProcessAs[T any](p Process) (T, bool) { return find[T](p) }
 
 // Usage is the resource usage of a process over its life. Children that it waited for are included.
@@ -206,15 +204,14 @@ type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	// MaxRSS is the peak of resident memory in bytes; 0 if unknown, as for a program that ended early.
+	// MaxRSS is the peak of resident memory in bytes. It is 0 if unknown, as for a program that ended early.
 	MaxRSS int64 `json:"maxRSS"`
-	// Left lists the command lines of descendants that still ran 2 seconds after the command, and were killed.
+	// Left lists the command lines of descendants that Tare killed 2 seconds after the end of the command.
 	Left []string `json:"left,omitempty"`
-	// Unavailable is set if CPU time and memory are unknown, and 0. In stored runs it has an older name.
+	// Unavailable is set if CPU time and memory are unknown, and 0. Its name in JSON is that of earlier versions.
 	Unavailable bool `json:"untold,omitempty"`
 }
 
-// CPU is the sum of user and system time.
 func (u Usage) CPU() time.Duration { return u.User + u.System }
 
 // Pause waits for the duration. If the context is done earlier, it returns the context's error.

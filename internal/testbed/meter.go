@@ -13,18 +13,18 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Resource is a trial's use of a resource that its programs share, or in a reading a running total.
+// Resource is a trial's use of a resource that its programs share. As a reading, it holds running totals.
 type Resource struct {
-	Name string `json:"name"` // one of the constants below
-	// Used is a share of Of, from 0 to 1. In a reading, it is the number of bits sent, or of CPU seconds used.
+	Name string `json:"name"` // a constant such as ResourceWire
+	// Used is the used share of Of, from 0 to 1. In a reading, it is the number of bits sent, or of CPU seconds used.
 	Used float64 `json:"used,omitempty"`
-	Held float64 `json:"-"` // in a reading: occupied entries of a table
-	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0: unknown.
+	Held float64 `json:"-"` // occupied entries of a table, in a reading
+	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0 if unknown.
 	Of      float64 `json:"of,omitempty"`
 	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire
 	Dropped uint64  `json:"dropped,omitempty"` // packets that the wire dropped, since its queues were full
 
-	Segments      uint64 `json:"segments,omitempty"`      // TCP segments sent, in all pods and on the local testbed's nodes
+	Segments      uint64 `json:"segments,omitempty"`      // TCP segments sent in all pods and, on the local testbed, in nodes
 	Retransmitted uint64 `json:"retransmitted,omitempty"` // TCP segments sent again
 	Timeouts      uint64 `json:"timeouts,omitempty"`      // timeouts of TCP connections that waited for an acknowledgement
 }
@@ -36,21 +36,18 @@ const (
 	ResourceMachine = "machine" // processors shared by client and server
 	ResourceClient  = "client"  // processors of the client's machine
 	ResourceServer  = "server"  // processors of the server's machine
-	ResourceDisk    = "disk"    // disk, relative to the limit in the experiment file
-	// ResourceConnections is the kernel's connection tracking table, which NAT uses.
+	ResourceDisk    = "disk"    // disk, relative to the disk limit in the experiment file
+	// ResourceConnections is the kernel's connection tracking table, which NAT fills.
 	ResourceConnections = "connection table"
 )
 
-// metered is a site that counts the use of resources shared by a trial's programs.
-type metered interface {
-	// Meter reads the counters, always in the same order. A resource may have several, as for each direction.
-	Meter(ctx context.Context) ([]Resource, error)
-}
-
-// StartMeter reads a site's counters. The returned function reads them again, and returns the use in between,
-// or nil if the site has no counters or a reading fails.
+// StartMeter reads the counters of a site with the method Meter, which reads them always in the same order. A resource
+// may have several counters, such as a counter for each direction. The function stop reads the counters again, and
+// returns the use between the two readings. It returns nil if the site has no counters or a reading fails.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
-	at, ok := As[metered](site)
+	at, ok := As[interface {
+		Meter(ctx context.Context) ([]Resource, error)
+	}](site)
 	if !ok {
 		return func(context.Context) []Resource { return nil }
 	}
@@ -69,7 +66,7 @@ func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) 
 	}
 }
 
-// since turns a reading into the use since an earlier reading. seconds is the time between these readings.
+// since turns a reading into the use since an earlier reading. seconds is the time between the two readings.
 func (r *Resource) since(o Resource, seconds float64) {
 	r.Used, r.Held = min(1, (max(0, r.Used-o.Used)/seconds+r.Held)/max(r.Of, 1)), 0
 	for i, n := range r.counts() {
@@ -81,7 +78,7 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins the use over several periods or directions: the highest share, and the sums of the counts.
+// Joined joins the use in several periods or directions: the highest share, and the sums of the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -98,8 +95,7 @@ func Joined(lists ...[]Resource) (all []Resource) {
 	return all
 }
 
-// ReadConnections reads the entries and size of the connection tracking table, in the network namespace of the
-// calling thread; 0 if there is none.
+// ReadConnections reads entries and size of the calling thread's connection tracking table; 0 without a table.
 func ReadConnections() Resource {
 	read := func(name string) (n float64) {
 		text, _ := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
@@ -109,17 +105,17 @@ func ReadConnections() Resource {
 	return Resource{Name: ResourceConnections, Held: read("count"), Of: read("max")}
 }
 
-// ReadNetwork reads the TCP counters in the calling thread's network namespace, as a resource of this name.
+// ReadNetwork reads the TCP counters in the calling thread's network namespace. name becomes the resource's name.
 func ReadNetwork(name string) (tcp Resource, err error) {
 	counters := map[string]float64{}
 	for _, file := range []string{"net/snmp", "net/netstat"} {
-		// prometheus/procfs only reads the files of processes, not of threads
+		// prometheus/procfs reads these files only for processes, not for threads.
 		text, err := os.ReadFile("/proc/thread-self/" + file)
 		if err != nil {
 			return tcp, fmt.Errorf("counters of the network: %w", err)
 		}
 		var names []string
-		// Lines come in twos: a line with the names of the counters, and a line with their values.
+		// Lines come in pairs: the names of the counters, and their values.
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			for i := range min(len(names), len(f)) {
@@ -129,7 +125,7 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 		}
 	}
 	tcp = Resource{Name: name, Retransmitted: uint64(counters["Tcp:RetransSegs"]), Timeouts: uint64(counters["TcpExt:TCPTimeouts"])}
-	// OutSegs excludes retransmitted segments (RFC 4022)
+	// OutSegs excludes segments that are sent again (RFC 4022).
 	tcp.Segments = uint64(counters["Tcp:OutSegs"]) + tcp.Retransmitted
 	return tcp, nil
 }
@@ -137,23 +133,23 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 // Sample holds the conditions at a trial's site during the trial.
 type Sample struct {
 	Conditions machine.Conditions
-	Machine    *machine.Activity // source of Conditions, if they are of one machine; nil: unknown
-	// Sidecars holds the usage of containers in which no program under test runs, by the role of the pod and
-	// the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
+	Machine    *machine.Activity // source of Conditions, if they are those of one machine; nil if unknown
+	// Sidecars holds the usage of containers in which no program under test runs. The keys consist of the role of the
+	// pod and the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
 	Sidecars            map[string]Usage
-	SidecarsUnavailable bool                // set in every arm if there is one arm with sidecars whose usage is unknown
+	SidecarsUnavailable bool                // set in every arm if some arm has sidecars with unknown usage
 	Observed            map[string]Observed // usage of the components that the experiment observes, by name
 }
 
 // Observed is the usage of one observed component.
 type Observed struct {
-	CPU    time.Duration // CPU time of all its pods during the sample
-	Wall   time.Duration // time between the two readings
-	Memory int64         // working set of all its pods at the end, in bytes
+	CPU    time.Duration // CPU time of all pods of the component during the sample
+	Wall   time.Duration // time between the two readings of the sample
+	Memory int64         // working set of all pods of the component at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial, whose durations are first and later. CPU times are added.
-// Memory is that of the later period, o.
+// Joined joins the samples of two periods of a trial. The period of s comes first. first and later are the durations
+// of the periods. CPU times are added. Memory is that of the later period.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),
@@ -174,7 +170,6 @@ func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	return sum
 }
 
-// joined merges two maps. It calls join for keys that are in both.
 func joined[T any](a, b map[string]T, join func(a, b T) T) map[string]T {
 	if a == nil {
 		return b

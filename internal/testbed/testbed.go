@@ -1,11 +1,11 @@
-// Package testbed defines, as interfaces, what a trial needs around it.
+// Package testbed defines the interfaces of testbeds and of their sites.
 //
-// A Site is what surrounds the commands of one arm, at one level of the testbed's factors. Open prepares the
-// site. Then the arm's layers are put up, and the site is made ready. It stays until all arms are set up
-// anew, or until the end of the run.
+// A Site surrounds the commands of one arm, at one level of the testbed's factors. Open prepares the site. Then
+// the arm's layers are put up, and the site is made ready. It stays until all arms are set up anew, or until the
+// end of the run.
 //
-// What only some testbeds can do is a small optional interface of the site. As finds these interfaces, also
-// through wrappers, as errors.As does for errors:
+// Features that only some testbeds have are small optional interfaces of the site. The function As finds them,
+// also through wrappers, as errors.As does for errors:
 //
 //	Staged   the site is made only after layers have requested its parts (Ready)
 //	Mender   the site may break, and is repaired before a trial
@@ -16,7 +16,7 @@
 //	Members  the server pods of a service with several; MemberVolumes are their volumes
 //	Clients  the client pods of a load with several
 //	Volume   a volume in the client's pod; VolumeStack if layers add parts to it
-//	Holder   values that layers and workloads share (Held)
+//	Holding  values that layers and workloads share (Held)
 //	Sidecars pods that can have a container for a layer's own processes
 //	Scratch  a directory for files that programs under test need
 //	Cgrouped a cgroup for programs under test
@@ -33,13 +33,13 @@ import (
 	"tare/internal/experiment"
 )
 
-// Site is what surrounds the commands of one arm, at one level of the testbed.
+// Site surrounds the commands of one arm, at one level of the testbed's factors.
 type Site interface {
-	// Start starts a command. When the context is done, the command is killed.
+	// Start starts a command at a place. The command is killed when the context is done.
 	Start(ctx context.Context, where Place, cmd Command) (Process, error)
 }
 
-// Run starts a command at a place of a site and waits for its end.
+// Run starts a command at a place of a site and waits until it has ended.
 func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error) {
 	process, err := site.Start(ctx, where, cmd)
 	if err != nil {
@@ -48,8 +48,7 @@ func Run(ctx context.Context, site Site, where Place, cmd Command) (Usage, error
 	return process.Wait()
 }
 
-// Output runs a program at a place of a site and returns its standard output. The error has the end of its
-// standard error.
+// Output runs a program at a place of a site and returns its output. An error contains the end of its standard error.
 func Output(ctx context.Context, site Site, where Place, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	_, err := Run(ctx, site, where, Command{Args: args, Stdout: &out})
@@ -70,7 +69,7 @@ func ServicePorts() (ports []uint16) {
 	return ports
 }
 
-// Each returns the results of a function for all elements of a list.
+// Each applies a function to all elements of a list and returns the results.
 func Each[T, U any](list []T, of func(T) U) (results []U) {
 	for _, element := range list {
 		results = append(results, of(element))
@@ -81,21 +80,21 @@ func Each[T, U any](list []T, of func(T) U) (results []U) {
 // Testbed makes sites.
 type Testbed interface {
 	Open(ctx context.Context, want Request) (Site, error)
-	// Close takes down all sites and everything else that the testbed made.
+	// Close takes down all sites and all other things that the testbed has made.
 	Close() error
 }
 
-// Request describes the site that is wanted: its arm, needs and level.
+// Request describes the site that the caller needs.
 type Request struct {
 	Name  string           // name of the arm
 	Needs experiment.Needs // needs of all workloads and layers at the site
-	Level any              // testbed's parameters at one level: *experiment.Local or *experiment.Kubernetes
+	Level any              // the testbed's parameters, with one level of each factor: *experiment.Local or *experiment.Kubernetes
 }
 
-// As finds the optional interface T. It is an interface of the site, or of a site that this site wraps.
+// As returns the optional interface T of a site, or of a site that this site wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for an interface that the caller cannot do without. Otherwise the error is lack.
+// Need is As for callers that cannot work without the interface. If the site lacks it, the error has the text lack.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -118,33 +117,19 @@ func find[T, Wrapping any](w Wrapping) (T, bool) {
 	}
 }
 
-// holder is a site with values that layers and workloads share there, such as settings and running servers.
-type holder interface {
-	// Holds lists the values of this site, without those of the wrapped site.
-	Holds() []any
-}
-
-// Held lists the values of type T at a site and at all sites that it wraps.
-func Held[T any](s Site) []T {
-	var list []T
-	for s != nil {
-		if h, ok := s.(holder); ok {
-			for _, one := range h.Holds() {
-				if t, ok := one.(T); ok {
-					list = append(list, t)
-				}
+// Held lists the values of type T that a site and the sites that it wraps hold.
+func Held[T any](s Site) (list []T) {
+	for h, ok := As[holding](s); ok; h, ok = As[holding](h.Site) {
+		for _, one := range h.held {
+			if t, ok := one.(T); ok {
+				list = append(list, t)
 			}
 		}
-		u, ok := s.(interface{ Unwrap() Site })
-		if !ok {
-			break
-		}
-		s = u.Unwrap()
 	}
 	return list
 }
 
-// Holding returns the site with additional values.
+// Holding returns the site with values that layers and workloads share, such as settings and running servers.
 func Holding(s Site, held ...any) Site { return holding{s, held} }
 
 type holding struct {
@@ -152,29 +137,22 @@ type holding struct {
 	held []any
 }
 
-// Unwrap returns the site without the additional values.
 func (h holding) Unwrap() Site { return h.Site }
 
-// Holds lists the additional values.
-func (h holding) Holds() []any { return h.held }
-
-// Disturbance is an error that spoils the present trial, but does not depend on the measured system. For
-// example, a pod was evicted, or a connection broke. When the site is repaired, the run continues.
+// Disturbance is an error that spoils the present trial, but does not depend on the measured system. For example, a
+// pod was evicted, or a connection broke. The run continues when the site is repaired.
 type Disturbance struct {
 	What string // "pod tare-1/client on node-2 cannot be reached"
 	Err  error
 }
 
-// Error names what was lost, and the reason.
 func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 
-// Unwrap returns the reason.
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken reports that a site is damaged (What), and that only opening it anew can repair it.
+// Broken means that a site is damaged, and that only opening it anew can repair it. What describes the damage.
 type Broken struct{ What string }
 
-// Error describes the damage.
 func (e *Broken) Error() string { return e.What }
 
 // Status is the result of a probe.
@@ -183,8 +161,8 @@ type Status string
 // These are the possible results of a probe.
 const (
 	Works   Status = "works"
-	Refused Status = "refused" // this system does not allow it
-	Missing Status = "missing" // a program is missing that can be installed
+	Refused Status = "refused" // this system forbids the feature
+	Missing Status = "missing" // a program is missing, and can be installed
 )
 
 // Finding is one result of a probe.
@@ -192,10 +170,10 @@ type Finding struct {
 	Name   string `json:"name"` // what was probed, such as "kernel" or "userspace"
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty"` // reason of the status
-	Hint   string `json:"hint,omitempty"`   // command that installs the missing program
+	Hint   string `json:"hint,omitempty"`   // command that installs a missing program or permits the feature
 }
 
-// Tried returns the finding after a test. If the test returned an error, the status becomes Refused.
+// Tried returns the finding after a test with the result err. If err is not nil, the status becomes Refused.
 func (f Finding) Tried(err error) Finding {
 	if err != nil {
 		f.Status, f.Detail = Refused, err.Error()
@@ -203,8 +181,7 @@ func (f Finding) Tried(err error) Finding {
 	return f
 }
 
-// AlwaysWorks returns the probe of a feature that works on every machine. The argument detail names what the feature
-// can be used with.
+// AlwaysWorks returns the probe of a feature that works on every machine. detail names the uses of the feature.
 func AlwaysWorks(name, detail string) func(context.Context) []Finding {
 	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }
@@ -221,18 +198,18 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
-// Values lists the places that an experiment file can name. Only Tare starts programs at further members.
+// Values lists the places that an experiment file can name. At further members, only Tare starts programs.
 func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
 }
 
-// Member returns the pod of member i of a service, counted from 1: ServerPod, server-pod-2 and so on.
+// Member returns the pod of member i of a service: ServerPod, server-pod-2 and so on. Members are counted from 1.
 func Member(i int) Place { return numbered(ServerPod, i) }
 
-// MemberNode returns the node of members with number i, from 1: ServerNode, server-node-2 and so on (Spread).
+// MemberNode returns node i of the members: ServerNode, server-node-2 and so on. Nodes are counted from 1 (Spread).
 func MemberNode(i int) Place { return numbered(ServerNode, i) }
 
-// Client returns the pod of client i, counted from 1: ClientPod, client-pod-2 and so on.
+// Client returns the pod of client i: ClientPod, client-pod-2 and so on. Clients are counted from 1.
 func Client(i int) Place { return numbered(ClientPod, i) }
 
 func numbered(first Place, i int) Place {
@@ -247,8 +224,7 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread assigns members to nodes in turn, and returns the number of each member's node, from 1. If nodes is 0, each
-// member has its own node.
+// Spread assigns members to nodes in turn (0 nodes: one each), and returns the numbers of their nodes, from 1.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

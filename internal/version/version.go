@@ -1,13 +1,12 @@
-// Package version says which build of Tare this is.
+// Package version names the build of Tare.
 package version
 
 import "runtime/debug"
 
-// version is set by the linker in a release; otherwise the build information
-// tells.
+// version is set by the linker in a release. In other builds it is "".
 var version = ""
 
-// String is the version of this build.
+// String returns the version of this build: of a release, or devel with the revision of the source.
 func String() string {
 	if version != "" {
 		return version

@@ -12,9 +12,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// Price returns the cost metrics of a trial. Layers is the CPU time of the layers' own processes. Machine is
-// the CPU time of the whole machine; 0 leaves out the machine's metric. Metrics whose data are unknown are
-// left out too (see Unavailable). A trial without work, or without the usage of a part, is an error.
+// Price returns the cost metrics of a trial. The argument layers is the CPU time of the layers' own processes.
+// The argument machine is the CPU time of the whole machine; if it is 0, the machine's metric is left out.
+// Metrics whose data are unknown are left out too (see Unavailable). A trial without work, or without the
+// usage of a part, is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -78,7 +79,7 @@ type Quantile float64
 // Supported reports whether at least a hundred of n values lie beyond the quantile.
 func (q Quantile) Supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
-// String returns a name for metrics: "p99".
+// String returns the quantile's name in metrics: "p99".
 func (q Quantile) String() string { return fmt.Sprintf("p%g", 100*float64(q)) }
 
 // TimeMetrics lists the metrics of a distribution of n times: the mean, and the quantiles that n values support.
@@ -100,20 +101,20 @@ func TimeMetrics(name string, n int, quantiles []Quantile) []experiment.Metric {
 // status, output, answers, files. Package analysis compares the behaviour of arms before their speed.
 type Behaviour map[experiment.Aspect]Observation
 
-// Observation holds what was observed in one aspect, such as stderr, over all runs.
+// Observation is one aspect of a Behaviour.
 type Observation struct {
 	// Marks holds one example of each kind of observation: lines on stderr, exit statuses, errors in answers,
 	// a digest of the output, changes to files.
 	Marks []string `json:"marks,omitempty"`
-	Bytes int64    `json:"bytes,omitempty"` // total over all runs or answers
-	Lines int64    `json:"lines,omitempty"` // total over all runs
+	Bytes int64    `json:"bytes,omitempty"` // size of the output of all runs, or of all answers
+	Lines int64    `json:"lines,omitempty"` // number of lines in the output of all runs
 	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
 }
 
-// MostMarks is the largest number of marks that an Observation keeps.
+// MostMarks is the largest number of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds observations of an aspect.
+// Add adds observations of an aspect. It keeps the first mark of each kind (KindOf), up to MostMarks.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
@@ -129,8 +130,8 @@ func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 // varyingPart matches the parts of a line that differ between runs: directories, and words with digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
-// KindOf returns a mark without the parts that differ between runs. For a line on stderr these are directories and
-// numbers, such as times and process ids. Marks with equal results are of one kind.
+// KindOf returns the kind of a mark. For a line on stderr, the kind is the line without its directories and
+// numbers, which differ between runs. For any other mark, the kind is the mark itself.
 func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark
@@ -143,9 +144,9 @@ func KindOf(a experiment.Aspect, mark string) string {
 	})
 }
 
-// Bounds of the output that a Listener examines, so that it does not slow the program.
+// Bounds of the output that a Listener examines. They keep the Listener from slowing the program.
 const (
-	maxLines      = 1000
+	maxLines      = 1000 // lines of a run
 	maxLineLength = 4096 // bytes of a line
 )
 

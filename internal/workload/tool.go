@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/experiment"
-	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
@@ -39,8 +37,8 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
 
-// Check returns an error if the tool's version at a place such as "the volume" is too old. The version at the
-// place may differ from the version on this machine.
+// Check returns an error if the tool's version is too old at a place such as "the volume", where it may differ from
+// the version on this machine. The argument text is the tool's output with the version.
 func (t Tool) Check(text, where string) error {
 	version, ok := t.ReadVersion(text)
 	switch {
@@ -91,7 +89,7 @@ func ProbeVersion(ctx context.Context, name, path string, err error, hint string
 	return testbed.Finding{Name: name, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
 }
 
-// Start starts the tool as a program under test. Args begin with its name.
+// Start starts the tool as a program under test. The argument args begins with the tool's name.
 func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place, args []string, stdout, stderr io.Writer) (testbed.Process, error) {
 	process, err := site.Start(ctx, where, testbed.Command{Args: args, Env: []string{"LC_ALL=C"}, Stdout: stdout, Stderr: stderr, Subject: true})
 	if errors.Is(err, exec.ErrNotFound) {
@@ -124,34 +122,4 @@ func keepJSON(raw Raw, name string, value any, marshal func(any) ([]byte, error)
 		return err
 	}
 	return Keep(raw, name, append(text, '\n'))
-}
-
-// CheckTime adds an error if d is shorter than least or longer than most.
-func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
-	if d.Std() < least || d.Std() > most {
-		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
-	}
-}
-
-// CheckNumbers adds an error for each level below 1 or above most. The noun says in the error what is counted.
-func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, noun string) {
-	for i, n := range levels {
-		if n < 1 || n > most {
-			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number of %s from 1 to %d", n, noun, most)
-		}
-	}
-}
-
-// ReadFile reads a text file, such as the certificates to trust, into a string. The path "" leaves the string
-// unchanged.
-func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
-	if path == "" {
-		return nil
-	}
-	text, err := read(path)
-	if err != nil {
-		errs.Add(field, "%v", err)
-	}
-	*into = string(text)
-	return errs
 }

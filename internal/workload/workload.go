@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 )
 
@@ -45,9 +46,8 @@ type Workload interface {
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload that makes objects, such as pods from templates, that no other step tests before a
-// trial. Try makes enough of these objects to show whether they work, and removes them again. `tare doctor
-// --try` calls Try at the site of each arm.
+// Trier is a workload whose objects, such as pods from templates, would first be made in a trial. Try makes enough
+// objects to show whether they work, and removes these objects again. `tare doctor --try` calls Try at each arm's site.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }
@@ -59,7 +59,7 @@ type Measured func(ctx context.Context) (Result, error)
 type Trial struct {
 	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Raw takes the trial's raw files, such as the output of tools.
+	// Raw takes raw files, such as the output of tools.
 	Raw Raw
 	// Standing is the server, or the like, that a Resident keeps up at the site; nil for other workloads.
 	Standing Server
@@ -78,7 +78,7 @@ type Trial struct {
 	Clear func(ctx context.Context) error
 }
 
-// Late reports whether a load generator's lag exceeds the allowed lag, times Lateness.
+// Late reports whether a load generator's lag exceeds the product of the allowed lag and Lateness.
 func (t *Trial) Late(lag, allowed time.Duration) bool {
 	return lag.Seconds() > cmp.Or(t.Lateness, 1)*allowed.Seconds()
 }
@@ -164,9 +164,9 @@ func OfMachine(rule string, cpuLimited bool) bool {
 // latency.
 func IndependentOfValues(rule string) bool { return rule != RuleLate }
 
-// Repeated reports whether a trial that broke a rule is tried again. A trial is tried again if the machine's
-// condition spoilt the trial, or if a proof failed. The other rules are about the program in its arm. If a
-// trial breaks such a rule, this is a result of the arm, and is counted.
+// Repeated reports whether a trial that broke a rule is tried again: if the machine's condition spoilt the trial,
+// or if a proof failed. The other rules are about the program in its arm. A trial that broke one of them counts as
+// a result of the arm.
 func Repeated(rule string, cpuLimited bool) bool {
 	return rule == RuleProof || OfMachine(rule, cpuLimited)
 }
@@ -191,13 +191,43 @@ func Invalidf(rule, format string, args ...any) error {
 type Kind struct {
 	Name    string
 	Summary string // one line
-	// Example holds parameters that a workload needs to have in a file, for a user to begin with.
+	// Example holds example values for the parameters that a file must give.
 	Example string
 	New     func() Workload
 	// Probe tries whether the workload works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding
 	// Helpers are the workload's helpers, if it has any (see testbed.HelperAt).
 	Helpers []testbed.Helper
+}
+
+// CheckTime adds an error to the field unless the duration d is from least to most.
+func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
+	if d.Std() < least || d.Std() > most {
+		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
+	}
+}
+
+// CheckNumbers adds an error for each level that is not from 1 to most. The argument things is the noun for the error.
+func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
+	for i, n := range levels {
+		if n < 1 || n > most {
+			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number of %s from 1 to %d", n, things, most)
+		}
+	}
+}
+
+// ReadFile reads a text file, such as the certificates to trust, into a string. The path "" leaves the string
+// unchanged.
+func ReadFile(read func(string) ([]byte, error), field, path string, into *string) (errs experiment.FieldErrors) {
+	if path == "" {
+		return nil
+	}
+	text, err := read(path)
+	if err != nil {
+		errs.Add(field, "%v", err)
+	}
+	*into = string(text)
+	return errs
 }
 
 // Resident is a workload that keeps something up at the site of an arm between trials, such as the server that
@@ -221,14 +251,13 @@ type Resident interface {
 type SetUp struct {
 	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Number numbers the Servers at the site, from 0. Each Server needs ports of its own.
+	// Number is the Server's number at the site, from 0. Each Server needs ports of its own.
 	Number int
 }
 
 // Server is something that a Resident keeps up at one site, such as a server.
 type Server interface {
-	// Check returns an error if the Server is broken. The arm is then set up again. Check costs next to
-	// nothing.
+	// Check returns an error if the Server is broken. The arm is then set up again. Check takes next to no time.
 	Check(ctx context.Context) error
 	// Down ends the Server. A second call does nothing.
 	Down(ctx context.Context) error

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// What a draw holds.
+// The numbers of comments and sentences in a draw.
 const (
 	drawnComments  = 60
 	drawnSentences = 40
 )
 
-// draw prints comments of the code, each with the first line of what it is about, and sentences of the docs, as they
-// are drawn by a seed. A reader without any other context says each in own words; what needs a second reading counts.
+// draw prints random comments of the code, each with the line of code behind it, and random sentences of the docs. A
+// reader without any other context repeats each text in own words. The texts that need a second reading are counted.
 func draw(w io.Writer, h *house, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var comments []string
@@ -56,7 +56,7 @@ func draw(w io.Writer, h *house, seed uint64) error {
 	return nil
 }
 
-// commentsOf are the comments of a file, each with the line of code behind it.
+// commentsOf returns the comments of a file, each with the line of code behind it.
 func commentsOf(p *packages.Package, file *ast.File) (list []string) {
 	name := p.Fset.Position(file.Pos()).Filename
 	text, err := os.ReadFile(name)
@@ -84,7 +84,7 @@ var (
 	end   = regexp.MustCompile(`[.!?]\)?\s+`)
 )
 
-// sentencesOf are the whole sentences of a page, each behind its heading: paragraphs and lists, without tables and code.
+// sentencesOf returns the sentences of a page, each after its heading. Tables and code are left out.
 func sentencesOf(text string) (list []string) {
 	heading := ""
 	for paragraph := range strings.SplitSeq(fence.ReplaceAllString(item.ReplaceAllString(text, "\n\n"), "\n"), "\n\n") {
@@ -98,7 +98,7 @@ func sentencesOf(text string) (list []string) {
 		}
 		for paragraph != "" {
 			s := paragraph
-			for _, at := range end.FindAllStringIndex(paragraph, -1) { // "e.g. this" and "v1. of" are no ends
+			for _, at := range end.FindAllStringIndex(paragraph, -1) { // "e.g. this" and "v1. of" do not end a sentence
 				if next := paragraph[at[1]:]; next == "" || strings.ContainsAny(next[:1], "ABCDEFGHIJKLMNOPQRSTUVWXYZ`[*") {
 					s = paragraph[:at[1]]
 					break

@@ -1,14 +1,13 @@
-// Command house measures how simple this code is, so that a redesign can show what
-// it has changed.
+// Command house measures how simple the code of Tare is, to compare two versions of it.
 //
 //	go -C hack/bench run ./house                 this tree
-//	go -C hack/bench run ./house -C ../before    another checkout of it, such as a git worktree
+//	go -C hack/bench run ./house -C ../before    another checkout, such as a git worktree
 //	go -C hack/bench run ./house -draw 1         100 comments and sentences, for a reader who knows nothing else
 //
-// It prints one table: lines per group of packages, entries of the top level, exported names and
-// interfaces that are hardly used, repeated blocks of eight lines, words of the glossary that several
-// types have, and the path of a result through the packages (report.Run). Tests, benches, images, packaging and the
-// test cluster are no product code and are not counted.
+// The command prints one table: lines of Go by group of packages, lines of C, entries of the top level, exported
+// names without users, interfaces, repeated blocks of eight lines, words of the glossary that several types have as
+// names, and the path of a result through the packages (report.Run). Tests, benches, images, packaging and the test
+// cluster are no product code and are not counted.
 package main
 
 import (
@@ -44,7 +43,7 @@ func main() {
 	}
 }
 
-// house is what all measures read.
+// house holds the packages that are measured.
 type house struct {
 	dir     string
 	module  string
@@ -52,12 +51,12 @@ type house struct {
 	all     []*packages.Package
 }
 
-// path of a package below the module, and below internal/ where the tree has that.
+// path returns the path of a package below the module, without internal/.
 func (h *house) path(p *packages.Package) string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, h.module+"/"), "internal/")
 }
 
-// open reads the packages of the module at dir with the types of their own code.
+// open reads the packages of the module at dir, with types.
 func open(dir string) (*house, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -95,7 +94,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// apart says whether a package is no product code.
+// apart reports whether a package is no product code.
 func apart(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return slices.Contains([]string{"bench", "test", "image", "deploy", "hack", "golden"}, first) ||
@@ -118,7 +117,11 @@ func measure(w io.Writer, h *house, glossary string, verbose bool) error {
 			fmt.Fprintf(t, "\t\t%s\n", strings.Join(list, ", "))
 		}
 	}
-	groups, lines, err := h.lines()
+	groups, lines, err := h.lines("*.go")
+	if err != nil {
+		return err
+	}
+	_, linesOfC, err := h.lines("*.c", "*.h")
 	if err != nil {
 		return err
 	}
@@ -126,6 +129,7 @@ func measure(w io.Writer, h *house, glossary string, verbose bool) error {
 	for _, group := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return groups[b] - groups[a] }) {
 		fmt.Fprintf(t, "  %s\t%d\n", group, groups[group])
 	}
+	fmt.Fprintf(t, "lines of C\t%d\n", linesOfC)
 	visible := slices.DeleteFunc(strings.Fields(string(entries)), func(name string) bool { return strings.HasPrefix(name, ".") })
 	row("entries of the top level that ls shows", visible)
 	unused, exported := h.unused()
@@ -145,9 +149,10 @@ func measure(w io.Writer, h *house, glossary string, verbose bool) error {
 	return t.Flush()
 }
 
-// lines counts the lines of Go and C of product code, of all systems, by the first element of their path.
-func (h *house) lines() (groups map[string]int, all int, err error) {
-	files, err := exec.Command("git", "-C", h.dir, "ls-files", "*.go", "*.c", "*.h").Output()
+// lines counts the lines of the product files that match one of the patterns, by the first element of the files' paths.
+// It counts the files for all operating systems.
+func (h *house) lines(patterns ...string) (groups map[string]int, all int, err error) {
+	files, err := exec.Command("git", append([]string{"-C", h.dir, "ls-files"}, patterns...)...).Output()
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the files: %w", err)
 	}

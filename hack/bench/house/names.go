@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unused lists the exported names of product packages that no other package uses, tests apart, and counts all. Methods that an
-// interface may ask for, and fields that are read by reflection, cannot be told from unused ones and are left out.
+// unused lists the exported names of product packages that no other package uses outside of tests. The result all is
+// the number of exported names. Methods and fields are left out, since interfaces and reflection may use them.
 func (h *house) unused() (names []string, all int) {
 	used := map[string]bool{}
 	for _, p := range h.all {
@@ -45,7 +45,7 @@ func (h *house) interfaces() (names []string) {
 	return names
 }
 
-// types hands on each type that a product package declares outside of functions.
+// types calls do with each type that a product package declares outside of functions.
 func (h *house) types(do func(path string, o *types.TypeName)) {
 	for _, p := range h.product {
 		scope := p.Types.Scope()
@@ -59,7 +59,7 @@ func (h *house) types(do func(path string, o *types.TypeName)) {
 
 var glossaryRow = regexp.MustCompile(`(?m)^\| ([a-z][a-z -]*) \|`)
 
-// glossaryWords are the words of the glossary; none where there is no glossary.
+// glossaryWords returns the words of the glossary. A missing file has no words.
 func glossaryWords(file string) (words []string, err error) {
 	text, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
@@ -73,7 +73,7 @@ func glossaryWords(file string) (words []string, err error) {
 	return words, err
 }
 
-// shared lists the words that types of several packages have, with these packages.
+// shared lists the words that are the names of types in several packages, with these packages.
 func (h *house) shared(words []string) (list []string) {
 	at := map[string][]string{}
 	h.types(func(path string, o *types.TypeName) {

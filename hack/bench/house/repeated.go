@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// block is how many lines make a repeated block.
-const block = 8
+const block = 8 // the number of lines of a repeated block
 
-// repeated lists pairs of places where the same block of lines stands: without blank lines, comments, imports and indentation.
-// A longer one counts once.
+// repeated lists pairs of places with equal blocks of lines. Blank lines, comments, imports and indentation are ignored. A
+// longer sequence of equal lines counts once.
 func (h *house) repeated() (pairs []string, err error) {
 	seen := map[string]string{}
-	last := map[string]int{} // by pair of files, where the block before ended
+	last := map[string]int{} // the end of the last block in the second file, by pair of files
 	for _, p := range h.product {
 		for _, name := range p.GoFiles {
 			lines, numbers, err := bare(name)
@@ -42,7 +41,7 @@ func (h *house) repeated() (pairs []string, err error) {
 	return pairs, nil
 }
 
-// bare are the lines of a file that are code, and their numbers.
+// bare returns the lines of code in a file, and their numbers.
 func bare(name string) (lines []string, numbers []int, err error) {
 	text, err := os.ReadFile(name)
 	imports := false

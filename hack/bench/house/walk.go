@@ -9,8 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa/ssautil"
 )
 
-// walk follows the static calls of a function through the packages of the module, each function once, in the order of its
-// text. A stay begins wherever the walk enters a package from another one, also on the way back.
+// walk follows the static calls of a function through the packages of the module, in the order of the text. It visits
+// each function once. A stay begins whenever the walk enters a package from another package, also at a return from a
+// call. The result rooms is the number of packages.
 func (h *house) walk(path, name string) (stays, rooms int) {
 	program, list := ssautil.AllPackages(h.product, ssa.InstantiateGenerics)
 	program.Build()

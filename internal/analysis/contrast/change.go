@@ -2,21 +2,18 @@ package contrast
 
 import (
 	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
 
-// steepest is the largest contrast whose exponential is computed.
-const steepest = 600
+// boundedExp returns the exponential of a contrast of at most 600, so that it is finite and not 0.
+func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
-// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run
-// gives a sample of overheads by round. These two samples are independent, and are compared as any two samples
-// are. Without pairs, an overhead is itself a difference of two samples. The change is then estimated from all
-// four samples; of the values in the result, only their number is used.
+// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run gives
+// a sample of overheads by round. These two samples are independent, and are compared as any two samples are. Without
+// pairs, an overhead is itself a difference of two samples. The change is then estimated from all four samples; of
+// the values in the result, only their number is used.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
@@ -34,18 +31,14 @@ func Changed(from, to Data) Data {
 	return d
 }
 
-// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be compared:
-// the ratio arm ÷ baseline, or the amount by which the arm costs more.
+// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be compared: the ratio
+// arm ÷ baseline, or the amount by which the arm costs more.
 func (d *Data) factors() []float64 {
 	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
 		return contrasts
 	}
-	f := make([]float64, len(contrasts))
-	for i, x := range contrasts {
-		f[i] = math.Exp(min(max(x, -steepest), steepest))
-	}
-	return f
+	return stats.Mapped(contrasts, boundedExp)
 }
 
 // weighted returns the overhead, (arm − baseline) × weight, as weighted samples of contrasts.
@@ -58,8 +51,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the smaller of the two samples of an overhead, since its size limits the claims; for pairs,
-// it returns the overheads.
+// smaller returns the smaller sample of an overhead, since its size limits the claims. For pairs, it returns the
+// overheads.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -70,8 +63,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the standard deviation of an imagined single sample. That sample has the size of the smaller
-// sample, and its mean is as uncertain as the overhead.
+// spread returns the standard deviation of an imagined single sample. That sample has the size of the smaller sample,
+// and its mean is as uncertain as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -85,14 +78,12 @@ func (d *Data) spread() float64 {
 	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
 }
 
-// MethodOccasions is appended to the method of a change whose interval includes the variation between
-// occasions.
+// MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the
-// standard deviation of one overhead between a number of runs, on the scale of contrasts. The difference of
-// two runs has √2 times that deviation (Student's t). A claim must hold both by this deviation and by the
-// noise within the runs.
+// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the standard
+// deviation of one overhead between a number of runs, on the scale of contrasts. The difference of two runs has √2
+// times that deviation (Student's t). A claim must hold by this deviation and also by the noise within the runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -105,21 +96,22 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 			return e
 		}
 		at, se := e.Main.At.Point, math.Sqrt2*deviation
-		t := distuv.StudentsT{Sigma: se, Nu: float64(runs - 1)}
-		half := t.Quantile((1 + r.Confidence) / 2)
-		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half}, P: 2 * t.Survival(math.Abs(at)), Equiv: t.Survival(r.MarginOf(&of) - math.Abs(at))}
+		tail := func(distance float64) float64 { return stats.StudentTail(distance/se, float64(runs-1)) }
+		half := stats.StudentQuantile((1+r.Confidence)/2, float64(runs-1)) * se
+		wide := View{OK: true, At: stats.Interval{Point: at, Lo: at - half, Hi: at + half},
+			P: 2 * tail(math.Abs(at)), Equiv: tail(r.MarginOf(&of) - math.Abs(at))}
 		e.Method, e.Main, e.T = e.Method+MethodOccasions, hull(e.Main, wide), hull(e.T, wide)
 		return e
 	}
 	return d
 }
 
-// MethodRandomEffects is the method for an overhead that several runs have estimated, each on an occasion of
-// its own: stats.RandomEffects.
+// MethodRandomEffects is the method for an overhead that several runs have estimated, each on an occasion of its own:
+// stats.RandomEffects.
 const MethodRandomEffects = "random-effects"
 
-// Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are
-// enough for a claim, since the method does not use ranks.
+// Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are enough
+// for a claim, since the method does not use ranks.
 func Combined(m experiment.Metric, contrasts, errs []float64) Data {
 	d := Data{Metric: m, Paired: true, Contrasts: contrasts, Moved: make([]int, len(contrasts)), errs: errs}
 	d.estimate = func(r Rules) Estimate {
@@ -137,20 +129,17 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 
 // exceeds does what Rules.Exceeds does, for data from Combined, with a limit on the scale of contrasts.
 func (d *Data) exceeds(limit float64) float64 {
-	contrasts := slices.Clone(d.Contrasts)
-	for i, x := range contrasts {
-		contrasts[i] = Cost(x, d.Metric)
-	}
-	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // the p-value does not depend on this confidence
+	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
+	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // any confidence: Exceeds does not depend on it
 	if err != nil {
 		return 1
 	}
 	return p.Exceeds(Cost(limit, d.Metric))
 }
 
-// Error returns the standard error of an estimate, on the scale of contrasts, from its interval and its
-// number of values. It is half the interval's width, divided by the quantile of t with values − 1 degrees of
-// freedom. It is 0 if the interval has no width.
+// Error returns the standard error of an estimate, on the scale of contrasts, from the interval and the number of
+// values: half the interval's width, divided by the quantile of t with values − 1 degrees of freedom. The result is 0
+// if the interval has no width.
 func Error(at stats.Interval, values int, confidence float64) float64 {
 	half := (at.Hi - at.Lo) / 2
 	if values < 2 || !(half > 0) || math.IsInf(half, 0) {
@@ -159,8 +148,8 @@ func Error(at stats.Interval, values int, confidence float64) float64 {
 	return half / stats.StudentQuantile((1+confidence)/2, float64(values-1))
 }
 
-// FromOverheads returns the contrast of an overhead with its interval, with its bounds in order. It is the
-// inverse of Overheads.
+// FromOverheads converts an interval of overheads to an interval of contrasts with its bounds in order: the inverse
+// of Overheads.
 func FromOverheads(o stats.Interval, m experiment.Metric) stats.Interval {
 	return o.Map(func(overhead float64) float64 { return FromOverhead(overhead, m) })
 }

@@ -1,15 +1,13 @@
-// Package contrast compares two arms on one metric: it turns their values into estimates of the overhead,
-// each with its interval and tests.
+// Package contrast compares two arms on one metric: it turns their values into estimates of the overhead, each with
+// its interval and tests.
 //
-// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or
-// lower values are better. For a difference metric, it is the signed difference (positive: cost). Overheads
-// are computed from contrasts at the very end, so an interval keeps its confidence through the change of
-// scale.
+// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or lower
+// values are better. For a difference metric, it is the signed difference (positive: cost). Overheads are computed
+// from contrasts at the very end, so an interval keeps its confidence through the change of scale.
 //
-// Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow
-// phases of the machine cancel; the trials of tare run are paired. Unpaired data are two independent samples,
-// as most other tools produce them. Drift of the machine between the two samples is then part of the
-// difference.
+// Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow phases of the
+// machine cancel; the trials of tare run are paired. Unpaired data are two independent samples, as most other tools
+// produce them. Drift of the machine between the two samples is then part of the difference.
 package contrast
 
 import (
@@ -26,32 +24,31 @@ type Data struct {
 	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and Moved
-	// then have one entry per pair. For unpaired data they are nil.
+	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and Moved then
+	// have one entry per pair. For unpaired data they are nil.
 	Paired bool
-	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the
-	// mean of baseline and control. Nil: the arm is compared with the baseline alone.
+	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the mean of
+	// baseline and control. Nil: the arm is compared with the baseline alone.
 	Control   []float64
 	Contrasts []float64 // contrasts of the arm with its reference; computed by Compare, or set by the caller of data without values
 	Rounds    []int
 	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
-	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over
-	// set-ups are then the independent values. Nil: each pair is independent.
+	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over set-ups are
+	// then the independent values. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. An entry
-	// holds the effects that are subtracted from the values of arm, baseline and control. Nil: none is
-	// subtracted.
+	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. An entry holds
+	// the effects that are subtracted from the values of arm, baseline and control. Nil: none is subtracted.
 	PositionEffects [][3]float64
 	Means           bool // compare means instead of typical rounds, for counts that are zero in most rounds
-	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may
-	// be skewed even if the noise is the same in all arms.
+	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may be skewed
+	// even if the noise is the same in all arms.
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
-	controlDelta []float64                       // half of control minus baseline on the scale of contrasts, NaN without a control value; nil without Control
+	controlDelta []float64                       // (control − baseline) ÷ 2 by pair, as contrasts; NaN: no control value; nil: no Control
 	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
-	imputed      func(sign, margin float64) Data // does what Imputed does, for the data before WithOccasions; nil: WithOccasions was not called
+	imputed      func(sign, margin float64) Data // result of Imputed for the data before WithOccasions; nil: WithOccasions was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
 }
 
@@ -79,8 +76,7 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms
-// are.
+// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
@@ -93,8 +89,8 @@ func (d *Data) Controlled() (n int) {
 	return n
 }
 
-// Size returns the number of independent values that a claim rests on: the number of pairs, of set-ups if
-// several pairs share a set-up, or of values in the smaller sample.
+// Size returns the number of independent values that a claim rests on: the number of pairs, of set-ups if several
+// pairs share a set-up, or of values in the smaller sample.
 func (d *Data) Size() int {
 	switch {
 	case d.SetUps != nil:
@@ -106,8 +102,7 @@ func (d *Data) Size() int {
 }
 
 // blocks returns the indices of the pairs of each set-up.
-func (d *Data) blocks() [][]int {
-	var list [][]int
+func (d *Data) blocks() (list [][]int) {
 	at := map[int]int{}
 	for i, s := range d.SetUps {
 		k, known := at[s]
@@ -121,9 +116,9 @@ func (d *Data) blocks() [][]int {
 	return list
 }
 
-// Units returns the independent values of pairs: the contrasts of the pairs, or their mean over each set-up
-// if several pairs share a set-up. In a set-up in which any round has no control, the arm is compared with
-// the baseline alone. The first pilot units are from the pilot's rounds.
+// Units returns the independent values of pairs: the contrasts of the pairs, or their means over set-ups if several
+// pairs share a set-up. In a set-up in which any round has no control, the arm is compared with the baseline alone.
+// The result pilot counts the units at the start whose rounds all belong to the pilot.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -167,17 +162,11 @@ func of(arm, base float64, m experiment.Metric) float64 {
 	return Bounded(arm - base)
 }
 
-// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed
-// values for a difference metric.
+// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed values for
+// a difference metric.
 func (d *Data) Scaled() (base, arm []float64) {
-	scaled := func(values []float64) []float64 {
-		x := make([]float64, len(values))
-		for i, v := range values {
-			x[i] = Scaled(v, d.Metric)
-		}
-		return x
-	}
-	return scaled(d.Baseline), scaled(d.Treated)
+	scaled := func(v float64) float64 { return Scaled(v, d.Metric) }
+	return stats.Mapped(d.Baseline, scaled), stats.Mapped(d.Treated, scaled)
 }
 
 // Scaled converts a value to the scale of contrasts.
@@ -191,14 +180,11 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-// largest is the largest contrast. Its square, summed over any run, is finite.
-const largest = 1e150
+// Bounded cuts a contrast to 1e150. The square of the result, summed over any run, is finite.
+func Bounded(x float64) float64 { return min(max(x, -1e150), 1e150) }
 
-// Bounded cuts a contrast to a size that does not overflow.
-func Bounded(x float64) float64 { return min(max(x, -largest), largest) }
-
-// Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the
-// metric's unit for a difference metric.
+// Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the metric's
+// unit for a difference metric.
 func Overhead(x float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
@@ -214,8 +200,8 @@ func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
 	return at.Map(func(x float64) float64 { return Overhead(x, m) })
 }
 
-// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of the metric
-// are better, an overhead of the whole baseline or more gives -Inf.
+// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of the metric are
+// better, an overhead of the whole baseline or more gives -Inf.
 func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
@@ -237,8 +223,8 @@ func Cost(x float64, m experiment.Metric) float64 {
 	return x
 }
 
-// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite numbers,
-// and NaN becomes 0.
+// Finite makes a number finite, as JSON and arithmetic need it: infinities become the largest finite numbers, and NaN
+// becomes 0.
 func Finite(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -266,8 +252,8 @@ func Deviation(x []float64) float64 {
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
 }
 
-// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or the
-// contrast of the medians of two samples. The result is 0 without values.
+// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or the contrast
+// of the medians of two samples. The result is 0 without values.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0
@@ -279,10 +265,10 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a
-// coarse grid: at most half of the values are distinct. Otherwise the result is 0. If the step is several
-// times the noise, the typical value of each arm can lie half a step above or below its true value, even with
-// many rounds. The interval is therefore made wider by half a step on both sides.
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a coarse
+// grid: at most half of the values are distinct. Otherwise the result is 0. If the step is several times the noise,
+// the typical value of each arm can lie half a step above or below its true value, even with many rounds. The
+// interval is therefore made wider by half a step on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

@@ -6,50 +6,46 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/floats"
-
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
 
 // The methods that Estimate.Method names.
 const (
-	// methodSignedRank: the Hodges–Lehmann estimate with the exact signed-rank interval.
+	// methodSignedRank is the Hodges–Lehmann estimate with the exact signed-rank interval.
 	methodSignedRank = "signed-rank"
-	// methodAligned: the difference of the arm from baseline and control together, by the exact aligned rank
-	// test within rounds (Hodges and Lehmann 1962).
+	// methodAligned is the difference of the arm from baseline and control together, by the exact aligned rank test
+	// within rounds (Hodges and Lehmann 1962).
 	methodAligned = "aligned-rank"
-	// methodMeans: the difference of means with the interval of the sign-flip test, for counts that are zero
-	// in most rounds.
+	// methodMeans is the difference of means with the interval of the sign-flip test, for counts that are zero in
+	// most rounds.
 	methodMeans = "means"
 	MethodT     = "t"     // the paired t interval, for fewer pairs than the signed-rank interval needs
 	MethodStein = "stein" // Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval needs
-	// MethodBoth and MethodAlignedBoth, after a pilot: the Hodges–Lehmann estimate with an interval that
-	// contains both the interval by ranks and Stein's interval, and with the larger p-value of both. A
-	// signed-rank interval alone is too narrow after a pilot that happens to have little noise, since few
-	// rounds follow. Stein's interval alone does not allow for rare large outliers that the pilot has not
-	// seen.
+	// MethodBoth and MethodAlignedBoth, after a pilot, are the Hodges–Lehmann estimate with an interval that contains
+	// both the interval by ranks and Stein's interval, and with the larger p-value of both. A signed-rank interval
+	// alone is too narrow after a pilot that happens to have little noise, since few rounds follow. Stein's interval
+	// alone does not allow for rare large outliers that the pilot has not seen.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven, for contrasts with unequal weights: the Hodges–Lehmann estimate with an interval that
-	// contains both the interval by ranks and the paired t interval, and with the larger p-value of both.
-	// With skewed noise a slope is skewed, even if the noise is the same in all arms. Ranks alone then claim
-	// a difference of equal arms in every seventh run of 40 rounds with exponential noise.
+	// methodUneven, for contrasts with unequal weights, is the Hodges–Lehmann estimate with an interval that contains
+	// both the interval by ranks and the paired t interval, and with the larger p-value of both. With skewed noise a
+	// slope is skewed, even if the noise is the same in all arms. Ranks alone then claim a difference of equal arms
+	// in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
-	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control: an
-	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t
-	// interval.
+	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control, has an
+	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t interval.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample, unpaired: the two-sample Hodges–Lehmann estimate with an interval that contains both
-	// Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks assume
-	// noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
-	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare
-	// large outliers.
+	// MethodTwoSample, for independent samples, is the two-sample Hodges–Lehmann estimate with an interval that
+	// contains both Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks
+	// assume noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
+	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare large
+	// outliers.
 	MethodTwoSample = "rank-sum+welch"
-	methodRankSum   = "rank-sum" // unpaired: ranks alone, for values that do not vary
-	MethodWelch     = "welch"    // unpaired: Welch's t, for samples too small for ranks
-	// MethodWelchSum, for a change between two overheads, at least one of them without pairs: Welch's t for
-	// the difference of two differences of means.
+	methodRankSum   = "rank-sum" // ranks alone, for independent samples that do not vary
+	MethodWelch     = "welch"    // Welch's t, for independent samples too small for ranks
+	// MethodWelchSum is Welch's t for the difference of two differences of means. It is for a change between two
+	// overheads, at least one of them without pairs.
 	MethodWelchSum = "welch-sum"
 )
 
@@ -78,8 +74,8 @@ type View struct {
 
 // Estimate holds the results of the estimators for one comparison.
 type Estimate struct {
-	// SD is the standard deviation of the contrasts. For unpaired data, it is the standard deviation of a
-	// value around its arm's mean: the root of the mean of both variances.
+	// SD is the standard deviation of the contrasts. For unpaired data, it is the standard deviation of a value
+	// around its arm's mean: the root of the mean of both variances.
 	SD     float64
 	Spread [2]float64 // standard deviations of the baseline's and the arm's values; 0 for pairs
 	Method string
@@ -94,8 +90,8 @@ type Rules struct {
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // returns in how many of the first rounds the control takes part; nil: in all rounds
-	looks      *stats.Looks         // the looks up to the one at which the data are judged; nil: the number of rounds was fixed
+	controlled func(rounds int) int // number of the first rounds in which the control takes part; nil: all of them
+	looks      *stats.Looks         // looks up to the look at which the data are judged; nil: the number of rounds was fixed
 }
 
 // RulesOf returns the rules of a plan.
@@ -121,16 +117,13 @@ func looksOf(at []int, most int) *stats.Looks {
 	if known, ok := allLooks.Load(key); ok {
 		return known.(*stats.Looks)
 	}
-	looks, err := stats.NewLooks(at, most)
-	if err != nil {
-		looks = nil // the number of rounds is fixed
-	}
+	looks, _ := stats.NewLooks(at, most) // nil, with an error, if the number of rounds is fixed
 	allLooks.Store(key, looks)
 	return looks
 }
 
-// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence,
-// which holds for the intervals of all looks together.
+// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence, which
+// holds for the intervals of all looks together.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -140,22 +133,11 @@ func (r Rules) AtLook() float64 {
 
 // TwoSided corrects a two-sided p-value of the last look for all looks.
 func (r Rules) TwoSided(p float64) float64 {
-	if r.looks == nil {
-		return p
-	}
 	return min(1, 2*r.looks.P(p/2))
 }
 
-// oneSided corrects a one-sided p-value of the last look for all looks.
-func (r Rules) oneSided(p float64) float64 {
-	if r.looks == nil {
-		return p
-	}
-	return r.looks.P(p)
-}
-
-// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests
-// pass at alpha if the interval of confidence 1 − 2 alpha lies within the margin.
+// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests pass at
+// alpha if the interval of confidence 1 − 2 alpha lies within the margin.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -174,7 +156,6 @@ func (r Rules) Estimate(d *Data) Estimate {
 	return r.pairs(d)
 }
 
-// pairs computes the estimates of paired data.
 func (r Rules) pairs(d *Data) Estimate {
 	step := d.grid()
 	r.Margin = max(0, r.Margin-step/2)
@@ -199,7 +180,7 @@ func (r Rules) pairs(d *Data) Estimate {
 			uneven = methodNoisier
 		}
 	} else {
-		rank = r.view(stats.SignedRank(contrasts, r.AtLook())) // has a result if enough pairs exist for its interval
+		rank = r.view(stats.SignedRank(contrasts, r.AtLook()))
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -220,8 +201,8 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
-// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if
-// the values allow both.
+// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if the
+// values allow both.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
@@ -237,14 +218,13 @@ func (r Rules) twoSamples(base, arm []float64) Estimate {
 	return e
 }
 
-// spreads sets the standard deviations of both arms, and their root mean square.
 func (e Estimate) spreads(base, arm float64) Estimate {
 	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
 	return e
 }
 
-// Exceeds returns the one-sided p-value of "the overhead is limit or less" by the headline estimator. The
-// p-value is 1 if that estimator has no result, or if no value can exceed the limit.
+// Exceeds returns the one-sided p-value of "the overhead is limit or less" by the headline estimator. The p-value is
+// 1 if that estimator has no result, or if no value can exceed the limit.
 func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
@@ -257,11 +237,11 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	var v View
 	if d.Paired {
 		moved := *d
-		moved.Contrasts = shifted(d.Contrasts, -shift)
+		moved.Contrasts = stats.Shifted(d.Contrasts, -shift)
 		v = r.Estimate(&moved).Main
 	} else {
 		base, arm := d.Scaled()
-		v = r.twoSamples(shifted(base, shift), arm).Main
+		v = r.twoSamples(stats.Shifted(base, shift), arm).Main
 	}
 	if !v.OK {
 		return 1
@@ -272,13 +252,6 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	return 1 - v.P/2
 }
 
-func shifted(x []float64, amount float64) []float64 {
-	y := slices.Clone(x)
-	floats.AddConst(amount, y)
-	return y
-}
-
-// noView is the view of an estimator that has no result.
 var noView = View{P: 1, Equiv: 1}
 
 func (r Rules) pairedT(contrasts []float64) View {
@@ -295,22 +268,21 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull returns a view with the point of the first view, the smallest interval that contains both intervals,
-// and the larger p-value of each test.
+// hull returns a view with the point of the first view, the smallest interval that contains both intervals, and the
+// larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
 	return a
 }
 
-// wider returns a view whose interval extends further on both sides.
 func (v View) wider(amount float64) View {
 	v.At.Lo, v.At.Hi = v.At.Lo-amount, v.At.Hi+amount
 	return v
 }
 
-// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too
-// few values, or no spread for a t interval) gives noView.
+// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too few
+// values, or no spread for a t interval) gives noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView
@@ -318,7 +290,7 @@ func (r Rules) view(e stats.Estimate, err error) View {
 	v := View{OK: true, At: e.Interval, P: r.TwoSided(e.P), Equiv: 1}
 	if r.Margin > 0 {
 		if p := e.Equivalence(r.Margin); !math.IsNaN(p) {
-			v.Equiv = r.oneSided(p)
+			v.Equiv = r.looks.P(p)
 		}
 	}
 	return v
@@ -335,8 +307,8 @@ func (r Rules) MarginOf(d *Data) float64 {
 	return r.Margin
 }
 
-// MarginShown returns the margin of equivalence for output: a share of the baseline, or an amount in the
-// metric's unit; 0: no margin.
+// MarginShown returns the margin of equivalence for output: a share of the baseline, or an amount in the metric's
+// unit; 0: no margin.
 func (r Rules) MarginShown(d *Data) float64 {
 	if d.Metric.Scale == experiment.Difference {
 		return r.MarginOf(d)

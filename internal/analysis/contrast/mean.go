@@ -4,16 +4,16 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/floats"
 
 	"tare/internal/experiment"
 	"tare/internal/stats"
 )
 
-// Mean returns the contrast of the arms' arithmetic means, with its interval. The contrast is the logarithm
-// of the ratio of the means, or their difference. Capacity and money depend on the mean, while the headline's
-// estimate is about the typical round. The result ok is false if the data have no means to compare: too few
-// values, values that do not vary, or a comparison of two overheads.
+// Mean returns the contrast of the arms' arithmetic means, with its interval. The contrast is the logarithm of the
+// ratio of the means, or their difference. Capacity and money depend on the mean, while the headline's estimate is
+// about the typical round. The result ok is false if the data have no means to compare: too few values, values that
+// do not vary, or a comparison of two overheads.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
@@ -38,8 +38,8 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 
 func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
 
-// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as far as
-// the present values show.
+// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as far as the
+// present values show.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
 	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
@@ -49,13 +49,12 @@ func (r Rules) MeanBeyond(d *Data) bool {
 	if d.Paired {
 		base, arm = d.meanUnits()
 	}
-	ratio := stat.Mean(arm, nil) / stat.Mean(base, nil)
+	ratio := floats.Sum(arm) / float64(len(arm)) / (floats.Sum(base) / float64(len(base)))
 	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
 }
 
-// meanUnits returns the values of pairs for the comparison of means. The baseline's value of a round is
-// averaged with the control's value, if the round has a control. The values of rounds that share a set-up are
-// averaged too.
+// meanUnits returns the values of pairs for the comparison of means. The baseline's value of a round is averaged with
+// the control's value, if the round has a control. The values of rounds that share a set-up are averaged too.
 func (d *Data) meanUnits() (base, arm []float64) {
 	base, arm = d.Baseline, d.Treated
 	if d.Control != nil {
@@ -81,17 +80,16 @@ func (d *Data) meanUnits() (base, arm []float64) {
 }
 
 // levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a machine that
-// drifts, neighbouring parts are alike. The interval is therefore widened by the factor partsAlike, so that it
-// holds its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
+// drifts, neighbouring parts are alike. The interval is therefore widened by the factor partsAlike, so that it holds
+// its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4
 	partsAlike = 1.8
 )
 
-// Level estimates the centre of one arm's values. The machine's drift cancels in differences within rounds,
-// but not in the values of one arm. The interval therefore also contains the interval of batch means:
-// Student's t over the means of the four quarters of the run (Alexopoulos and Seila 1998, Handbook of
-// Simulation, chapter 7).
+// Level estimates the centre of one arm's values. The machine's drift cancels in differences within rounds, but not
+// in the values of one arm. The interval therefore also contains the interval of batch means: Student's t over the
+// means of the four quarters of the run (Alexopoulos and Seila 1998, Handbook of Simulation, chapter 7).
 func (r Rules) Level(d *Data) Estimate {
 	e := r.Estimate(d)
 	units, _, _ := d.Units()

@@ -8,14 +8,14 @@ import (
 	"tare/internal/stats"
 )
 
-// Missing counts the trials that have no value because the program failed, by the arm that failed. For paired
-// data, it counts the pairs in which a program failed.
+// Missing counts the trials that have no value because the program failed, by the arm that failed. For paired data,
+// it counts the pairs in which a program failed.
 type Missing struct{ Baseline, Treated, Both int }
 
 // Count returns the number of missing values or pairs.
 func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
 
-// Add counts a pair by the arms that failed in it, if any did.
+// Add counts a pair by the arms that failed in it; it counts nothing if neither arm failed.
 func (m *Missing) Add(baseline, treated bool) {
 	switch {
 	case baseline && treated:
@@ -27,14 +27,14 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther is the distance from zero of a failure that counts as worst, as a multiple of the largest contrast
-// seen. The distance is at least 2 × farther margins of equivalence.
+// farther is the distance from zero of a failure that counts as worst, as a multiple of the largest contrast seen.
+// The distance is at least 2 × farther margins of equivalence.
 const farther = 1.5
 
-// Imputed returns the data with an assumed value for every missing value. With a sign of +1, the assumed
-// values favour a large contrast; with a sign of -1, a small contrast. The sign makes one of the two arms
-// look worse. A failure of that arm counts as worse than all values seen. Any other failure counts as no true
-// difference, moved by chance in the direction of the sign, as far as the farthest value seen.
+// Imputed returns the data with an assumed value for every missing value. With a sign of +1, the assumed values
+// favour a large contrast; with a sign of -1, a small contrast. The sign makes one of the two arms look worse. A
+// failure of that arm counts as worse than all values seen. Any other failure counts as no true difference, moved by
+// chance in the direction of the sign, as far as the farthest value seen.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -72,7 +72,6 @@ func (d *Data) Imputed(sign, margin float64) Data {
 	return full
 }
 
-// addPairs adds n pairs with a contrast.
 func (d *Data) addPairs(contrast float64, n int) {
 	if n == 0 {
 		return
@@ -105,7 +104,6 @@ func largestDeviation(sign float64, x []float64) float64 {
 	return farthest(sign, x) - stats.Median(x)
 }
 
-// farthest returns the value that lies farthest in a direction.
 func farthest(sign float64, x []float64) float64 {
 	if sign < 0 {
 		return slices.Min(x)
@@ -117,7 +115,7 @@ func farthest(sign float64, x []float64) float64 {
 func (d *Data) at(base, contrast float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
-		return base * math.Exp(min(max(contrast, -steepest), steepest))
+		return base * boundedExp(contrast)
 	case d.Metric.Better == experiment.Higher:
 		return base - contrast
 	}
@@ -128,7 +126,7 @@ func (d *Data) at(base, contrast float64) float64 {
 func (d *Data) valueOf(x float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
-		return math.Exp(min(max(x, -steepest), steepest))
+		return boundedExp(x)
 	case d.Metric.Better == experiment.Higher:
 		return -x
 	}
@@ -139,10 +137,10 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing returns the part of an estimate that holds whatever the missing values are. Two more estimates
-// have assumed values: one favours a small contrast, the other a large contrast. The interval contains the
-// intervals of all three estimates. The p-value comes from the estimate that contradicts the claim. Failed
-// trials never count as evidence of equivalence, since their cost has no upper limit.
+// WithMissing returns the part of an estimate that holds whatever the missing values are. Two more estimates have
+// assumed values: one favours a small contrast, the other a large contrast. The interval contains the intervals of
+// all three estimates. The p-value comes from the estimate that contradicts the claim. Failed trials never count as
+// evidence of equivalence, since their cost has no upper limit.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e

@@ -7,12 +7,11 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the estimate is not made from the values of the data, as for a change between two
-// overheads without pairs.
+// Derived reports whether the estimate needs more than the values of the data. A change between two overheads without
+// pairs is an example.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used
-// instead.
+// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -24,7 +23,7 @@ func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	return stats.AlignedRounds{Contrasts: contrasts, OthersDelta: deltas, PositionsRemoved: d.PositionEffects != nil}, true
 }
 
-// RoundsEach returns the largest number of rounds in a unit. It is more than 1 if rounds share a set-up.
+// RoundsEach returns the largest number of rounds behind one independent value: more than 1 if rounds share a set-up.
 func (d *Data) RoundsEach() int {
 	most := 1
 	if d.SetUps != nil {
@@ -35,8 +34,7 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may
-// follow.
+// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may follow.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -59,8 +57,8 @@ func (d *Data) Freedom() float64 {
 	return float64(d.Size() - 1)
 }
 
-// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that
-// all have the same sign give this p-value, and so do two samples that do not overlap.
+// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that all
+// have the same sign give this p-value, and so do two samples that do not overlap.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
 		return 0 // the method does not use ranks
@@ -84,11 +82,10 @@ func (r Rules) LeastP(d *Data) float64 {
 // enough reports whether the smallest possible p-value allows a claim at a significance level.
 func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
-// mostFewest is the largest number that Fewest returns.
 const mostFewest = 1000
 
-// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test
-// can give a two-sided p-value of alpha.
+// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test can give
+// a two-sided p-value of alpha.
 func Fewest(paired bool, alpha float64) int {
 	return fewest(func(n int) bool {
 		if paired {
@@ -98,8 +95,8 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of
-// hypotheses that share alpha. With controlled set, pairs compare the arm with baseline and control together.
+// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of hypotheses
+// that share alpha. With controlled set, pairs compare the arm with baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))

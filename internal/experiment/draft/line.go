@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 
 	"tare/internal/experiment"
@@ -17,8 +16,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// comparison is the comparison that a command line requests: several programs, or one program without and with
-// layers.
+// comparison is the comparison that a command line requests: several programs, or one program without and with layers.
 //
 //	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
 //	tare run --layer bubblewrap -- ./bench --fast
@@ -72,8 +70,7 @@ func Parse(line string, args, layers []string) (*comparison, error) {
 			a.Programs = append(a.Programs, p)
 		}
 	}
-	// If one program needs a shell, a shell starts every program, so that the time of a shell's start is in
-	// every program's time.
+	// If one program needs a shell, a shell starts all programs: the time of a shell's start is then in all times.
 	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
 		for i, p := range a.Programs {
 			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())
@@ -105,7 +102,7 @@ func program(text string) (Program, error) {
 	return Program{Args: words}, nil
 }
 
-// The amount of measurement.
+// These numbers keep a run short.
 const (
 	mostRounds  = 20
 	rounds      = 12               // the number of rounds that most runs need
@@ -122,8 +119,7 @@ func slicing(arms int, took time.Duration) int {
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. The argument took is the approximate duration of one run, and kinds holds the names
-// of the layers.
+// File writes the experiment. took is the approximate duration of one run, and kinds holds the names of the layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
@@ -133,51 +129,40 @@ func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	for _, arm := range arms {
 		names = append(names, arm.Name)
 	}
-	first := a.Programs[0]
-	data := map[string]any{
-		"Line":     safetext.Line(a.Line),
-		"Name":     scalar(clip(strings.Join(names, "-vs-"), 63)),
-		"Question": scalar("What does " + strings.Join(names[1:], ", ") + " cost beside " + names[0] + "?"),
-		"Arms":     arms,
-		"Allow":    strings.Join(a.Allow, ", "),
-		"Program":  start(first),
-		"Expect":   quantity.Duration(max(took.Round(time.Millisecond), time.Millisecond)),
-		"Timeout":  quantity.Duration(max(10*time.Minute, (20 * took).Round(time.Minute))),
-		"Rounds":   mostRounds,
-		"Slices":   slicing(len(arms)+1, took),
-	}
 	var b strings.Builder
-	err = file.Execute(&b, data)
-	return []byte(b.String()), err
-}
-
-var file = template.Must(template.New("").Parse(`# {{.Line}}
+	fmt.Fprintf(&b, `# %s
 apiVersion: tare/v1alpha1
 kind: Experiment
-name: {{.Name}}
-description: {{.Question}}
+name: %s
+description: %s
 arms:
-{{- range .Arms}}
-  - name: {{.Quoted}}
-{{- with .Layer}}
-    layers: [{{.}}]
-{{- with $.Allow}}
-    allow: [{{.}}]
-{{- end}}
-{{- end}}
-{{- end}}
-workloads:
-  - command: { {{- .Program}}, expect: {{.Expect}}, timeout: {{.Timeout}}}
-design: {rounds: {atMost: {{.Rounds}}}, stop: decided{{with .Slices}}, slices: {{.}}{{end}}}
+`, safetext.Line(a.Line), scalar(clip(strings.Join(names, "-vs-"), 63)),
+		scalar("What does "+strings.Join(names[1:], ", ")+" cost beside "+names[0]+"?"))
+	for _, arm := range arms {
+		fmt.Fprintf(&b, "  - name: %s\n", scalar(arm.Name))
+		if arm.Layer != "" {
+			fmt.Fprintf(&b, "    layers: [%s]\n", arm.Layer)
+		}
+		if arm.Layer != "" && len(a.Allow) > 0 {
+			fmt.Fprintf(&b, "    allow: [%s]\n", strings.Join(a.Allow, ", "))
+		}
+	}
+	sliced := ""
+	if n := slicing(len(arms)+1, took); n > 0 {
+		sliced = fmt.Sprintf(", slices: %d", n)
+	}
+	fmt.Fprintf(&b, `workloads:
+  - command: {%s, expect: %v, timeout: %v}
+design: {rounds: {atMost: %d}, stop: decided%s}
 # The arms alternate, so that what else runs here meets all of them alike; the control shows
 # whether it does.
 limits: {foreignCPU: none, steal: none}
-`))
+`, start(a.Programs[0]), quantity.Duration(max(took.Round(time.Millisecond), time.Millisecond)),
+		quantity.Duration(max(10*time.Minute, (20*took).Round(time.Minute))), mostRounds, sliced)
+	return []byte(b.String()), nil
+}
 
 type arm struct{ Name, Layer string }
-
-// Quoted returns the name in YAML.
-func (a arm) Quoted() string { return scalar(a.Name) }
 
 func (a *comparison) arms(kinds []string) (list []arm, err error) {
 	for i, p := range a.Programs {

@@ -1,5 +1,4 @@
-// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from
-// (start.go).
+// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from (start.go).
 package draft
 
 import (
@@ -16,7 +15,7 @@ type Part struct {
 	Name    string
 	Summary string
 	Example string // the required parameters in the form of a file: "run: [nice]"; "" if there are none
-	Config  any    // a pointer to its parameters with their defaults
+	Config  any    // a pointer to the part's parameters with their defaults
 }
 
 // Start writes a first experiment file: one layer, one workload, and all their parameters as comments.
@@ -56,7 +55,6 @@ design:
 	return []byte(b.String())
 }
 
-// write writes the part as an item of a list.
 func (p Part) write(b *strings.Builder, indent string) {
 	below := indent + "    "
 	fmt.Fprintf(b, "%s# %s\n", indent, p.Summary)

@@ -99,15 +99,15 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed returns an error if a factor's name cannot stand in a text, if it has no level, or if it is
-// unused. A factor is used if a text contains it, or if the function uses returns true.
-func CheckNamed(n Named, factor string, texts []string, uses func(name string) bool) error {
+// CheckNamed returns an error if a factor's name cannot stand in a text, if it has no level, or if it is unused. A
+// factor is used if a text contains it, or if the function elsewhere returns true.
+func CheckNamed(n Named, factor string, texts []string, elsewhere func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):
 		return fmt.Errorf("%q is not a name of letters, digits and single dashes that begins with a lower-case letter", factor)
 	case len(n[factor]) == 0:
 		return fmt.Errorf("it has no level")
-	case uses != nil && uses(factor):
+	case elsewhere != nil && elsewhere(factor):
 	case !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, used(factor)) }):
 		return fmt.Errorf("nothing holds %s, so that all levels would do the same", used(factor))
 	}

@@ -1,6 +1,7 @@
 package quantity
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,26 +11,22 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit
-// (1ms, 200Mbit/s, 0.5). Metrics have many units, so that only the metric can check the unit of a limit: see
-// Share and In.
+// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit (1ms,
+// 200Mbit/s, 0.5). Metrics have many units, so that only the metric can check the unit of a limit: see Share and In.
 type Limit struct {
 	Number float64 // the number in the text, 0 or more: 10 for 10%
 	Unit   string  // the unit in the text: "%" for a share, "" for a count
 }
 
-// limitPattern admits a unit directly after the number. After a space, it also admits a unit that begins like a
-// number ("200 1/s").
+// limitPattern admits any unit directly after the number. A unit that begins like a number needs a space ("200 1/s").
 const limitPattern = `^` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
 
 var isLimit = regexp.MustCompile(limitPattern)
 
-// Describe describes the valid texts of a Limit.
+// Describe and Pattern describe the valid texts of a Limit.
 func (Limit) Describe() string {
 	return `a share of the baseline such as 10%, or an amount such as 1ms, 5MiB or 0.5`
 }
-
-// Pattern returns the regular expression of a Limit.
 func (Limit) Pattern() string { return limitPattern }
 
 // UnmarshalText parses a limit.
@@ -77,9 +74,9 @@ func (l Limit) In(unit string) (float64, error) {
 	has, wants := measureOf(l.Unit), measureOf(unit)
 	if has.family == nil || wants.family == nil || &has.family[0] != &wants.family[0] ||
 		has.per != wants.per && (&has.family[0] != &bitUnits[0] || has.per != "" || wants.per != "/s") {
-		return 0, fmt.Errorf("%s is not in %s", l, orCount(unit))
+		return 0, fmt.Errorf("%s is not in %s", l, cmp.Or(unit, "a count, which has no unit"))
 	}
-	return l.Number * has.factor / wants.factor, nil
+	return l.Number * has.size / wants.size, nil
 }
 
 // AmountIn returns an example of an amount in a unit, for hints.
@@ -101,13 +98,6 @@ func AmountIn(unit string) string {
 // bare are the units of plain numbers. All except the first are shares, which may also be percentages.
 var bare = []string{"", "1", "share", "ratio"}
 
-func orCount(unit string) string {
-	if unit == "" {
-		return "a count, which has no unit"
-	}
-	return unit
-}
-
 var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}
 
 var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
@@ -115,10 +105,10 @@ var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3
 // families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit in its parts. "ms/Gbit": the family of times, the factor 0.001 (in s), and per "/Gbit".
+// measure is a unit in its parts. The parts of "ms/Gbit" are the family of times, the size 0.001 (in s), and "/Gbit".
 type measure struct {
 	family []unit // nil: the unit is in no family
-	factor float64
+	size   float64
 	per    string
 }
 
@@ -130,7 +120,7 @@ func measureOf(text string) measure {
 	for _, family := range families {
 		for _, u := range family {
 			if u.suffix == head {
-				return measure{family, u.factor, per}
+				return measure{family, u.size, per}
 			}
 		}
 	}

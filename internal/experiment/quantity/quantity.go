@@ -1,5 +1,4 @@
-// Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB,
-// 3s, 2%.
+// Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB, 3s, 2%.
 //
 // Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain
 // this notation. Every type also describes its notation: Describe in words for error messages, Pattern as a
@@ -28,11 +27,10 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a suffix, and the size of the unit in base units (factor). In tables of units, the longest matching
-// suffix comes first.
+// unit is a suffix with its size in base units. In tables of units, the longest matching suffix comes first.
 type unit struct {
 	suffix string
-	factor float64
+	size   float64
 }
 
 var rateUnits = []unit{
@@ -64,10 +62,10 @@ func split(text string, units []unit, describe string) (float64, error) {
 			break
 		}
 		v, err := strconv.ParseFloat(number, 64)
-		if err != nil || v*u.factor > 1<<62 {
+		if err != nil || v*u.size > 1<<62 {
 			break
 		}
-		return v * u.factor, nil
+		return v * u.size, nil
 	}
 	return 0, fmt.Errorf("%q is not %s", text, describe)
 }
@@ -75,10 +73,9 @@ func split(text string, units []unit, describe string) (float64, error) {
 // join prints v with the largest unit that keeps it at 1 or more.
 func join(v float64, units []unit) string {
 	for _, u := range units {
-		if strings.HasSuffix(u.suffix, "/s") || math.Abs(v) < u.factor {
-			continue
+		if !strings.HasSuffix(u.suffix, "/s") && math.Abs(v) >= u.size {
+			return digits(v/u.size) + u.suffix
 		}
-		return digits(v/u.factor) + u.suffix
 	}
 	return digits(v) + units[len(units)-1].suffix
 }
@@ -104,14 +101,10 @@ func suffixes(units []unit) []string {
 	return out
 }
 
-// Describe describes the valid texts of a Rate.
+// Describe, Pattern and Units describe the valid texts of a Rate.
 func (Rate) Describe() string { return `a rate such as 1Gbit, 12.5Mbit or unlimited` }
-
-// Pattern returns the regular expression of a Rate.
-func (Rate) Pattern() string { return `^unlimited$|` + pattern(rateUnits) }
-
-// Units lists the units of a Rate.
-func (Rate) Units() []string { return suffixes(rateUnits[len(rateUnits)/2:]) }
+func (Rate) Pattern() string  { return `^unlimited$|` + pattern(rateUnits) }
+func (Rate) Units() []string  { return suffixes(rateUnits[len(rateUnits)/2:]) }
 
 // UnmarshalText parses a rate; "unlimited" gives 0.
 func (r *Rate) UnmarshalText(text []byte) error {
@@ -138,14 +131,10 @@ func (r Rate) String() string {
 	return join(float64(r), rateUnits)
 }
 
-// Describe describes the valid texts of a Size.
+// Describe, Pattern and Units describe the valid texts of a Size. UnmarshalText also reads the units of Kubernetes, such as Gi.
 func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
-
-// Pattern returns the regular expression of a Size.
-func (Size) Pattern() string { return pattern(sizesRead) }
-
-// Units lists the units of a Size. UnmarshalText also reads the units of Kubernetes, such as Gi.
-func (Size) Units() []string { return suffixes(sizeUnits) }
+func (Size) Pattern() string  { return pattern(sizesRead) }
+func (Size) Units() []string  { return suffixes(sizeUnits) }
 
 // UnmarshalText parses a size, which must be a whole number of bytes.
 func (s *Size) UnmarshalText(text []byte) error {
@@ -164,21 +153,17 @@ func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s Size) String() string {
 	v := float64(s)
 	for _, u := range sizeUnits {
-		if v >= u.factor && math.Mod(v, u.factor) == 0 {
-			return strconv.FormatFloat(v/u.factor, 'f', -1, 64) + u.suffix
+		if v >= u.size && math.Mod(v, u.size) == 0 {
+			return strconv.FormatFloat(v/u.size, 'f', -1, 64) + u.suffix
 		}
 	}
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// Describe describes the valid texts of a Duration.
+// Describe, Pattern and Units describe the valid texts of a Duration.
 func (Duration) Describe() string { return `a duration such as 500ms, 3s or 2m` }
-
-// Pattern returns the regular expression of a Duration.
-func (Duration) Pattern() string { return `^(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+$` }
-
-// Units lists the units of a Duration.
-func (Duration) Units() []string { return []string{"h", "m", "s", "ms", "us", "ns"} }
+func (Duration) Pattern() string  { return `^(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+$` }
+func (Duration) Units() []string  { return []string{"h", "m", "s", "ms", "us", "ns"} }
 
 var isDuration = regexp.MustCompile(Duration(0).Pattern())
 
@@ -209,16 +194,12 @@ func (d Duration) String() string {
 // Std returns the duration as the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// Describe describes the valid texts of a Percent.
-func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
-
 var percentUnits = []unit{{"%", 1}}
 
-// Pattern returns the regular expression of a Percent.
-func (Percent) Pattern() string { return pattern(percentUnits) }
-
-// Units lists the unit of a Percent.
-func (Percent) Units() []string { return suffixes(percentUnits) }
+// Describe, Pattern and Units describe the valid texts of a Percent.
+func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
+func (Percent) Pattern() string  { return pattern(percentUnits) }
+func (Percent) Units() []string  { return suffixes(percentUnits) }
 
 // UnmarshalText parses a percentage, which must not be negative.
 func (p *Percent) UnmarshalText(text []byte) error {
@@ -227,11 +208,9 @@ func (p *Percent) UnmarshalText(text []byte) error {
 	return err
 }
 
-// MarshalText returns the text of the percentage.
+// MarshalText and String return the text of the percentage.
 func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// String returns the text of the percentage.
-func (p Percent) String() string { return digits(float64(p)*100) + "%" }
+func (p Percent) String() string               { return digits(float64(p)*100) + "%" }
 
 // Frequency is a number of events per second.
 type Frequency float64
@@ -241,14 +220,10 @@ var frequencyUnits = []unit{{"/min", 1. / 60}, {"/s", 1}}
 
 const rarest = 1e-6 // the smallest frequency: about once in ten days
 
-// Describe describes the valid texts of a Frequency.
+// Describe, Pattern and Units describe the valid texts of a Frequency.
 func (Frequency) Describe() string { return `a number per time such as 50/s or 30/min` }
-
-// Pattern returns the regular expression of a Frequency.
-func (Frequency) Pattern() string { return pattern(frequencyUnits) }
-
-// Units lists the units of a Frequency.
-func (Frequency) Units() []string { return suffixes(frequencyUnits) }
+func (Frequency) Pattern() string  { return pattern(frequencyUnits) }
+func (Frequency) Units() []string  { return suffixes(frequencyUnits) }
 
 // UnmarshalText parses a frequency, which must not be zero.
 func (f *Frequency) UnmarshalText(text []byte) error {

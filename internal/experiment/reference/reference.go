@@ -48,8 +48,7 @@ type part struct {
 	taken   *Reference
 }
 
-// The forms, in the order in which they are tried. Package placeholder reads $(TARE_…) and its escape, so both are
-// kept unchanged.
+// forms matches references and other uses of $. It includes $(TARE_…) and its escape, which package placeholder reads.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 func parse(text string) (parts []part, err error) {

@@ -48,8 +48,7 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// Named reports whether a value of this name may be a secret: the name of a variable, an option or a field. PWD
-// and OLDPWD are directories.
+// Named reports whether a variable, option or field of this name may hold a secret. PWD and OLDPWD hold directories.
 func Named(name string) bool { return classOf(name) != nothing }
 
 func classOf(name string) class {
@@ -124,7 +123,7 @@ var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 // withoutCredentials matches a URL, or the keywords of a driver, without a password.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
-// Texts that stand in place of a secret: words, and patterns.
+// standIn and standInForm are the words and patterns that stand in place of a secret.
 var (
 	standIn     = words(`true false yes no on off none null nil always never auto default required optional enabled disabled basic bearer digest negotiate redacted masked any all ask prompt stdin env`)
 	standInForm = regexp.MustCompile("^(" + strings.Join([]string{
@@ -139,7 +138,7 @@ var (
 	}, "|") + ")$")
 )
 
-// stands reports whether a value only represents a secret, or names the secret's place.
+// stands reports whether a value is a stand-in for a secret, or the path or variable that holds the secret.
 func stands(value string) bool {
 	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
 	return value == "" || standIn[strings.ToLower(value)] || standInForm.MatchString(value)
@@ -161,7 +160,7 @@ func tokens(text string) (all []Finding) {
 		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
 			continue
 		}
-		least, _ := strconv.ParseFloat(rule[2], 64) // tests read all of these numbers
+		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks all of these numbers
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
 			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})

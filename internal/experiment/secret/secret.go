@@ -29,7 +29,7 @@ type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence: only forms that no sentence has by chance
+	Prose    Kind = iota // a sentence, in which only forms are searched that no sentence has by chance
 	Argument             // the argument of a program, or the value of a field
 	Code                 // lines of a shell, a manifest or similar
 )
@@ -38,12 +38,10 @@ const (
 type form struct {
 	least   Kind // the first kind of text in which the form is searched; the form is searched in all later kinds, too
 	pattern *regexp.Regexp
-	// name and value are groups of the pattern. If the group name is 0, the secret's name is in the field called.
+	// name and value are groups of the pattern. If name is 0, the secret gets the name in the field label.
 	name, value int
-	called      string
-	// The function is reports whether the value counts as a secret. If is is nil, the class of the name (classOf)
-	// decides.
-	is func(string) bool
+	label       string
+	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (classOf)
 }
 
 const (
@@ -57,10 +55,10 @@ const (
 func real(value string) bool { return !stands(value) }
 
 var forms = []form{
-	{pattern: regexp.MustCompile(authorization), name: 1, value: 2, is: bearer},
-	{least: Argument, pattern: regexp.MustCompile(authorization), name: 1, value: 2, is: real},
-	{pattern: regexp.MustCompile(`(?i)\bbearer\s+(` + letters + `{8,}=*)`), value: 1, called: "bearer token", is: bearer},
-	{pattern: regexp.MustCompile(`(?i)\bbasic\s+(` + letters + `{6,}=*)`), value: 1, called: "basic authorization", is: basic},
+	{pattern: regexp.MustCompile(authorization), name: 1, value: 2, accepts: bearer},
+	{least: Argument, pattern: regexp.MustCompile(authorization), name: 1, value: 2, accepts: real},
+	{pattern: regexp.MustCompile(`(?i)\bbearer\s+(` + letters + `{8,}=*)`), value: 1, label: "bearer token", accepts: bearer},
+	{pattern: regexp.MustCompile(`(?i)\bbasic\s+(` + letters + `{6,}=*)`), value: 1, label: "basic authorization", accepts: basic},
 	// --password=…, TOKEN=…, ?password=…, -Dstore.password=…
 	{pattern: regexp.MustCompile(`(?:^|[^A-Za-z0-9_.-])(-{0,2}` + aName + `)=` + aValue), name: 1, value: 2},
 	// "password": "…"
@@ -93,10 +91,9 @@ func Find(text string, kind Kind) []Finding {
 		}
 	}
 	for _, f := range forms {
-		if kind < f.least {
-			continue
+		if kind >= f.least {
+			all = append(all, f.in(text, 1)...)
 		}
-		all = append(all, f.in(text, 1)...)
 	}
 	return outermost(all)
 }
@@ -107,18 +104,15 @@ func (f form) in(text string, depth int) []Finding {
 	var all []Finding
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
 		start, end := m[2*f.value], m[2*f.value+1]
-		name, value := f.called, text[start:end]
+		name, value := f.label, text[start:end]
 		if f.name > 0 {
 			name = text[m[2*f.name]:m[2*f.name+1]]
 		}
-		is := f.is
-		if is == nil {
-			is = classOf(name).holds
-			if isAuthorization.MatchString(name) { // another form finds this secret, without its scheme
-				is = func(string) bool { return false }
-			}
+		accepts := f.accepts
+		if accepts == nil { // for the name authorization, another form finds the secret without its scheme
+			accepts = func(value string) bool { return !isAuthorization.MatchString(name) && classOf(name).holds(value) }
 		}
-		if !is(value) {
+		if !accepts(value) {
 			if depth < nested {
 				for _, found := range f.in(value, depth+1) {
 					all = append(all, Finding{found.Name, start + found.Start, start + found.End})

@@ -102,7 +102,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // the following code treats the alias like the field's own name
+		if e.Key.Value != field.Name { // the following code reads only the field's own name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key
@@ -144,20 +144,21 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 		f.wrong(n, path, "a list", field, hint)
 		return
 	}
-	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	out, distinct := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)), factor.Is(v.Type())
 	for i, item := range n.Items {
-		f.element(item, Index(path, i), out.Index(i), field, n)
+		at, before := Index(path, i), len(f.problems)
+		if item.Form == Null && out.Index(i).Kind() != reflect.Struct {
+			f.Report(n, at, label(at)+" is empty; expected "+Describe(v.Type().Elem()), "")
+		} else {
+			f.value(item, at, out.Index(i), field)
+		}
+		for j := range i {
+			if distinct && len(f.problems) == before && reflect.DeepEqual(out.Index(i).Interface(), out.Index(j).Interface()) {
+				f.Report(item, at, fmt.Sprintf("%s lists %s twice", label(path), shorten(item.Value)), "every level is run once per round")
+			}
+		}
 	}
 	v.Set(out)
-}
-
-// element decodes an item of a list. A problem with an empty item is shown at the list.
-func (f *File) element(item *Node, path string, v reflect.Value, field Field, list *Node) {
-	if item.Form == Null && v.Kind() != reflect.Struct {
-		f.Report(list, path, label(path)+" is empty; expected "+Describe(v.Type()), "")
-		return
-	}
-	f.value(item, path, v, field)
 }
 
 // levels decodes a factor: one value, or a list of distinct values.
@@ -176,18 +177,7 @@ func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
 		f.Report(n, path, label(path)+" is an empty list; expected at least one value", "leave the line out for the default")
 		return
 	}
-	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
-	for i, item := range n.Items {
-		before := len(f.problems)
-		f.element(item, Index(path, i), out.Index(i), field, n)
-		for j := range i {
-			if len(f.problems) == before && reflect.DeepEqual(out.Index(i).Interface(), out.Index(j).Interface()) {
-				f.Report(item, Index(path, i), fmt.Sprintf("%s lists %s twice", label(path), shorten(item.Value)), "every level is run once per round")
-				break
-			}
-		}
-	}
-	v.Set(out)
+	f.list(n, path, v, field)
 }
 
 func (f *File) mapping(n *Node, path string, v reflect.Value, field Field) {

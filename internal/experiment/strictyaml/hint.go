@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A hint that suggests a text is given only if the file with this text would be read without that problem.
+// A hint suggests a text only if the file with this text would be read without the problem.
 
 const longestHint = 200 // the largest length of a suggested text, in bytes
 
 // takes reports whether a text in place of a node would be read without a problem.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	if f.trying || len(text) > longestHint || len(f.problems) >= maxProblems {
-		return false // a hint of that length would help nobody
+		return false // a long hint helps nobody
 	}
 	f.trying = true
 	defer func() { f.trying = false }()
@@ -86,7 +86,6 @@ func listed(text string) string {
 	return quoted(text)
 }
 
-// unitHint returns the hint for a quantity with a wrong unit or none.
 func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) string {
 	units, ok := asked[interface{ Units() []string }](t)
 	number := strings.TrimRight(n.Value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
@@ -122,7 +121,8 @@ func Nearest(word string, candidates []string) string {
 		d := distance([]rune(folded), []rune(f))
 		// A short word may have one mistake, a longer word more, but fewer mistakes than letters.
 		if d > 1+len(f)/4 || d >= len(f) {
-			if !extends(f, folded) {
+			// An abbreviation or a plural may differ by more.
+			if min(len(f), len(folded)) < 3 || !strings.HasPrefix(f, folded) && !strings.HasPrefix(folded, f) {
 				continue
 			}
 			d = 1 + len(f)/4
@@ -155,13 +155,7 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
 }
 
-// extends reports whether one of two words of at least three letters begins with the other: an abbreviation, a plural.
-func extends(a, b string) bool {
-	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
-}
-
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal
-// string alignment).
+// distance counts the insertions, deletions, substitutions and swaps that turn a into b (optimal string alignment).
 func distance(a, b []rune) int {
 	var before, above []int
 	row := make([]int, len(b)+1)

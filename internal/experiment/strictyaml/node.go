@@ -9,10 +9,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// form is the form of a node.
 type form int
 
-// The forms of nodes.
 const (
 	Null form = iota // a key without a value, or the word null
 	Text             // quoted text, or plain text that is neither a number nor a bool
@@ -22,11 +20,10 @@ const (
 	Map
 )
 
-// Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been
-// followed.
+// Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been followed.
 type Node struct {
 	Form         form
-	Line, Column int     // the position of its first character, or of the key for Null
+	Line, Column int     // the position of the first character; for Null, of the key
 	Value        string  // the text of a scalar, without quotes
 	Quoted       bool    // set if the text is in quotes or a block
 	Items        []*Node // the items of a list
@@ -67,8 +64,7 @@ func (n *Node) found() string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// find follows a path ("arms[1].name") as far as the file has it. The result exact reports whether the file has
-// the whole path.
+// find follows a path ("arms[1].name") as far as the file has it. exact is false if the file lacks a part of the path.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
 		step, rest := n.cutStep(path)
@@ -217,7 +213,6 @@ func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, dep
 	}
 }
 
-// merge adds the missing entries of a merge key's map.
 func (t *tree) merge(out, from *Node) {
 	switch from.Form {
 	case Map:
@@ -251,7 +246,7 @@ func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
 	return value
 }
 
-// alias returns the anchored value itself, and counts its size again.
+// alias returns a copy of the anchored value, and counts the value's size again.
 func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	name := n.Value.GetToken().Value
 	value, known := t.anchors[name]
@@ -264,7 +259,7 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // a null has the position of its key, and each alias stands at another key
+	copied := *value // each alias has another key, and a null has the position of its key
 	return &copied
 }
 

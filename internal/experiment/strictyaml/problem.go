@@ -21,8 +21,7 @@ type Problem struct {
 	Source  string `json:"source"`         // the line of the file
 }
 
-// Problems are all errors in a file. Its Error prints each problem as file:line:column, the line with a caret
-// below the position, and the hint.
+// Problems are all errors in a file. Error prints each as file:line:column, the line with a caret, and the hint.
 type Problems []Problem
 
 // Error prints every problem.

@@ -23,7 +23,7 @@ func Read(name string, data []byte) *File {
 		f.report(1, 1, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(data), maxBytes), "")
 		return f
 	}
-	f.lines = splitLines(string(data))
+	f.lines = strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), "\n")
 	if !f.readable(data) {
 		return f
 	}
@@ -35,12 +35,6 @@ func Read(name string, data []byte) *File {
 		}
 	}
 	return f
-}
-
-// splitLines cuts a text into lines. The result has at least one line.
-func splitLines(text string) []string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	return strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
 }
 
 // readable reports a text that is not UTF-8 or contains control characters.

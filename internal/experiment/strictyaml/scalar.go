@@ -76,7 +76,6 @@ func expectedOf(t reflect.Type, field Field) string {
 	return Describe(t)
 }
 
-// word checks a text against its enumeration or pattern.
 func (f *File) word(n *Node, path string, t reflect.Type, field Field) bool {
 	values := field.Enum
 	if values == nil {
@@ -103,7 +102,6 @@ func (f *File) word(n *Node, path string, t reflect.Type, field Field) bool {
 	return true
 }
 
-// number parses a plain decimal number into a number of any Go type.
 func number(n *Node, v reflect.Value) bool {
 	if n.Form != Number {
 		return false
@@ -128,7 +126,6 @@ func number(n *Node, v reflect.Value) bool {
 	panic("strictyaml: fields of type " + v.Type().String() + " are not supported")
 }
 
-// within checks a number or quantity against its bounds.
 func (f *File) within(n *Node, path string, v reflect.Value, field Field) bool {
 	b := field.Bounds
 	x := magnitude(v)
@@ -145,7 +142,6 @@ func (f *File) within(n *Node, path string, v reflect.Value, field Field) bool {
 		!broken(b.Below, "below", func(l float64) bool { return x < l })
 }
 
-// limitOf parses a bound like a value of the bounded type.
 func limitOf(bound string, t reflect.Type) float64 {
 	v := reflect.New(t)
 	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok {

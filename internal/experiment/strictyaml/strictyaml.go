@@ -27,12 +27,11 @@
 //
 // Top-level keys that begin with x- are not read. A file may define anchors there.
 //
-// Values that a struct holds before decoding are its defaults: a field that the
-// file does not mention keeps its value, and lists and maps are replaced, not
-// added to. Supported types are bool, whole numbers, floats, text, structs,
-// slices, maps with text keys, pointers to these, factor.Levels of a scalar, Document,
-// every type with UnmarshalText and Describe (the units of package quantity),
-// and text types with a method Values() []string, which lists an enumeration:
+// Values that a struct holds before decoding are its defaults: a field that the file does not mention keeps its value,
+// and lists and maps are replaced, not added to. Supported types are bool, whole numbers, floats, text, structs,
+// slices, maps with text keys, pointers to these, factor.Levels of a scalar, Document, every type with UnmarshalText
+// and Describe (the units of package quantity), and text types with a method Values() []string, which lists an
+// enumeration:
 //
 //	type Mode string
 //
@@ -114,8 +113,7 @@ func (f *File) Has(path string) bool {
 	return exact
 }
 
-// Troubled reports whether the file has a problem at the path, below the path, or at the position in the file
-// where a problem of this path would be shown.
+// Troubled reports whether the file has a problem at or below the path, or at the position where such a problem is shown.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {
@@ -210,28 +208,17 @@ type Bounds struct{ Min, Max, Above, Below string }
 // Fields lists the fields of a struct type in their order. The fields of an embedded struct stand in its place.
 func Fields(t reflect.Type) []Field {
 	var fields []Field
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
-		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
-			for _, inner := range Fields(sf.Type) {
-				inner.Index = append([]int{i}, inner.Index...)
-				fields = append(fields, inner)
-			}
-			continue
-		}
+	for _, sf := range reflect.VisibleFields(t) {
+		tag := sf.Tag.Get
+		name, _, _ := strings.Cut(tag("yaml"), ",")
 		if name == "" || name == "-" || !sf.IsExported() {
 			continue
 		}
-		tag := sf.Tag.Get
 		f := Field{
 			Name: name, Also: tag("also"), Doc: tag("doc"), Required: tag("required") == "true", None: tag("none") == "true", Alone: tag("alone") == "true",
-			Factor: tag("factor"), Pattern: tag("pattern"), Form: tag("form"),
+			Factor: cmp.Or(tag("factor"), name), Pattern: tag("pattern"), Form: tag("form"),
 			Bounds: Bounds{Min: tag("min"), Max: tag("max"), Above: tag("above"), Below: tag("below")},
-			Index:  []int{i}, Type: sf.Type,
-		}
-		if f.Factor == "" {
-			f.Factor = name
+			Index:  sf.Index, Type: sf.Type,
 		}
 		if enum := tag("enum"); enum != "" {
 			f.Enum = strings.Split(enum, ",")
@@ -255,7 +242,6 @@ func Names(fields []Field) []string {
 	return names
 }
 
-// described is a type that describes its valid texts in words.
 type described interface{ Describe() string }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/experiment/factor"
-	"tare/internal/experiment/hinttest"
 	"tare/internal/experiment/quantity"
+	"tare/internal/test/hinttest"
 )
 
 type mode string
@@ -368,9 +368,10 @@ func FuzzDecode(f *testing.F) {
 		} else if len(file.Problems()) == 0 {
 			t.Error("nothing was read, and no problem found")
 		}
-		helpful(t, strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\r", "\n"))
+		read := strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\r", "\n")
+		helpful(t, read)
 		sameDocument(t, file)
-		lines := splitLines(strings.TrimPrefix(text, "\ufeff"))
+		lines := strings.Split(read, "\n")
 		for _, p := range file.Problems() {
 			if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > len([]rune(p.Source))+1 {
 				t.Errorf("%d:%d is outside of %q", p.Line, p.Column, text)

@@ -1,13 +1,13 @@
 // Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by file:
 // summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml. Other summaries are ignored.
 //
-// A summary's file is called MEASUREMENT_TEST_TIME.json. Measurement and test, with the labels of an item, name the
-// cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. ClusterLoader2 has
-// computed the quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod
-// startup and network programming. API calls have too many cells for headlines: the user may choose some.
+// A summary's file is called MEASUREMENT_TEST_TIME.json. The measurement, the test and the labels of an item name the
+// cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. ClusterLoader2 has computed the
+// quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod startup
+// and network programming. API calls have too many cells for headlines: the user may choose some.
 //
-// junit.xml contains the duration of each test. A failed test is invalid in junit.xml only. ClusterLoader2 also fails
-// a test whose latency was high. Dropping measurements because of their values would make the rest look good.
+// junit.xml contains the duration of each test. A failed test is invalid in junit.xml, but not in the summaries:
+// ClusterLoader2 also fails tests with high latencies, which must not be dropped.
 package clusterloader2
 
 import (
@@ -31,14 +31,10 @@ var Format = importer.Format{
 	Name:       "clusterloader2",
 	Doc:        "ClusterLoader2's report directory: PerfData summaries, resource usage, scheduling throughput and junit.xml",
 	Extensions: []string{".json", ".xml"},
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	text := bytes.TrimLeft(data, " \t\r\n\ufeff")
 	switch {
 	case len(text) == 0:
@@ -52,8 +48,8 @@ func read(f importer.File) ([]importer.Trial, error) {
 // stamp matches the time at the end of a name. Some systems replace its colons.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// trialOf returns a trial without values. Its cell is the measurement and the test in the file name, and its start
-// the time in the name. A name that does not end with a time is the user's own, and the cell as a whole.
+// trialOf returns a trial without values. The file name gives the cell (measurement and test) and the start. A file
+// name without a time was chosen by the user and is the cell as a whole.
 func trialOf(file string) importer.Trial {
 	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".json")
 	t := importer.Trial{Kind: "kubernetes", Cell: name}
@@ -69,7 +65,7 @@ func trialOf(file string) importer.Trial {
 	return t
 }
 
-// testcase is a test, or one step of it.
+// testcase is a test of ClusterLoader2, or one step of a test.
 type testcase struct {
 	Name    string   `xml:"name,attr"` // such as "load overall (testing/load/config.yaml)" or "load: [step: 01] …"
 	Time    string   `xml:"time,attr"` // the duration, in s
@@ -85,7 +81,7 @@ type failure struct {
 // overall follows a test's name in the entry of the whole test.
 const overall = " overall ("
 
-// suite is the root of junit.xml, or a test suite in another one.
+// suite is the root of junit.xml, or a test suite within another suite.
 type suite struct {
 	XMLName xml.Name
 	Suites  []suite    `xml:"testsuite"`

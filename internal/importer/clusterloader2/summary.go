@@ -20,8 +20,8 @@ import (
 type summary struct {
 	DataItems *[]item `json:"dataItems"` // only in PerfData
 
-	// Perc50 and the fields below are quantiles, and the maximum, of the pods scheduled per second, over intervals
-	// of some seconds. A summary from Prometheus holds only Max.
+	// The following fields describe the pods scheduled per second, in intervals of some seconds: quantiles and the
+	// maximum. A summary from Prometheus holds only Max.
 	Perc50 *float64 `json:"perc50"`
 	Perc90 *float64 `json:"perc90"`
 	Perc99 *float64 `json:"perc99"`
@@ -100,8 +100,8 @@ func (i *item) trial(t importer.Trial) importer.Trial {
 	return t
 }
 
-// labelNames returns the labels that name a cell, without the labels that hold a count. The labels of an API call
-// are in the usual order.
+// labelNames returns the labels that name a cell. It leaves out labels with a count. The labels of an API call come
+// first, in a fixed order.
 func (i *item) labelNames() []string {
 	labels := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
 	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
@@ -112,8 +112,8 @@ func (i *item) labelNames() []string {
 	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
 }
 
-// units are the units with a known direction, and their factors to base units. A user's own query may have
-// either direction.
+// units maps units to base units and better directions. A value in another unit comes from the user's own query, and
+// its better direction is unknown.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -177,11 +177,11 @@ func isUsage(usage map[string][]container) bool {
 	return len(usage) > 0
 }
 
-// memory begins the names of the metrics of memory. A percentile follows.
+// memory is the prefix of the names of memory metrics. A percentile follows.
 const memory = "memory-p"
 
-// readUsage returns a trial for each container. The pods of a set are merged: of their containers, the one with
-// the largest usage counts, as in ClusterLoader2's own charts.
+// readUsage returns a trial for each container. The pods of a set count as one: the container with the largest usage
+// stands for its copies in the other pods, as in ClusterLoader2's own charts.
 func readUsage(from importer.Trial, usage map[string][]container) []importer.Trial {
 	largest := map[string]map[string]float64{} // by container and metric
 	for _, key := range slices.Sorted(maps.Keys(usage)) {
@@ -227,9 +227,8 @@ func stable(name string) string {
 	return strings.Join(parts, "-") + "/" + container
 }
 
-// madeUp reports whether a part of a name is generated. Kubernetes generates parts of four or more letters
-// without vowels. Clouds generate names of nodes, which the names of static pods contain: parts of five or more
-// characters in which letters follow digits.
+// madeUp reports whether a part of a name is generated. Kubernetes generates four or more letters without vowels.
+// Clouds generate names of nodes, which static pods repeat: five or more characters in which letters follow digits.
 func madeUp(part string) bool {
 	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
 		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)

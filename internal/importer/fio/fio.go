@@ -1,8 +1,8 @@
 // Package fio makes trials of the JSON reports of fio 3.x: --output-format=json and json+.
 //
 // Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles,
-// and CPU time. Bandwidth or IOPS is the headline, by the size of the blocks. A fact records jobs that ran at the same
-// time, on the same disk, because no stonewall separates them.
+// and CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. A fact records that jobs
+// without a stonewall ran at the same time, on the same disk.
 //
 // fio measures three latencies: submission (slat), completion (clat) and their sum (lat). A metric's name without a
 // prefix means completion, which fio's percentiles describe by default; "total" means the sum.
@@ -41,10 +41,9 @@ func read(f importer.File) ([]importer.Trial, error) {
 type groups struct {
 	together map[float64]int // the number of jobs of each fio group, which run at the same time; 0: unknown
 	clones   map[clone]int
-	cells    map[string]int // the number of cells with the same name
+	cells    map[string]int // by name, the number of cells so far
 }
 
-// clone is the group and name that the clones of a job share.
 type clone struct {
 	group float64
 	name  string
@@ -106,7 +105,10 @@ func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 	for _, way := range j.Ways() {
 		d.add(way)
 	}
-	d.sync()
+	if s := j.Sync; s != nil && len(d.ways) > 0 {
+		d.latency("sync-latency", s.Whole.Mean)
+		d.distribution("sync-", s.Total, &s.Whole)
+	}
 	d.cpu()
 	if len(d.ways) == 0 {
 		t.Broken = "the job did no I/O that took measurable time"
@@ -115,7 +117,6 @@ func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 	return t
 }
 
-// facts returns the versions and options that a comparison must know.
 func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	facts := map[string]string{"fio version": strings.TrimPrefix(r.Version, "fio-")}
 	for _, s := range Settings {
@@ -147,7 +148,6 @@ var Settings = []importer.Setting{
 	{Name: "random_distribution", Default: "random"}, {Name: "buffer_compress_percentage", Default: "none"},
 }
 
-// draft is a trial to which values are being added.
 type draft struct {
 	*importer.Trial
 	report *fio.Report
@@ -167,8 +167,8 @@ func (d *draft) cpu() {
 	d.AddFit(importer.Ratio("cpu-system", "CPU", experiment.Lower, false), j.SystemCPU/100)
 }
 
-// loop ties the latency and IOPS of a job that does one kind of I/O without pauses. By Little's law, the
-// latency counts from submission.
+// loop returns the closed loop of a job that does one kind of I/O without pauses; nil for other jobs. The latency of
+// the loop counts from submission (total-latency), if the report has this latency.
 func (d *draft) loop(alone bool) *experiment.Loop {
 	if len(d.ways) != 1 || d.report.Paced(d.job) {
 		return nil
@@ -207,26 +207,15 @@ func (d *draft) add(w fio.NamedWay) {
 	}
 }
 
-func (d *draft) sync() {
-	if s := d.job.Sync; s != nil && len(d.ways) > 0 {
-		d.latency("sync-latency", s.Whole.Mean)
-		d.distribution("sync-", s.Total, &s.Whole)
-	}
-}
-
-// latency adds a latency, in nanoseconds.
 func (d *draft) latency(name string, ns float64) {
 	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
-
-// percentiles are the percentiles that are imported if the report contains them.
-var percentiles = []float64{50, 90, 95, 99, 99.9}
 
 // distribution adds percentiles and the histogram. If fewer than one I/O lies beyond a percentile, the
 // percentile is the maximum under another name, and is left out.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := cmp.Or(l.Samples(), total) // versions before fio 3.18 report no number of samples
-	for _, p := range percentiles {
+	for _, p := range []float64{50, 90, 95, 99, 99.9} {
 		ns, ok := l.Quantile(p)
 		if ok && count*(100-p) >= 100 {
 			d.latency(fmt.Sprintf("%sp%s", prefix, strconv.FormatFloat(p, 'f', -1, 64)), ns)
@@ -237,8 +226,8 @@ func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	}
 }
 
-// histogram returns the bins in seconds. It returns false if there are none, or if they do not have the form of
-// fio's bins.
+// histogram returns the bins in seconds. It returns false if there are no bins, or if the bins do not have the form
+// of fio's bins.
 func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 	h := importer.Histogram{Name: name, Unit: "s"}
 	last := -1.0

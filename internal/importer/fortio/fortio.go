@@ -1,8 +1,6 @@
-// Package fortio reads the results of Fortio, the load generator of Istio: HTTP, gRPC, TCP and UDP runs written with
-// -json or -a.
+// Package fortio reads the results of Fortio, the load generator of Istio, written with -json or -a.
 //
-// A file holds one run, which is one cell: the protocol with the requested rate, the connections and, for HTTP, the
-// path.
+// A file holds one run. Protocol, requested rate, connections and the path of HTTP requests name its cell.
 //
 // The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A run
 // that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
@@ -10,9 +8,9 @@
 //
 // Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
 // percentiles within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the
-// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in the
-// facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
-// sent, not when the request was due: a stall of the server delays only the requests in flight.
+// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in
+// the facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
+// sent, not when it was due.
 package fortio
 
 import (
@@ -40,7 +38,8 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is a share of the requested rate. A run with a smaller share measured another load than requested.
+// reached is the smallest share of the requested rate that a valid run reaches. Below, the run measured another load
+// than requested.
 const reached = 0.95
 
 // result holds the fields of a result file that are used. Times are in ns, latencies in s.
@@ -134,7 +133,6 @@ func (r *result) rate() (float64, error) {
 	return rate, nil
 }
 
-// protocol returns the protocol in a RunType such as "GRPC Health for 'x'".
 func (r *result) protocol() string {
 	switch {
 	case r.RunType == "HTTP", r.RunType == "TCP", r.RunType == "UDP":
@@ -173,16 +171,19 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	return importer.ErrorRate{Share: float64(failed) / float64(total), Known: true}, nil
 }
 
-// facts returns the facts about the load and the load generator.
 func (r *result) facts() map[string]string {
 	facts := map[string]string{
-		"fortio version":           r.Version,
-		"labels":                   r.Labels,
-		"target":                   r.URL + r.Destination,
-		"run type":                 r.RunType,
-		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
+		"fortio version": r.Version,
+		"labels":         r.Labels,
+		"target":         r.URL + r.Destination,
+		"run type":       r.RunType,
 	}
-	if s := r.Sizes; s != nil && s.Count > 0 { // headers included
+	for _, p := range r.DurationHistogram.Percentiles {
+		if !r.DurationHistogram.resolved(p.Value) {
+			facts["percentiles not resolved"] = strings.TrimPrefix(facts["percentiles not resolved"]+", "+quantile(p.Percentile), ", ")
+		}
+	}
+	if s := r.Sizes; s != nil && s.Count > 0 { // sizes include the headers
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
 		if s.Min == s.Max {
 			facts["response size"] = fmt.Sprintf("%g B", s.Min)
@@ -207,8 +208,7 @@ func (r *result) facts() map[string]string {
 	return facts
 }
 
-// histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the
-// buckets.
+// histogram is a distribution in Fortio's form: exact moments, buckets, and percentiles interpolated in the buckets.
 type histogram struct {
 	Count int64
 	Min   float64
@@ -224,13 +224,12 @@ type histogram struct {
 	}
 }
 
-// The metrics that a closed loop ties together.
 const (
 	meanLatency = "latency-mean"
 	throughput  = "throughput"
 )
 
-// measure adds the values. The headline is latency at a fixed rate, and throughput otherwise.
+// measure adds the values. The headline is the latency at a fixed rate, and otherwise the throughput.
 func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
 	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)
@@ -250,31 +249,14 @@ func (r *result) measure(t *importer.Trial, fixed bool) {
 	}
 }
 
-func quantile(percentile float64) string {
-	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
-}
+func quantile(percentile float64) string { return "p" + strconv.FormatFloat(percentile, 'f', -1, 64) }
 
-// coarse is the largest width of a bucket, as a share of a percentile in it. In a wider bucket, the percentile
-// shows the bucket's boundaries rather than the latency.
-const coarse = 0.25
-
-// resolved reports whether the buckets are narrow enough for a percentile.
 func (h *histogram) resolved(value float64) bool {
+	const coarse = 0.25 // in a wider bucket, a percentile shows the bounds of the bucket rather than the latency
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
 }
 
-func (h *histogram) unresolved() []string {
-	var names []string
-	for _, p := range h.Percentiles {
-		if !h.resolved(p.Value) {
-			names = append(names, quantile(p.Percentile))
-		}
-	}
-	return names
-}
-
-// histograms returns the latency distributions of all requests and of failed requests.
 func (r *result) histograms() ([]importer.Histogram, error) {
 	var all []importer.Histogram
 	for _, of := range []struct {

@@ -1,13 +1,13 @@
-// Package gobench reads the Go benchmark format: the output of "go test -bench", and files that other tools write for
-// benchstat.
+// Package gobench reads the Go benchmark format, as "go test -bench" writes it and benchstat reads it.
 //
-// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after the dash.
-// Parts of the name like "size=1024" are levels. Lines of the same benchmark, as -count makes them, are its rounds. Go
-// runs one benchmark to the end before the next, so that equal rounds of two benchmarks have nothing in common.
+// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after the
+// dash. Parts of the name like "size=1024" are levels. Lines of the same benchmark, as -count makes them, are its
+// rounds. Go runs one benchmark to the end before the next, so that equal rounds of two benchmarks have nothing in
+// common.
 //
 // Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the headline. A
-// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and is
-// named in the facts. Text that the program printed between the results is ignored.
+// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and
+// is named in the facts. Other text is ignored.
 package gobench
 
 import (
@@ -32,17 +32,13 @@ var Format = importer.Format{
 	Doc:        "the Go benchmark format, as go test -bench prints it and benchstat reads it; each line is a trial",
 	Extensions: []string{".txt", ".bench", ".out", ".log"},
 	Serial:     true,
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	var results []*benchfmt.Result
-	var strange int  // the number of lines that begin like a result and are none
-	var first string // the error of the first such line
+	var strange int  // the number of lines that begin like a result and hold none
+	var first string // the error of the first strange line
 	last := 0        // the number of the last line read
 	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)
 	for r.Scan() {
@@ -108,9 +104,7 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		case !ok:
 			aimless = append(aimless, v.Unit)
 			continue
-		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && m.Scale == experiment.Ratio && v.Value <= 0:
-			continue
-		case given[m.Name]:
+		case given[m.Name], math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && m.Scale == experiment.Ratio && v.Value <= 0:
 			continue
 		}
 		given[m.Name] = true

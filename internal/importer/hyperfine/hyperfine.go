@@ -1,12 +1,12 @@
 // Package hyperfine reads the JSON that hyperfine writes with --export-json.
 //
 // hyperfine compares commands on one machine. In a file with several commands, each command is an arm, and all are in
-// the cell "command". A file with one command belongs to one arm, named on the command line, and the cell is the
-// command. If each arm is one such file, the commands are compared, and the cell is "command", too.
+// the cell "command". A file with one command belongs to one arm, and the cell is the command, or "command" if each
+// arm is one such file.
 //
 // Each run of a command is a trial. hyperfine runs one command to the end before the next. The number of a run is its
-// round, but runs of the same number have nothing in common. hyperfine's own mean and deviation are not used. User and
-// system time are only means over the runs, and are not read.
+// round, but runs of the same number have nothing in common. hyperfine's own mean and deviation are not used. User
+// and system time are only means over the runs, and are not read.
 package hyperfine
 
 import (
@@ -71,7 +71,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 			switch {
 			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
-				t.Facts = nil // the only facts are the command and its parameters, which make up the arm
+				t.Facts = nil // the arm is the command and its parameters, which are the only facts
 			case f.Alone:
 				t.Cell = several
 			default:
@@ -89,7 +89,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 // longest is the length, in bytes, of the longest command that is used as a name unchanged.
 const longest = 100
 
-// name turns a command into a name of one line and limited length.
 func name(command string) string {
 	line := cmp.Or(safetext.Line(command), several)
 	if len(line) <= longest {
@@ -100,15 +99,15 @@ func name(command string) string {
 	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
 }
 
-// names returns a unique name for each command. Equal commands get their parameters added, and a number if
-// these are equal, too.
+// names returns a unique name for each command. The parameters follow a name that several commands have, and a number
+// if the parameters are equal, too.
 func (d *document) names() []string {
 	count := map[string]int{}
 	for _, r := range d.Results {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]int{} // the number of uses of a name, before and after numbering
+	taken := map[string]int{} // the number of commands with a name, counting names without a number and with it
 	for i, r := range d.Results {
 		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
@@ -124,7 +123,6 @@ func (d *document) names() []string {
 	return names
 }
 
-// parameters returns text such as "level=9,size=1", ordered by name.
 func (r *result) parameters() string {
 	parts := make([]string, 0, len(r.Parameters))
 	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
@@ -145,17 +143,11 @@ func (r *result) valid() error {
 	return nil
 }
 
-// The metrics of a run.
-var (
-	elapsed    = importer.Ratio("time", "s", experiment.Lower, true)
-	peakMemory = importer.Ratio("peak-memory", "B", experiment.Lower, false)
-)
-
 // trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine
 // continues after it only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
-	t.Add(elapsed, r.Times[n])
+	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])
 	if len(r.Parameters) > 0 {
 		t.Facts["parameters"] = r.parameters()
 	}
@@ -166,7 +158,7 @@ func (r *result) trial(n int) importer.Trial {
 		}
 	}
 	if len(r.Memory) > 0 {
-		t.AddFit(peakMemory, r.Memory[n])
+		t.AddFit(importer.Ratio("peak-memory", "B", experiment.Lower, false), r.Memory[n])
 	}
 	return t
 }

@@ -57,14 +57,11 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that reading a fixture that is cut off at an offset fails, with an error that contains a text.
+// Truncated checks that reading the first bytes of a fixture fails. The argument at is their number, and want is a
+// part of the expected error.
 func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
 	t.Helper()
-	text := Fixture(t, fixture)
-	trials, err := Read(f, fixture, text[:at])
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%s cut off after %d bytes gives %d trials and the error %v, want %q", fixture, at, len(trials), err, want)
-	}
+	Refused(t, f, [][3]string{{fixture, Fixture(t, fixture)[:at], want}})
 }
 
 // Appended checks that reading a file with two results fails. Such a file arises if a tool's output is appended.
@@ -142,61 +139,56 @@ func fixtures(t testing.TB) map[string]string {
 	return texts
 }
 
-// Print writes trials as text.
+// Print writes trials as text, one fact a line, with hostile strings quoted.
 func Print(w io.Writer, trials []importer.Trial) {
-	for _, t := range trials {
-		print(w, t)
-	}
-}
-
-// print writes a trial as text, one fact a line, with hostile strings quoted.
-func print(w io.Writer, t importer.Trial) {
-	fmt.Fprintf(w, "trial %q kind %q", t.Cell, t.Kind)
-	for _, l := range t.Levels {
-		fmt.Fprintf(w, " [%s=%s]", safetext.Name(l.Factor), safetext.Name(l.Value))
-	}
-	fmt.Fprintln(w)
 	line := func(known bool, format string, args ...any) {
 		if known {
 			fmt.Fprintf(w, "  "+format+"\n", args...)
 		}
 	}
-	line(t.Arm != "", "arm %q", t.Arm)
-	line(t.Round != 0, "round %d", t.Round)
-	line(!t.Start.IsZero(), "start %s", t.Start.UTC().Format(time.RFC3339Nano))
-	line(t.Wall != 0, "wall %v", t.Wall)
-	line(t.Broken != "", "broken: %s", safetext.Name(t.Broken))
-	line(t.Errors.Known, "errors %.6g", t.Errors.Share)
-	if t.Loop != nil {
-		line(true, "loop %s × %s = %g workers", t.Loop.Latency, t.Loop.Throughput, t.Loop.Workers)
-	}
-	for _, v := range t.Values {
-		m := v.Metric
-		words := []string{safetext.Name(m.Name), "=", fmt.Sprintf("%.10g", v.Value), safetext.Name(m.Unit), string(m.Better)}
-		if m.Scale != experiment.Ratio {
-			words = append(words, string(m.Scale))
-		}
-		if m.Headline {
-			words = append(words, "headline")
-		}
-		if m.Optional {
-			words = append(words, "optional")
-		}
-		words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
-		line(true, "%s", strings.Join(words, " "))
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Facts)) {
-		line(t.Facts[name] != "", "fact %s: %s", safetext.Name(name), safetext.Name(t.Facts[name]))
-	}
-	for _, s := range t.Series {
-		fmt.Fprintf(w, "  series %s %s: %g at %g\n", safetext.Name(s.Name), safetext.Name(s.Unit), s.Values, s.Seconds)
-	}
-	for _, h := range t.Histograms {
-		fmt.Fprintf(w, "  histogram %s %s:", safetext.Name(h.Name), safetext.Name(h.Unit))
-		for i := range h.Count {
-			fmt.Fprintf(w, " %d in [%g, %g]", h.Count[i], h.Lower[i], h.Upper[i])
+	for _, t := range trials {
+		fmt.Fprintf(w, "trial %q kind %q", t.Cell, t.Kind)
+		for _, l := range t.Levels {
+			fmt.Fprintf(w, " [%s=%s]", safetext.Name(l.Factor), safetext.Name(l.Value))
 		}
 		fmt.Fprintln(w)
+		line(t.Arm != "", "arm %q", t.Arm)
+		line(t.Round != 0, "round %d", t.Round)
+		line(!t.Start.IsZero(), "start %s", t.Start.UTC().Format(time.RFC3339Nano))
+		line(t.Wall != 0, "wall %v", t.Wall)
+		line(t.Broken != "", "broken: %s", safetext.Name(t.Broken))
+		line(t.Errors.Known, "errors %.6g", t.Errors.Share)
+		if t.Loop != nil {
+			line(true, "loop %s × %s = %g workers", t.Loop.Latency, t.Loop.Throughput, t.Loop.Workers)
+		}
+		for _, v := range t.Values {
+			m := v.Metric
+			words := []string{safetext.Name(m.Name), "=", fmt.Sprintf("%.10g", v.Value), safetext.Name(m.Unit), string(m.Better)}
+			if m.Scale != experiment.Ratio {
+				words = append(words, string(m.Scale))
+			}
+			if m.Headline {
+				words = append(words, "headline")
+			}
+			if m.Optional {
+				words = append(words, "optional")
+			}
+			words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+			line(true, "%s", strings.Join(words, " "))
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Facts)) {
+			line(t.Facts[name] != "", "fact %s: %s", safetext.Name(name), safetext.Name(t.Facts[name]))
+		}
+		for _, s := range t.Series {
+			fmt.Fprintf(w, "  series %s %s: %g at %g\n", safetext.Name(s.Name), safetext.Name(s.Unit), s.Values, s.Seconds)
+		}
+		for _, h := range t.Histograms {
+			fmt.Fprintf(w, "  histogram %s %s:", safetext.Name(h.Name), safetext.Name(h.Unit))
+			for i := range h.Count {
+				fmt.Fprintf(w, " %d in [%g, %g]", h.Count[i], h.Lower[i], h.Upper[i])
+			}
+			fmt.Fprintln(w)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@
 //
 // A test is a trial. Protocol, direction and number of streams name its cell. A file of a server may hold several
 // tests: a number distinguishes tests of the same cell. Bandwidth is the received payload, without the warm-up (-O).
-// Package internal/toolformat/iperf3 finds the tests of a file.
 package iperf3
 
 import (
@@ -63,22 +62,18 @@ const (
 	both     = "both"
 )
 
-func (t *test) direction() string {
-	switch {
-	case t.both():
-		return both
-	case t.Start.TestStart.Reverse != 0:
-		return download
-	}
-	return upload
-}
-
 func (t *test) trial() (importer.Trial, error) {
 	protocol := strings.ToLower(t.Start.TestStart.Protocol)
 	if !slices.Contains([]string{"TCP", "UDP", "SCTP"}, t.Start.TestStart.Protocol) {
 		return importer.Trial{}, fmt.Errorf("the protocol %.20q is not one of iperf3's", t.Start.TestStart.Protocol)
 	}
-	direction, streams := t.direction(), whole(t.Start.TestStart.Streams)
+	direction, streams := upload, whole(t.Start.TestStart.Streams)
+	switch {
+	case t.both():
+		direction = both
+	case t.Start.TestStart.Reverse != 0:
+		direction = download
+	}
 	trial := importer.Trial{
 		Cell:   protocol,
 		Kind:   "network",
@@ -146,8 +141,8 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 	add("cpu-server", "s/Gbit", experiment.Lower, server*all.received.seconds/gigabits)
 }
 
-// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's
-// kernel does not measure it.
+// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's kernel
+// does not measure this time.
 func (t *test) rtt() float64 {
 	sum, n := 0.0, 0.0
 	for _, s := range t.End.Streams {
@@ -161,7 +156,7 @@ func (t *test) rtt() float64 {
 	return sum / max(1, n)
 }
 
-// cpu returns the number of CPUs that the iperf3 of each side kept busy; 0: unknown.
+// cpu returns the number of CPUs that the iperf3 process of each side kept busy; 0: unknown.
 func (t *test) cpu() (client, server float64) {
 	if t.End.CPU == nil {
 		return 0, 0
@@ -173,7 +168,6 @@ func (t *test) cpu() (client, server float64) {
 	return host, remote
 }
 
-// facts returns the versions and options that a comparison must know.
 func (t *test) facts() map[string]string {
 	s := &t.Start
 	facts := map[string]string{"iperf3 version": strings.TrimPrefix(s.Version, "iperf "), "congestion": t.End.Congestion, "side": "client"}
@@ -197,7 +191,7 @@ func (t *test) facts() map[string]string {
 			facts[f.name] = whole(f.value) + f.unit
 		}
 	}
-	// SystemInfo holds the output of uname -a: "Linux host 6.1.0 …".
+	// SystemInfo is the output of uname -a: "Linux host 6.1.0 …".
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}

@@ -34,8 +34,8 @@ func of(s *iperf3.Sum) amount {
 	return amount{iperf3.Count(*s.Bytes), *s.Seconds}
 }
 
-// both reports whether data were sent in both directions. Versions 3.7 to 3.12 show this only by streams of
-// both kinds.
+// both reports whether data were sent in both directions. Versions 3.7 to 3.12 do not report the direction of the
+// test, but which streams send.
 func (t *test) both() bool {
 	if t.Start.TestStart.Bidir != 0 || t.End.ReceivedReverse != nil || t.End.SumReverse != nil {
 		return true
@@ -55,7 +55,6 @@ func (t *test) both() bool {
 	return t.Start.TestStart.Reverse == 0 && sending > 0 && sending < streams
 }
 
-// sends reports whether this side sends in a test of one direction.
 func (t *test) sends() bool { return (t.Start.Accepted == nil) == (t.Start.TestStart.Reverse == 0) }
 
 func (t *test) ways() []way {
@@ -100,8 +99,8 @@ func (t *test) arrived(s *iperf3.Sum) amount {
 	return amount{(iperf3.Count(*s.Packets) - iperf3.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
 }
 
-// fromStreams adds up the streams of one direction. It is needed up to 3.10, where both sums have the same name
-// and one hides the other.
+// fromStreams adds up the streams of one direction. Up to version 3.10, the report gives the sums of both directions
+// the same name, so that one sum is lost.
 func (t *test) fromStreams(sends bool) way {
 	w := way{sends: sends}
 	var packets, lost, jitter, streams float64
@@ -142,7 +141,7 @@ func share(s *iperf3.Sum) float64 {
 	return 0
 }
 
-// series returns the values over time, without the warm-up, as this side measured them.
+// series returns the values over time without the warm-up, as the side that wrote the report measured them.
 func (t *test) series() []importer.Series {
 	if !t.both() {
 		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })
@@ -155,8 +154,8 @@ func (t *test) series() []importer.Series {
 		t.seriesOf(received, false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })...)
 }
 
-// oneWay returns the sum of one direction in an interval of a test in both directions. If both sums have the
-// same name (up to 3.10), it adds up the streams.
+// oneWay returns the sum of one direction in an interval of a test in both directions. Up to version 3.10, both sums
+// have the same name, and oneWay adds up the streams.
 func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 	switch {
 	case i.Reverse != nil && sends:
@@ -183,11 +182,9 @@ func plus(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	sum := *a + *b
-	return &sum
+	return new(*a + *b)
 }
 
-// intervalRTT returns the mean round-trip time of the streams that this side sends.
 func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {
 	sum, n := 0.0, 0.0
 	for _, s := range i.Streams {

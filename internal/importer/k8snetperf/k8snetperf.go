@@ -1,12 +1,12 @@
 // Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which also
 // contains losses, retransmissions and the CPU time of the nodes.
 //
-// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name its
-// cell. Properties of a whole run, such as a secondary network, are facts, since arms may differ in them.
+// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name
+// its cell. Properties of a whole run, such as a secondary network, are facts, since arms may differ in them.
 //
 // A row is the mean of several samples, often three, which k8s-netperf does not print one by one. The confidence
-// interval of a row describes these samples, within one deployment, and is not used: only several files show how much
-// results vary from run to run. The latency of a row is a mean of 99th percentiles, and is named accordingly.
+// interval of a row describes only these samples, and is not used. The latency of a row is a mean of 99th
+// percentiles, and is named accordingly.
 package k8snetperf
 
 import (
@@ -35,14 +35,10 @@ var Format = importer.Format{
 	Name:       "k8s-netperf",
 	Doc:        "k8s-netperf's result-N.csv, or what it prints with --json; each row is a trial",
 	Extensions: []string{".csv", ".json", ".txt", ".log"},
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
 		trials, err := readCSV(f, data)
 		if m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(f.Name))); m != nil {
@@ -56,10 +52,10 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readJSON(data)
 }
 
-// epoch matches the time in the name result-N.csv, in seconds since 1970. The file was written then.
+// epoch matches the time in the name result-N.csv, in seconds since 1970. The tool wrote the file at this time.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
 
-// units are the units of the throughput, and their factors to base units.
+// units maps the units of the throughput to metrics and base units.
 var units = map[string]struct {
 	metric string
 	unit   string
@@ -102,7 +98,7 @@ func (d *document) trial() (importer.Trial, error) {
 		name     string
 		value    *float64
 		factor   float64
-		measured bool // set if the profile measures the value; the tool writes 0 for a loss, or for retransmits, that it did not measure
+		measured bool // set if the profile measures the value; otherwise the tool writes 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
@@ -137,10 +133,9 @@ func (d *document) levels() []factor.Level {
 	}
 }
 
-// required are the columns without which no row can be read.
 var required = []string{"Driver", "Profile", "Host Network", "Service", "Parallelism", "Message Size", "Avg Throughput", "Throughput Metric"}
 
-// about are the columns with properties of a whole run.
+// about maps the columns that describe a whole run to names of facts.
 var about = map[string]string{
 	"VM mode": "virtual machines", "External Server": "external server", "UDN Info": "user-defined network",
 	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",
@@ -183,7 +178,6 @@ func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) 
 	return trials, err
 }
 
-// rowTrial makes the trial of a row. A missing column has no value.
 func rowTrial(r *table.Row) (importer.Trial, error) {
 	throughput := number(r, "Avg Throughput")
 	d := document{

@@ -15,9 +15,8 @@ import (
 	"tare/internal/importer"
 )
 
-// An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain
-// names, and nothing is written to disk. An entry that knb would not write is an error, since the archive is
-// not knb's.
+// An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain names, and
+// nothing is written to disk. An entry that knb would not write is an error, since the archive is not knb's.
 const (
 	mostEntries = 1000    // knb writes about 40
 	mostFile    = 8 << 20 // the size of one entry, in bytes; the log of an hour has 300 kB
@@ -26,7 +25,6 @@ const (
 // endings are the ends of the names of files that are read, besides the files in environment.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
-// environment lists the files that describe the system.
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}
 
 func readArchive(r io.Reader) (*report, error) {
@@ -40,7 +38,6 @@ func readArchive(r io.Reader) (*report, error) {
 	return assemble(files)
 }
 
-// unpack returns the contents of knb's files in an archive, by name.
 func unpack(r io.Reader) (map[string]string, error) {
 	packed, err := gzip.NewReader(importer.Bound(r, importer.Limit, "it"))
 	if err != nil {
@@ -95,8 +92,8 @@ func plainName(h *tar.Header) (string, error) {
 	return "", fmt.Errorf("entry %.60q is neither a file nor a directory", h.Name)
 }
 
-// assemble makes a result of the files of an archive. The file env lists the tests that ran and the names of
-// their files: a test's file is named after the pod of its client.
+// assemble makes a report of the files of an archive. The file env lists the tests that ran, with the name of each
+// client's pod. The names of a test's files begin with this name.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {
@@ -160,7 +157,7 @@ func (n *node) average(text string) error {
 	_, line, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
-		return nil // the monitor has no readings of that time
+		return nil // the monitor has no reading of this time
 	}
 	if len(fields) < 6 {
 		return fmt.Errorf("there are %d numbers, and 6 are expected", len(fields))
@@ -169,8 +166,7 @@ func (n *node) average(text string) error {
 	if err != nil {
 		return err
 	}
-	cpu := total(numbers)
-	n.CPU.Total, n.Memory = &cpu, &numbers[5]
+	n.CPU.Total, n.Memory = new(total(numbers)), &numbers[5]
 	return nil
 }
 
@@ -179,8 +175,8 @@ func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
 
-// parseReadings reads the single readings, whose summary the function average reads. The seventh number of a reading
-// is the time in s since 1970. parseReadings skips lines of another form.
+// parseReadings reads the readings of a node. The seventh number of a reading is the time in s since 1970.
+// parseReadings skips lines of another form.
 func parseReadings(text string) []reading {
 	var list []reading
 	for line := range strings.Lines(text) {
@@ -269,7 +265,6 @@ func (l *log) second(fields []string) {
 	l.intervals = append(l.intervals, i)
 }
 
-// summary reads a line about the whole test.
 func (l *log) summary(fields []string) {
 	receiver := fields[len(fields)-1] == "receiver"
 	switch {
@@ -279,15 +274,13 @@ func (l *log) summary(fields []string) {
 		}
 	case len(fields) >= 10 && receiver && fields[7] == "ms":
 		if ms, err := importer.Number(fields[6]); err == nil {
-			jitter := ms / 1e3
-			l.jitter = &jitter
+			l.jitter = new(ms / 1e3)
 		}
 		n, all, _ := strings.Cut(fields[8], "/")
 		lost, errLost := importer.Number(n)
 		sent, errSent := importer.Number(all)
 		if errLost == nil && errSent == nil && lost >= 0 && sent > 0 && lost <= sent {
-			share := lost / sent
-			l.lost = &share
+			l.lost = new(lost / sent)
 		}
 	}
 }

@@ -51,7 +51,6 @@ const mostText = 1 << 20
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// open recognises the form of a file by its content, and reads it.
 func open(f importer.File) (*report, error) {
 	in := bufio.NewReader(f)
 	if start, _ := in.Peek(len(gzipMagic)); bytes.Equal(start, gzipMagic) {
@@ -88,7 +87,7 @@ type report struct {
 		Buffer     string `json:"socket-buffer-size"` // of UDP sockets
 	} `json:"metadata"`
 	Data struct {
-		CPU        string `json:"cpu"` // of the server's node, like the next fields
+		CPU        string `json:"cpu"` // CPU, Kernel, Kubernetes and MTU describe the server's node
 		Kernel     string `json:"kernel"`
 		Kubernetes string `json:"k8s-version"`
 		MTU        string `json:"mtu"`
@@ -119,7 +118,6 @@ type node struct {
 	readings []reading // only in the archive
 }
 
-// reading is the state of a node in one second.
 type reading struct {
 	at          float64 // in s since 1970
 	cpu, memory float64 // in % and MiB
@@ -135,8 +133,7 @@ var (
 // readJSON reads a result in valid JSON, or in JSON with knb's defects.
 func readJSON(text []byte) (*report, error) {
 	r, err := decode(text)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 		mended := noValue.ReplaceAll(text, []byte(`${1}null${2}`))
 		if again, errAgain := decode(lastComma.ReplaceAll(mended, []byte(`$1`))); errAgain == nil {
 			return again, nil
@@ -148,13 +145,13 @@ func readJSON(text []byte) (*report, error) {
 	return r, nil
 }
 
-// decode reads the first document of the text. Messages may follow it.
+// decode reads the first document of the text, and ignores text after the document.
 func decode(text []byte) (*report, error) {
 	var r report
 	return &r, json.NewDecoder(bytes.NewReader(text)).Decode(&r)
 }
 
-// readYAML reads a result in knb's YAML. Messages may follow it, if they do not begin with a blank.
+// readYAML reads a result in knb's YAML. It ignores messages after the result, if they do not begin with a blank.
 func readYAML(text []byte) (*report, error) {
 	end := 0
 	for line := range bytes.Lines(text) {
@@ -177,13 +174,12 @@ func readYAML(text []byte) (*report, error) {
 	return readJSON(text)
 }
 
-// begins reports whether a line begins the result, or the second part of it.
+// begins reports whether a line begins one of the two parts of a result.
 func begins(line []byte) bool {
 	word := string(bytes.TrimRight(line, " \t\r\n"))
 	return word == "metadata:" || word == "data:"
 }
 
-// trials returns a trial for each test, in the order in which knb runs them.
 func (r *report) trials() []importer.Trial {
 	start, _ := time.Parse(time.DateTime, r.Metadata.Date) // the start of knb, the only time in a result; zero if missing
 	var list []importer.Trial

@@ -1,14 +1,15 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
 // The output holds a part of fio's report: mean latencies without percentiles and histogram, and few options. Package
-// fio makes trials of this part. The other options are read from the job file, which the output also holds.
+// fio makes trials of this part. The output also holds the job file, which has the other options.
 //
-// kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore is random
-// reading while two jobs write and one reads, and is no property of the volume alone. A fact of the trials records this.
+// kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore describes
+// random reads while two other jobs write and one reads, and not the volume alone. A fact of the trials records this.
 package kubestr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func find(f importer.File) (*output, error) {
 	return nil, errors.New("no result of kubestr fio: it writes one with -o json")
 }
 
-// isDefault reports whether the jobs are kubestr's default ones: of these names, in one group and without
+// isDefault reports whether the jobs are those of kubestr's default job file: four known names in one group, without
 // latencies.
 func isDefault(r *fio.Report) bool {
 	names := []string{"read_iops", "write_iops", "read_bw", "write_bw"}
@@ -116,7 +117,7 @@ func isDefault(r *fio.Report) bool {
 // synonyms maps names of options in job files to the names in fio's reports.
 var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 
-// join adds options of the job file to the options of a report, if kubestr left them out of the report.
+// join returns the options of a report, and the options of the job file that kubestr left out of the report.
 func join(report, file fio.Options) fio.Options {
 	all := fio.Options{}
 	maps.Copy(all, file)
@@ -155,10 +156,7 @@ func parse(text string) (global fio.Options, jobs map[string]fio.Options) {
 			value = "1"
 		}
 		name = strings.ToLower(strings.TrimSpace(name))
-		if known := synonyms[name]; known != "" {
-			name = known
-		}
-		options[name] = strings.TrimSpace(value)
+		options[cmp.Or(synonyms[name], name)] = strings.TrimSpace(value)
 	}
 	done()
 	return global, jobs

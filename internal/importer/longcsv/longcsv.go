@@ -12,8 +12,8 @@
 // since every import is observational.
 //
 // A row that cannot be read ends the import of the file with an error that names line and column. A malformed number
-// does so, too: thousands separators occur mostly in large values, and dropping only those would make the rest look
-// good. A missing value, "NaN" or "-" makes only its trial invalid.
+// does so, too: thousands separators occur mostly in large values, which must not be dropped. A missing value, "NaN"
+// or "-" makes only its trial invalid.
 package longcsv
 
 import (

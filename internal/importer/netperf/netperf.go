@@ -1,14 +1,13 @@
 // Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (-- -o),
 // columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
 //
-// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1". Results of
-// the same cell in one file are separate trials.
+// Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
 //
 // The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is
 // a closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.
 // A latency is the time of a transaction or, in a stream, of a call of send or receive. With a burst, latencies
 // measure the time from a send to the next response. Latencies are in whole microseconds. A quantile below 4 µs is
-// left out, since its neighbours are further away than a quarter of the quantile.
+// left out: the next whole microsecond is more than a quarter of the quantile away.
 package netperf
 
 import (
@@ -28,14 +27,10 @@ var Format = importer.Format{
 	Name:       "netperf",
 	Doc:        "netperf's omni output (test-specific -o, -O or -k), with one or more results in a file",
 	Extensions: []string{".txt", ".csv", ".log", ".out", ".keys"},
-	Read:       read,
+	Read:       importer.Whole(read),
 }
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(_ importer.File, data []byte) ([]importer.Trial, error) {
 	var trials []importer.Trial
 	p := parser{done: func(r *result) error {
 		t, err := r.trial()
@@ -75,7 +70,7 @@ func (r *result) trial() (importer.Trial, error) {
 		r.stream(&t, throughput*u.factor)
 		r.common(&t)
 		return t, nil
-	case !u.transactions: // the user chose another unit with -f
+	case !u.transactions: // option -f has set another unit
 		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
 			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
 		}
@@ -138,7 +133,6 @@ func (r *result) asks() bool {
 	return strings.HasSuffix(name, "-rr") || strings.HasSuffix(name, "-crr")
 }
 
-// levels returns the sizes and the burst in the output.
 func (r *result) levels() []factor.Level {
 	var levels []factor.Level
 	add := func(name string, v float64) {
@@ -182,8 +176,8 @@ func (r *result) burst() float64 {
 	return max(0, burst)
 }
 
-// loop ties the rate of transactions to their latency. With a burst there is no loop, since netperf then
-// measures the time from a send to the next response.
+// loop returns the closed loop of a request/response test; nil if its latency is unknown. With a burst, the latency
+// of the loop is RT_LATENCY, since MEAN_LATENCY then is the time from a send to the next response.
 func (r *result) loop() *experiment.Loop {
 	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
 	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
@@ -196,7 +190,7 @@ func (r *result) loop() *experiment.Loop {
 	return &l
 }
 
-// series returns the values that demo mode printed during the test, in bit/s or 1/s.
+// series returns the values that demo mode (-D) printed during the test, in bit/s or 1/s.
 func (r *result) series() []importer.Series {
 	s := importer.Series{Name: rate, Unit: "1/s"}
 	end := 0.
@@ -218,7 +212,6 @@ func (r *result) series() []importer.Series {
 	return []importer.Series{s}
 }
 
-// The metrics that other parts refer to.
 const (
 	bandwidth = "bandwidth"
 	rate      = "throughput"
@@ -235,11 +228,8 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 	}
 }
 
-// fewest is the smallest quantile, in µs, whose resolution suffices.
-const fewest = 4
-
-// latencies adds the latencies, in µs, of calls or transactions.
 func (r *result) latencies(t *importer.Trial, what string) {
+	const fewest = 4 // in µs; whole microseconds are too coarse for smaller quantiles
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{
 		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},
@@ -250,8 +240,8 @@ func (r *result) latencies(t *importer.Trial, what string) {
 	}
 }
 
-// common adds the values that every test has: CPU time and retransmits. A service demand is the CPU time of a
-// whole machine, per transaction or per KB of 1024 bytes, which is converted to a Gbit.
+// common adds the values that every test has: CPU time and retransmits. A service demand is the CPU time of a whole
+// machine per transaction or per KB (1024 bytes). common converts KB to Gbit.
 func (r *result) common(t *importer.Trial) {
 	unit, perUnit := "s/Gbit", 1e-6/(8<<10)*1e9
 	if r.fields["SD_UNITS"] == "usec/Tran" {
@@ -270,7 +260,7 @@ func (r *result) common(t *importer.Trial) {
 	}
 }
 
-// positive adds a value that is no headline, if the output contains it and it is not zero.
+// positive adds a value that is no headline, if the output contains the value and the value is not zero.
 func (r *result) positive(t *importer.Trial, name, unit, key string, perUnit float64) {
 	if v, ok := r.number(key); ok {
 		t.AddFit(importer.Ratio(name, unit, experiment.Lower, false), v*perUnit)

@@ -31,10 +31,9 @@ type parser struct {
 	tests   int                 // the number of tests that have begun
 	columns []string            // the lines of the columns being read: titles, and the values last
 	titles  []string            // the titles of the comma-separated values on the next line
-	bare    bool                // set if there are values without titles
+	bare    bool                // set if the file has values without titles
 }
 
-// all reads the output of any number of tests.
 func (p *parser) all(text string) error {
 	first, number := "", 0
 	for line := range strings.Lines(text) {
@@ -67,7 +66,6 @@ func (p *parser) all(text string) error {
 	return fmt.Errorf("the file has no result of netperf; it begins with %.80q", first)
 }
 
-// begin begins a new result and ends the one before.
 func (p *parser) begin(banner string) error {
 	last := p.result
 	p.result = &result{banner: banner, fields: map[string]string{}}
@@ -79,7 +77,7 @@ func (p *parser) begin(banner string) error {
 	return p.done(last)
 }
 
-// set records a value. If the result has that value already, a new result begins, since with -P 0 no banner
+// set records a value. If the result has a value of this name already, set begins a new result: with -P 0, no banner
 // separates results.
 func (p *parser) set(key, value string) error {
 	known := p.result == nil
@@ -114,7 +112,7 @@ func (p *parser) line(line string) error {
 		var err error
 		p.titles, err = split(line)
 		return err
-	case line == "": // a line of blanks, unlike an empty line, is a line of titles
+	case line == "": // an empty line; a line of blanks is a line of titles
 		return p.block()
 	case p.result != nil:
 		p.columns = append(p.columns, line)
@@ -124,7 +122,7 @@ func (p *parser) line(line string) error {
 	return nil
 }
 
-// key returns the name in "THROUGHPUT_UNITS=Trans/s"; empty if there is none.
+// key returns the name in a line such as "THROUGHPUT_UNITS=Trans/s"; "" if the line has another form.
 func key(line string) string {
 	name, _, ok := strings.Cut(line, "=")
 	if !ok || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
@@ -133,7 +131,6 @@ func key(line string) string {
 	return name
 }
 
-// values reads the comma-separated values below their titles.
 func (p *parser) values(line string) error {
 	values, err := split(line)
 	if err != nil {
@@ -160,13 +157,10 @@ func split(line string) ([]string, error) {
 	return r.Read()
 }
 
-// most is the largest number of lines of titles.
-const most = 4
-
-// block ends a block of columns: lines of titles, one above the other, and a line of values below. A column
-// begins where its value begins. A column without a value is joined with the column before, and both values are
-// unknown.
+// block reads the columns of a result: lines of titles, one above the other, and a line of values below. A column
+// begins where its value begins. A column without a value makes the value of the column before unknown, too.
 func (p *parser) block() error {
+	const most = 4 // the largest number of lines of titles
 	lines := p.columns
 	p.columns = nil
 	if p.titles != nil {
@@ -203,7 +197,6 @@ func (p *parser) block() error {
 	return nil
 }
 
-// words matches a word of a line, up to the next word.
 var words = regexp.MustCompile(`[^ ]+ *`)
 
 // demo reads a line such as "Interim result: 9414.92 10^6bits/s over 1.000 seconds ending at …".
@@ -220,7 +213,7 @@ func (p *parser) demo(line string) {
 	p.result.interim = append(p.result.interim, interim{value, f[3], seconds})
 }
 
-// names are netperf's names of the values that are read, by the titles of -o and -O.
+// names maps the titles of -o and -O to the names of -k, for the values that are read.
 var names = map[string]string{
 	"Throughput":                           "THROUGHPUT",
 	"Throughput Units":                     "THROUGHPUT_UNITS",

@@ -63,15 +63,14 @@ func Open(f importer.File) (*Row, error) {
 	return openTable(in)
 }
 
-// openTable opens a table whose header names the fields. The separator is the one that yields the most columns.
 func openTable(in *bufio.Reader) (*Row, error) {
 	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
 }
 
-// open reads the header of a table. The separator is the one that yields the most known titles. If no title is
-// known, the error says what is wanted (the argument wanted). The argument name maps a title to its field, or to ""
-// if the column is not read.
-func open(in *bufio.Reader, known func(title string) bool, wanted string, name func(title string, titles []string) (string, error)) (*Row, error) {
+// open reads the header of a table. The separator is the character that yields the most known titles. An error about
+// unknown titles contains the argument expected. The function name returns the field of a title; "" for an ignored
+// column.
+func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""
 	for ; ; r.before++ {
@@ -90,7 +89,7 @@ func open(in *bufio.Reader, known func(title string) bool, wanted string, name f
 	}
 	comma := separator(header, known)
 	if comma == 0 {
-		return nil, fmt.Errorf("line %d must be a header with columns separated by commas, semicolons or tabs, %s; it is %.60q", r.before+1, wanted, strings.TrimSpace(header))
+		return nil, fmt.Errorf("line %d must be a header with columns separated by commas, semicolons or tabs, %s; it is %.60q", r.before+1, expected, strings.TrimSpace(header))
 	}
 	r.table = csv.NewReader(io.MultiReader(strings.NewReader(header), in))
 	r.table.Comma = comma
@@ -120,7 +119,7 @@ func open(in *bufio.Reader, known func(title string) bool, wanted string, name f
 	return r, nil
 }
 
-// separator returns the separator that yields the most known titles in a header; 0 if no title is known.
+// separator returns the character that yields the most known titles in a header; 0 if no title is known.
 func separator(header string, known func(title string) bool) (comma rune) {
 	most := 0
 	for _, c := range []rune{',', ';', '\t'} {
@@ -143,7 +142,6 @@ func separator(header string, known func(title string) bool) (comma rune) {
 	return comma
 }
 
-// next sets the number of the line that was read from the table.
 func (r *Row) next() {
 	line, _ := r.table.FieldPos(0)
 	r.line = r.before + line
@@ -170,10 +168,10 @@ func (r *Row) Each(take func(*Row) error) error {
 	}
 }
 
-// explain rewords an error of package csv in the form of Tare's own errors. It returns other errors unchanged.
+// explain rewords an error of package csv for the user of the file. It returns other errors unchanged.
 func (r *Row) explain(err error, fields []string) error {
-	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
 		return err
 	}
 	line := r.before + parse.Line
@@ -225,7 +223,6 @@ func ReadLong(f importer.File) ([]importer.Trial, error) {
 	return trials.all()
 }
 
-// columns are the names of the columns that are read. Others are ignored.
 var columns = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
@@ -234,7 +231,6 @@ var columns = []string{
 // guess would invert every verdict.
 var required = []string{"metric", "better", "value"}
 
-// factorPrefix begins the name of a column with the levels of a factor.
 const factorPrefix = "factor:"
 
 // column returns the known name of a column, in lower case, or "" for a column that is not read.
@@ -258,7 +254,6 @@ func (m *mapping) column(title string, titles []string) (string, error) {
 	return "", nil
 }
 
-// describe returns the metric that a row describes.
 func describe(r *Row) fieldMetric {
 	m := experiment.Metric{Name: r.needed("metric", "name of a metric"), Unit: r.Field("unit"), Scale: experiment.Ratio}
 	m.Better = experiment.Better(r.either("better", string(experiment.Higher), string(experiment.Lower)))
@@ -272,9 +267,8 @@ func describe(r *Row) fieldMetric {
 	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
-// exported returns the levels in a column that tare export wrote, of the cell or of the arm:
-// "mtu=1500;rules=8". It leaves out levels that have their own columns. A column of that name with other text
-// is ignored.
+// exported returns the levels of a cell or arm in a column that tare export wrote: "mtu=1500;rules=8". It leaves out
+// levels that have their own columns. It ignores other text in the column.
 func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	for part := range strings.SplitSeq(r.Field(field), ";") {
 		name, value, ok := strings.Cut(part, "=")

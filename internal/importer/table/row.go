@@ -15,15 +15,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unique"
 
 	"tare/internal/importer"
 	"tare/internal/toolformat/jsondoc"
 )
 
-// Row is one row of named fields. The same Row is reused for each line of a table. Methods that read a field
-// record the first error in Err.
+// Row is one row of named fields. A table reuses one Row for all its lines. Methods that read a field record the
+// first error in Err.
 type Row struct {
 	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
 	Err   error    // the first error
@@ -65,13 +64,14 @@ func (r *Row) Has(field string) bool {
 // Field returns the text of a field, without blanks around it; "" if the row has no such field.
 func (r *Row) Field(name string) string {
 	i, ok := r.index[name]
-	if !ok || i >= len(r.texts) { // this row has fewer fields
+	if !ok || i >= len(r.texts) { // the row has fewer fields than the header
 		return ""
 	}
 	return strings.TrimSpace(r.texts[i])
 }
 
-// needed returns the text of a field, which must not be empty. An empty name returns "".
+// needed returns the text of a field, and records an error if the text is empty. If the argument field is "", needed
+// returns "".
 func (r *Row) needed(field, what string) string {
 	text := r.Field(field)
 	switch {
@@ -104,7 +104,7 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
 
-// Count reads a number that counts from first; 0 if the field is empty.
+// Count reads a whole number that is not less than the argument first; 0 if the field is empty.
 func (r *Row) Count(field, what string, first int) int {
 	text := r.Field(field)
 	if text == "" {
@@ -117,20 +117,6 @@ func (r *Row) Count(field, what string, first int) int {
 	return n
 }
 
-// time reads a time; zero if the field is empty.
-func (r *Row) time(field string) (at time.Time) {
-	text := r.Field(field)
-	if text == "" {
-		return at
-	}
-	at, err := importer.Time(text)
-	if err != nil {
-		r.Fail(field, "%s", err)
-	}
-	return at
-}
-
-// either reads one of two words.
 func (r *Row) either(field, one, other string) string {
 	text := strings.ToLower(r.Field(field))
 	if text != one && text != other {
@@ -139,7 +125,8 @@ func (r *Row) either(field, one, other string) string {
 	return text
 }
 
-// Yes reads true or false in the spellings of spreadsheets and scripts.
+// Yes reads true or false in the spellings of spreadsheets and scripts. It returns the argument empty for an empty
+// field.
 func (r *Row) Yes(field string, empty bool) bool {
 	switch text := strings.ToLower(r.Field(field)); text {
 	case "":
@@ -153,12 +140,10 @@ func (r *Row) Yes(field string, empty bool) bool {
 	return false
 }
 
-// semicolons reports whether semicolons separate the fields.
 func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
-// Number reads a number. If semicolons separate fields, a comma may be the decimal point, as spreadsheets of many
-// countries write it. The first number with a point or a comma decides which of them the file uses. A number with
-// the other character could be a thousand times larger than it looks, and is an error.
+// Number reads a number. If semicolons separate fields, a comma may be the decimal point. The first number with a
+// point or a comma decides for all numbers: the other character could be a thousands separator, and is an error.
 func (r *Row) Number(text string) (float64, error) {
 	at := strings.IndexAny(text, ",.")
 	if at < 0 {
@@ -176,7 +161,6 @@ func (r *Row) Number(text string) (float64, error) {
 	return importer.Number(strings.Replace(text, ",", ".", 1))
 }
 
-// share reads a share of failed operations: "0.02" or "2%".
 func (r *Row) share(field string) importer.ErrorRate {
 	text := r.Field(field)
 	if text == "" {
@@ -199,8 +183,8 @@ func intern(text string) string { return unique.Make(text).Value() }
 // assignment matches the beginning of a line KEY=VALUE.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// eachRow recognises the form of a text, and calls take with each row. list is the path of the list of rows in
-// a JSON document.
+// eachRow recognises the form of a text, and calls take with each row. In a JSON document, the argument list is the
+// path of the list of rows.
 func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	head, _ := in.Peek(in.Size()) // the following read returns the same error
 	head = bytes.TrimLeft(head, " \t\r\n")
@@ -305,12 +289,9 @@ func at(doc any, path string) ([]any, error) {
 	return []any{doc}, nil
 }
 
-// longestPath is the length of the longest path of a field, in bytes. Nobody would write a longer one into a
-// mapping.
-const longestPath = 500
-
-// leaves calls leaf with every leaf of a value and its path.
+// leaves calls leaf with each leaf of a value, and the path of the leaf.
 func leaves(path string, v any, leaf func(path, text string)) {
+	const longestPath = 500 // in bytes; nobody would write a longer path into a mapping
 	below := func(name string, member any) {
 		if path != "" {
 			name = path + "." + name

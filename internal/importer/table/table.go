@@ -1,13 +1,13 @@
-// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and JSON
-// documents. A mapping file describes them. The package also reads the long table of package longcsv.
+// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and
+// JSON documents. A mapping file describes them. The package also reads the long table of package longcsv.
 //
 // All forms are rows of named fields. In a table, each line is a row and the columns are its fields. Lines KEY=VALUE
 // are one row. In a JSON document, the fields are the leaves by their paths ("knb.pod2pod.tcp_bw_mbit"), and each
-// element of a list is a row. The mapping names the fields that are metrics, and the fields with arm, cell, round,
-// start, levels and facts (docs/import.md explains it). The form of a file is recognised by its content.
+// element of a list is a row. The form of a file is recognised by its content. docs/import.md explains mappings.
 //
-// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash), the
-// trial is invalid. A text instead of a number is an error for the whole file, since such a mistake affects every row.
+// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash),
+// the trial is invalid. A text instead of a number is an error for the whole file, since such a mistake affects every
+// row.
 package table
 
 import (
@@ -35,9 +35,6 @@ const (
 	doc  = "tables with a column for each metric, KEY=VALUE lines and JSON documents, as a mapping file says (--map)"
 )
 
-// extensions are the extensions of the files that are read in a directory.
-var extensions = []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
-
 // mapped returns the format that reads by a mapping file. The name of the mapping file is for messages.
 func mapped(file string, text []byte) (importer.Format, error) {
 	f := strictyaml.Read(file, text)
@@ -49,6 +46,7 @@ func mapped(file string, text []byte) (importer.Format, error) {
 	if problems := f.Problems(); len(problems) > 0 {
 		return importer.Format{}, &problems
 	}
+	extensions := []string{".csv", ".tsv", ".json", ".jsonl", ".env", ".results", ".txt", ".out"}
 	return importer.Format{Name: name, Doc: doc, Extensions: extensions, Read: m.read}, nil
 }
 
@@ -88,13 +86,12 @@ type mapping struct {
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// The following fields apply only to a table with one value a row. The strings name fields. describe
-	// returns the row's metric.
+	// The following fields apply only to a table with one value a row. The strings are names of fields, and describe
+	// returns the metric of a row.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }
 
-// levelField is a factor, the field with its level, and a description of the level for errors.
 type levelField struct{ factor, field, what string }
 
 func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
@@ -171,15 +168,12 @@ func (m *mapping) compile(f *strictyaml.File) {
 	m.Workload = cmp.Or(m.Workload, name)
 }
 
-// cellGroup is the group in a metric's field that matches the cell.
 const cellGroup = "cell"
 
-// groups returns the named groups of an expression.
 func groups(re *regexp.Regexp) []string {
 	return slices.DeleteFunc(slices.Clone(re.SubexpNames()), func(name string) bool { return name == "" })
 }
 
-// described returns the metric in the form of a run.
 func (c *mappedMetric) described() experiment.Metric {
 	headline := c.Scale == string(experiment.Ratio) && (c.Headline == nil || *c.Headline)
 	return experiment.Metric{

@@ -21,9 +21,9 @@ type assembler struct {
 	*mapping
 	rows      int
 	first     string                    // the fields of the first row, for messages
-	metricsOf map[string][]fieldMetric  // the metrics that a field measures, by its name
+	metricsOf map[string][]fieldMetric  // by field, the metrics that the field measures
 	list      []*assembled              // the trials, in the order in which they first appeared
-	latest    map[trialKey]*assembled   // the last attempt so far at each trial
+	latest    map[trialKey]*assembled   // the last attempt at each trial so far
 	metrics   map[[2]string]*described  // the metrics, by cell and name
 	with      int                       // the first line with a round; 0: none
 	without   int                       // the first line without a round; 0: none
@@ -36,7 +36,6 @@ func newAssembler(m *mapping) *assembler {
 	return &assembler{mapping: m, metricsOf: map[string][]fieldMetric{}, latest: map[trialKey]*assembled{}, metrics: map[[2]string]*described{}, shared: map[string][]factor.Level{}}
 }
 
-// fieldMetric is a metric and the field with its value.
 type fieldMetric struct {
 	experiment.Metric
 	field string // the field with the value
@@ -51,7 +50,6 @@ type trialKey struct {
 	round     int
 }
 
-// assembled is a trial whose rows are being read.
 type assembled struct {
 	importer.Trial
 	attempt int
@@ -59,14 +57,13 @@ type assembled struct {
 	seen    []seen // the values so far, also unusable ones
 }
 
-// seen is a metric that has a value, and the value's line.
 type seen struct {
 	*described
 	line int
 }
 
-// described is a metric as its first row in the cell describes it. In a table with semicolons, a point or comma
-// in its values may be a decimal point or a thousands separator.
+// described is a metric as its first row in the cell describes it. In a table with semicolons, it is unknown at first
+// whether a point or comma in a value is a decimal point or separates thousands.
 type described struct {
 	experiment.Metric
 	line    int
@@ -75,7 +72,6 @@ type described struct {
 	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
 }
 
-// add adds the values of a row.
 func (r *assembler) add(in *Row) error {
 	r.split(in)
 	if r.rows++; r.rows == 1 {
@@ -111,7 +107,6 @@ func (r *assembler) add(in *Row) error {
 	return cmp.Or(in.Err, importer.CheckCount(len(r.list)))
 }
 
-// take adds the value of a field to its trial.
 func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 	cell := r.cell(in, f.cell, about.Levels)
 	m := r.described(in, cell, f)
@@ -145,10 +140,8 @@ func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 // numeric matches the beginning of a text meant as a number, unlike "-", "n/a" and "#DIV/0!".
 var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
-// missing are the texts that stand for a missing value.
 var missing = []string{"", "-", "null", "nan", "n/a", "none"}
 
-// described returns a metric as its first row in this cell describes it.
 func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	m := f.Metric
 	at := [2]string{cell, m.Name}
@@ -185,7 +178,7 @@ func (r *assembler) round(in *Row, arm string, m *described) int {
 	return n
 }
 
-// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at it.
+// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at the trial.
 func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
 	attempt := 1
 	if r.with > 0 {
@@ -211,9 +204,12 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 		r.latest[at] = t
 		r.list = append(r.list, t)
 	}
-	// The parts of a row that describe its trial, rather than its values, may stand in any row of the trial.
-	if t.Start.IsZero() {
-		t.Start = in.time(r.Start)
+	// Any row of the trial may hold the parts that describe the trial rather than its values.
+	if text := in.Field(r.Start); t.Start.IsZero() && text != "" {
+		var err error
+		if t.Start, err = importer.Time(text); err != nil {
+			in.Fail(r.Start, "%s", err)
+		}
 	}
 	if e := in.share(r.errors); e.Known && (!t.Errors.Known || e.Share > t.Errors.Share) {
 		t.Errors = e
@@ -222,7 +218,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
-	if r.exported != "" { // levels that some rows of the cell lack belong to the arm
+	if r.exported != "" { // a level that some rows of the cell lack belongs to their arm
 		levels := exported(in, r.exported, about.Levels)
 		shared, known := r.shared[at.cell]
 		if !known {
@@ -233,7 +229,6 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	return t
 }
 
-// all returns the trials after all rows were read.
 func (r *assembler) all() ([]importer.Trial, error) {
 	// If all values of a metric have the same form, their ratios do not depend on the meaning of the point.
 	for _, m := range r.grouped {
@@ -275,7 +270,6 @@ func (r *assembler) number(in *Row, field string, m *described) (float64, error)
 	return value, err
 }
 
-// split adds fields that are parts of other fields.
 func (r *assembler) split(in *Row) {
 	for _, field := range slices.Sorted(maps.Keys(r.parse)) {
 		text, re := in.Field(field), r.parse[field]
@@ -296,7 +290,6 @@ func (r *assembler) split(in *Row) {
 	}
 }
 
-// of returns the metrics that a field measures.
 func (r *assembler) of(name string) []fieldMetric {
 	list, ok := r.metricsOf[name]
 	if ok {
@@ -313,7 +306,7 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// cell names a cell by the fields for its name, the cell in the measured field's name, and the levels.
+// cell names a cell by the texts of the fields in Cell, the cell in the name of the measured field, and the levels.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	var parts []string
 	for _, field := range r.Cell {

@@ -1,11 +1,10 @@
-// Package unixbench reads the text reports of byte-unixbench, the files called HOST-DATE-NN in its directory of
-// results.
+// Package unixbench reads the text reports of byte-unixbench, which are called HOST-DATE-NN.
 //
 // A report has a section for each number of parallel copies, and each section a line for each test. Test and copies
 // name a cell, as on the command line of Run: "execl", "execl.copies=2". The rate of a test is its headline: the
-// geometric mean of the better two thirds of several samples, which the report does not contain. The index of a test is
-// its rate as a multiple of the rate of a SPARCstation of 1995. The indexes and the score over all tests restate the
-// rates, and are exploratory. A score over a part of the tests is not read.
+// geometric mean of the better two thirds of several samples, which the report does not contain. The index of a test
+// is its rate as a multiple of the rate of a SPARCstation of 1995. The indexes and the score over all tests restate
+// the rates, and are exploratory. A score over a part of the tests is not read.
 package unixbench
 
 import (
@@ -29,16 +28,12 @@ import (
 var Format = importer.Format{
 	Name: "unixbench",
 	Doc:  "byte-unixbench's text reports (results/HOST-DATE-NN), with one or more parallel copies",
-	Read: read,
+	Read: importer.Whole(read),
 }
 
 const banner = "BYTE UNIX Benchmarks (Version "
 
-func read(f importer.File) ([]importer.Trial, error) {
-	data, err := importer.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
+func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	at := bytes.Index(data, []byte(banner))
 	switch ext := path.Ext(f.Name); {
 	case at < 0 && (ext == ".log" || ext == ".html" || ext == ".csv"), bytes.HasPrefix(data, []byte("<!DOCTYPE")):
@@ -126,14 +121,13 @@ func (r *report) about(text string) {
 	}
 }
 
-// section is one run of all tests with a number of copies.
 type section struct {
 	start   time.Time
 	copies  string
 	tests   []*test
 	titled  map[string]*test
 	indexes bool    // set once the table of indexes has begun
-	ended   bool    // set once its score was read
+	ended   bool    // set once the score of the table was read
 	score   float64 // the score over all tests of the system; 0: unknown
 }
 
@@ -143,7 +137,6 @@ type test struct {
 	title string // the name in the report
 }
 
-// running reads the line "2 CPUs in system; running 1 parallel copy of tests".
 func (s *section) running(text string) error {
 	_, text, _ = strings.Cut(text, " running ")
 	copies, _, _ := strings.Cut(text, " ")
@@ -154,7 +147,6 @@ func (s *section) running(text string) error {
 	return nil
 }
 
-// units maps the units of rates to base units, each with its factor.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -166,7 +158,7 @@ var units = map[string]struct {
 }
 
 // results matches a line of results: the test, its rate, the unit, the duration of a sample and the number of
-// samples, as in "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
+// samples. An example is "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
 var results = regexp.MustCompile(`^(.*[^ ]) +([^ ]+) +([^ ]+) *\(([^(]*) s, ([^(]*) samples\)$`)
 
 // add reads a line of results. A failed test has no number.
@@ -232,8 +224,7 @@ func (s *section) index(text string) error {
 	return nil
 }
 
-// total reads the score over all tests of the system. Scores of a part of the tests, and of graphics, are
-// ignored.
+// total reads the score over all tests of the system. Scores of a part of the tests, and of graphics, are ignored.
 func (s *section) total(text string) error {
 	title, value := last(text)
 	if title != "System Benchmarks Index Score" {
@@ -256,7 +247,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // this test always has an index
+	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has this test
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil
@@ -276,7 +267,6 @@ func (s *section) trials(facts map[string]string) []importer.Trial {
 	return list
 }
 
-// trial completes a trial of the section.
 func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]string) importer.Trial {
 	t.Cell, t.Kind, t.Start, t.Facts = cell, kind, s.start, maps.Clone(facts)
 	t.Levels = []factor.Level{{Factor: "copies", Value: s.copies}}
@@ -286,7 +276,7 @@ func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]st
 	return t
 }
 
-// cells are Run's own names of the tests in a report, with their kinds of workload.
+// cells maps the titles of tests to their names on the command line of Run and to kinds of workload.
 var cells = map[string]struct{ name, kind string }{
 	"Dhrystone 2 using register variables":   {"dhry2reg", "cpu"},
 	"Double-Precision Whetstone":             {"whetstone-double", "cpu"},

@@ -3,11 +3,11 @@
 // A file holds one run: the statistics of all requests ("total") and of each test in the mix ("transit_sign_test_1"),
 // as the load generator vegeta computed them. Each is a cell of its own.
 //
-// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for its
-// response. Mean latency and throughput then restate each other. The file contains neither the number of workers nor
-// the rate, so that the analysis infers from the values whether there was a loop. Both metrics are headlines of total:
-// in a closed loop they count as one claim. Latency includes failed requests, which are often fast. The share of failed
-// requests is therefore imported, too, and checked against the limit on errors.
+// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for
+// its response. Mean latency and throughput then restate each other. The file contains neither the number of workers
+// nor the rate: the analysis infers from the values whether there was a loop. In a closed loop, both headlines count
+// as one claim. Latency includes failed requests, which are often fast. The share of failed requests is therefore
+// imported, too, and checked against the limit on errors.
 package vaultbench
 
 import (
@@ -31,13 +31,11 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// document holds the fields of a result file that are used.
 type document struct {
 	Metrics map[string]*statistics `json:"metrics"`
 }
 
-// statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from
-// zero.
+// statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from zero.
 type statistics struct {
 	Latencies  map[string]float64 `json:"latencies"` // in ns
 	Earliest   time.Time          `json:"earliest"`
@@ -48,10 +46,8 @@ type statistics struct {
 	Success    *float64           `json:"success"`    // the share of successful requests
 }
 
-// total is the name of the statistics of all requests.
 const total = "total"
 
-// The metrics that the closed loop ties together.
 const (
 	meanLatency = "latency-mean"
 	throughput  = "throughput"
@@ -90,7 +86,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// trial makes a trial of the statistics of one test, or of all requests.
 func (s *statistics) trial(name string) (importer.Trial, error) {
 	if s == nil || s.Requests == nil || s.Throughput == nil || s.Success == nil || s.Latencies == nil {
 		return importer.Trial{}, errors.New("latencies, requests, throughput or success is missing")
@@ -99,8 +94,8 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
 	}
 	t := importer.Trial{Cell: name, Kind: "vault", Start: s.Earliest, Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true}}
-	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // otherwise, the file has no sensible duration
-		t.Wall = time.Duration(s.Duration + s.Wait) // from the first request to the last response
+	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // other durations are not sensible
+		t.Wall = time.Duration(s.Duration + s.Wait)
 	}
 	if name == total { // the number of workers in a single test varies, so only total has a loop
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}

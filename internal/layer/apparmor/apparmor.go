@@ -4,18 +4,16 @@
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all
-// rules. More rules can cost time only because they make this automaton larger. The first rule denies the
-// files that the prober creates for the proof. The other rules are for paths that no program uses. With
-// rules: 0 no profile is loaded.
+// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all rules. More
+// rules can cost time only because they make this automaton larger. The first rule denies the files that the prober
+// (package wrapper) creates. The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
 //
-// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the
-// layer is taken down. The run's ledger notes the profile before: tare clean --switches and tare resume
-// remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel for the profile and
-// then executes the subject.
+// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the layer is
+// taken down. The run's ledger notes the profile before: tare clean --switches and tare resume remove the profiles of
+// killed runs. Tare's launcher (package launcher) asks the kernel for the profile and then executes the subject.
 //
-// Proofs: the kernel names the profile, in enforce mode, as the prober's label. A file that the first rule
-// matches cannot be created (EACCES), and outside the profile it can.
+// Proofs: the kernel reports the profile, in enforce mode, as the prober's label. The first rule denies the
+// prober a file (EACCES). Outside the profile, a prober may create the file.
 package apparmor
 
 import (
@@ -42,8 +40,7 @@ import (
 
 const name = "apparmor"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
 	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
@@ -60,13 +57,12 @@ var Kind = layer.Kind{
 }
 
 func newLayer() layer.Layer {
-	return &Config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
+	return &config{Rules: factor.Of(8), Match: factor.Of(layer.Prefix), Action: factor.Of(layer.Deny)}
 }
 
 const elsewhere = "use a profile that is loaded on the nodes, by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; install a program that loads profiles, such as vArmor, by the layer manifests"
 
-// Declare declares that the layer works on this machine only, and needs apparmor_parser.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     c.Around.Needs(experiment.TestbedLocal),
 		Elsewhere: elsewhere,
@@ -86,7 +82,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(parser); err != nil {
 		return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: install}}
 	}
-	p := newProfile(newLayer().(*Config), probing+strconv.Itoa(os.Getpid()))
+	p := newProfile(newLayer().(*config), probing+strconv.Itoa(os.Getpid()))
 	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
 		return []testbed.Finding{f.Tried(err)}
 	}
@@ -94,9 +90,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for a profile, given by its name or by the beginning of the names of all Tare's
-// profiles.
-func (c *Config) front(profile string) wrapper.Wrapper {
+// front returns the wrapper for a profile. A prefix of the names of all Tare's profiles stands for any of them.
+func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
 	}
@@ -107,15 +102,14 @@ func (c *Config) front(profile string) wrapper.Wrapper {
 		wrapper.Denied("file made that the profile denies", []string{"EACCES"}, wrapper.Makeable...))
 }
 
-// Up loads the profile and starts programs in it.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if c.Rules.One() == 0 {
 		return c.front("").Up(s), nil
 	}
 	if err := enabled(); err != nil {
 		return nil, err
 	}
-	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // a unique name, since other runs may have loaded profiles, too
+	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // the name is unique, since other runs may have loaded profiles
 	down, err := s.NoteUndo(name, p.name, "no profile", func(context.Context) error { return remove(p.name) },
 		[]string{"sh", "-c", "printf %s " + p.name + " >" + removing})
 	if err != nil {
@@ -129,9 +123,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that programs are in none of Tare's profiles, and may create the files that the profile
-// denies.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front(prefix).Off(ctx, s)
 }
 
@@ -143,7 +135,7 @@ func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
 	return remove(profile)
 }
 
-func newProfile(c *Config, called string) profile { return profile{name: called, text: c.text(called)} }
+func newProfile(c *config, called string) profile { return profile{name: called, text: c.text(called)} }
 
 const (
 	parser  = "apparmor_parser"
@@ -161,15 +153,13 @@ const (
 
 type profile struct{ name, text string }
 
-// everything lists rules that allow all kinds of actions: AppArmor denies every other kind. apparmor_parser
-// leaves out kinds that the kernel does not know.
+// everything lists rules that allow all kinds of actions, since AppArmor denies a kind without a rule.
+// apparmor_parser ignores kinds that the kernel does not know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
-// text returns the source of a profile. It names no ABI, and includes no file.
-func (c *Config) text(called string) string {
+func (c *config) text(called string) string {
 	var b strings.Builder
-	// A volume has a mount namespace of its own. The flag attach_disconnected is for paths that do not lead up to the
-	// root.
+	// attach_disconnected is for volumes: in their mount namespace, paths may not lead up to the root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -193,10 +183,9 @@ func (c *Config) text(called string) string {
 	return b.String()
 }
 
-const compileLimit = time.Minute // the timeout for the compiler, which normally takes less than a second
+const compileLimit = time.Minute // timeout of apparmor_parser, which normally takes less than a second
 
-// compile returns the profile in the binary format of this machine's kernel, or of the kernel in the
-// arguments, without the compiler's cache.
+// compile returns the profile in the kernel's binary format, without the cache of apparmor_parser.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
@@ -224,7 +213,6 @@ func (p profile) load(ctx context.Context) error {
 	return nil
 }
 
-// remove unloads a profile, if the kernel has it.
 func remove(called string) error {
 	if there, err := has(called); err != nil || !there {
 		return err
@@ -238,7 +226,7 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes the profiles of killed probes, which no ledger notes.
+// removeProbes removes the profiles that killed probes have left. No ledger lists them.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {

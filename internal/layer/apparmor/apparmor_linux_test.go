@@ -46,8 +46,8 @@ func ours(t *testing.T) (list []string) {
 func TestProofs(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
-	for _, c := range []*Config{
-		config(1, layer.Prefix, layer.Deny), config(64, layer.Prefix, layer.Deny), config(64, layer.Suffix, layer.Deny), config(8, layer.Prefix, layer.Audit), config(8, layer.Suffix, layer.Allow),
+	for _, c := range []*config{
+		with(1, layer.Prefix, layer.Deny), with(64, layer.Prefix, layer.Deny), with(64, layer.Suffix, layer.Deny), with(8, layer.Prefix, layer.Audit), with(8, layer.Suffix, layer.Allow),
 	} {
 		owed := ledger{}
 		session := layer.NewRun(owed).At(site)
@@ -99,7 +99,7 @@ func allowed(t *testing.T, site testbed.Site) {
 func TestBroken(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
-	a, err := config(8, layer.Prefix, layer.Deny).Up(t.Context(), new(layer.Run).At(site))
+	a, err := with(8, layer.Prefix, layer.Deny).Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestBroken(t *testing.T) {
 func TestUndo(t *testing.T) {
 	possible(t)
 	site, owed := localtest.Host(t), ledger{}
-	if _, err := config(8, layer.Prefix, layer.Deny).Up(t.Context(), layer.NewRun(owed).At(site)); err != nil {
+	if _, err := with(8, layer.Prefix, layer.Deny).Up(t.Context(), layer.NewRun(owed).At(site)); err != nil {
 		t.Fatal(err)
 	}
 	for _, u := range owed {
@@ -139,7 +139,7 @@ func TestUndo(t *testing.T) {
 // TestKilledProbe checks that a probe removes the leftover of a probe that was killed.
 func TestKilledProbe(t *testing.T) {
 	possible(t)
-	left := newProfile(config(1, layer.Prefix, layer.Deny), probing+"4194305") // no process has this id
+	left := newProfile(with(1, layer.Prefix, layer.Deny), probing+"4194305") // no process has this id
 	if err := left.load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestRefused(t *testing.T) {
 	if enabled() == nil {
 		t.Skip("this machine has AppArmor")
 	}
-	_, err := config(8, layer.Prefix, layer.Deny).Up(t.Context(), new(layer.Run).At(localtest.Host(t)))
+	_, err := with(8, layer.Prefix, layer.Deny).Up(t.Context(), new(layer.Run).At(localtest.Host(t)))
 	if err == nil || !strings.Contains(err.Error(), "AppArmor") {
 		t.Error(err)
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // config returns the layer with the given number of rules.
-func config(rules int, match layer.Match, action layer.Action) *Config {
-	return &Config{Rules: factor.Of(rules), Match: factor.Of(match), Action: factor.Of(action)}
+func with(rules int, match layer.Match, action layer.Action) *config {
+	return &config{Rules: factor.Of(rules), Match: factor.Of(match), Action: factor.Of(action)}
 }
 
 func TestText(t *testing.T) {
@@ -43,7 +43,7 @@ func TestText(t *testing.T) {
 		{2, layer.Suffix, layer.Audit, "  audit /**/tare-unused-02 rwkl,\n"},
 		{2, layer.Prefix, layer.Allow, "  /usr/lib/tare-unused-02/** rwkl,\n"},
 	} {
-		if diff := cmp.Diff(base+c.want+"}\n", config(c.rules, c.match, c.action).text("tare-apparmor-x")); diff != "" {
+		if diff := cmp.Diff(base+c.want+"}\n", with(c.rules, c.match, c.action).text("tare-apparmor-x")); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -66,7 +66,7 @@ func TestCompiles(t *testing.T) {
 	}
 	compiled := func(rules int, match layer.Match, action layer.Action) int {
 		t.Helper()
-		binary, err := newProfile(config(rules, match, action), "x").compile(t.Context(), args...)
+		binary, err := newProfile(with(rules, match, action), "x").compile(t.Context(), args...)
 		if err != nil {
 			t.Fatalf("%s %s %d: %v", match, action, rules, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/layer"
+	"tare/internal/testbed"
 )
 
 //go:embed programs/connect.o
@@ -52,7 +53,6 @@ func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return setConnectRules(m, four, six) })
 }
 
-// lsmPrograms are the names of the BPF programs, by the index of their hook.
 var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
 	Mount: "sb_mount", Capable: "capable"}
 
@@ -83,7 +83,7 @@ func LoadLSM(group *os.File, p Policy) (*loaded, error) {
 	})
 }
 
-// idOf returns the kernel's id of a cgroup, which is its directory's inode number.
+// idOf returns the kernel's id of a cgroup: the inode number of the cgroup's directory.
 func idOf(group *os.File) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(group.Fd()), &st)
@@ -122,8 +122,7 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds the cause to an error of loading: the kernel lacks these programs, or this system refuses
-// them.
+// explained adds the cause to an error of loading: the kernel lacks these programs, or this system refuses them.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
@@ -157,7 +156,6 @@ func setConnectRules(m map[string]*ebpf.Map, four, six []ConnectRule) error {
 	return errors.Join(errs...)
 }
 
-// setTextRules sets the rules that are texts, one list for each kind of rules.
 func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	var errs []error
 	for k, list := range kinds {
@@ -194,16 +192,13 @@ func (l *loaded) Off() error {
 	if l.links == nil {
 		return nil
 	}
-	var errs []error
-	for _, one := range l.links {
-		errs = append(errs, one.Close())
-	}
+	errs := testbed.Each(l.links, link.Link.Close)
 	l.links = nil
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long programs may stay attached without links. A child process that a thread is starting
-// holds copies of all open files until it executes its program.
+// goneLimit is how long programs may stay attached after Off has closed the links. A child process that is being
+// started has copies of all open files, and so of the links, until it executes its program.
 const goneLimit = time.Second
 
 func (l *loaded) gone() error {
@@ -222,8 +217,7 @@ func (l *loaded) gone() error {
 	}
 }
 
-// AttachedTo returns the name of a program that is attached to the cgroup, or to a hook of the whole machine;
-// "" if none is.
+// AttachedTo returns the name of a program attached to the cgroup, or to a hook of the machine; "" if none is.
 func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
@@ -253,8 +247,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached returns the name of one of the programs that is attached: to a hook of the whole machine, to the
-// group, or with group 0 to any cgroup; "" if none is.
+// attached returns the name of one of the programs that is attached to a hook of the whole machine or to the
+// group; "" if none is. Group 0 stands for any cgroup.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

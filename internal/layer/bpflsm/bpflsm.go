@@ -11,13 +11,11 @@
 // action. The cost depends on the number of texts, and on how many bytes of a text agree with a program's
 // path. With like: PATH, all texts but the last are PATH with another last byte.
 //
-// The kernel calls the hooks for every process of the machine. Outside the arm's cgroup a hook returns at
-// once, which costs time, too. The hooks are therefore attached only during the trials of their arm
-// (layer.Switch), and these trials cannot be cut into slices. With rules: 0, the overhead is the cost of the
-// hooks themselves.
+// The kernel calls the hooks for every process of the machine. Outside the arm's cgroup a hook returns at once, which
+// costs time, too. The hooks are therefore attached only during the trials of their arm (layer.Switch), and these
+// trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
 //
-// The layer needs root, Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm), and a
-// system that does not refuse such programs.
+// The layer needs root, and Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm).
 package bpflsm
 
 import (
@@ -38,19 +36,13 @@ import (
 
 const name = "bpflsm"
 
-// hook is a kind of rules, named as in vArmor.
-type hook string
+type hook string // a kind of rules, named as in vArmor
 
 func (hook) Values() []string {
-	var names []string
-	for _, h := range hooks {
-		names = append(names, h.name)
-	}
-	return names
+	return testbed.Each(hooks, func(h hookRules) string { return h.name })
 }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached without rules"`
 	Hooks  []hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
@@ -64,14 +56,13 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "BPF programs at hooks of the Linux security modules, with a given number of rules of each kind",
 	New: func() layer.Layer {
-		return &Config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
+		return &config{Rules: factor.Of(8), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}
 	},
-	Probe: bpf.Works(name, &Config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
+	Probe: bpf.Works(name, &config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
-// active returns an error if the kernel was started without bpf among its security modules. Such a kernel
-// loads the programs, but never calls them. If the names of the modules cannot be read, active returns nil:
-// the proofs then find out.
+// active returns an error if the kernel was started without bpf among its security modules. Such a kernel loads the
+// programs, but never calls them. If the modules cannot be listed, active returns nil, and the proofs decide.
 func active() error {
 	text, err := os.ReadFile("/sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(text))
@@ -81,12 +72,11 @@ func active() error {
 	return fmt.Errorf("bpf is not among the security modules of this kernel (%s): start it with lsm=%s,bpf", list, list)
 }
 
-// Declare declares that the layer works on this machine only, and has proofs in arms with another layer of its kind.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.Like != "" && (!filepath.IsAbs(c.Like) || filepath.Clean(c.Like) != c.Like || c.Like == "/") {
 		errs.Add("like", "%q is not the absolute path of a file", c.Like)
@@ -99,15 +89,15 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// lastRuleFiles holds the paths of the files that the last rules match, in the site's directory for files.
-type lastRuleFiles struct{ read, run string }
+type lastRuleFiles struct{ read, run string } // paths of the two files that the last rules match: one to read, one to run
 
-// hooks are all hooks, each with its kind of rules.
-var hooks = []struct {
+type hookRules struct {
 	name  string
 	index int
 	try   func(lastRuleFiles, int) string // returns the prober's word for an action that the last of n rules matches
-}{
+}
+
+var hooks = []hookRules{
 	{"file", bpf.FileOpen, func(at lastRuleFiles, _ int) string { return "open:" + at.read }},
 	{"process", bpf.Exec, func(at lastRuleFiles, _ int) string { return "exec:" + at.run }},
 	{"network", bpf.Connect, func(_ lastRuleFiles, n int) string {
@@ -121,11 +111,10 @@ var hooks = []struct {
 
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
-// rare are capabilities that programs do not use. The prober's timer uses the last one.
+// rare is a set of capabilities that programs do not use. The prober's timer needs CAP_WAKE_ALARM.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
-// proofs returns the layer's hooks, each with the action whose effect shows that the hook is on.
-func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
+func (c *config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	n := c.Rules.One()
 	for _, h := range hooks {
 		if len(c.Hooks) == 0 || slices.Contains(c.Hooks, hook(h.name)) {
@@ -135,12 +124,10 @@ func (c *Config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 	return list
 }
 
-func (c *Config) policy(at lastRuleFiles) bpf.Policy {
+func (c *config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
-	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare}
-	for _, h := range c.proofs(at) {
-		p.Hooks = append(p.Hooks, h.Index)
-	}
+	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare,
+		Hooks: testbed.Each(c.proofs(at), func(h bpf.Hook) int { return h.Index })}
 	p.Four, p.Six, _ = bpf.Unused(n, bpf.Early)
 	for i := range n {
 		text := c.unused(i)
@@ -153,12 +140,12 @@ func (c *Config) policy(at lastRuleFiles) bpf.Policy {
 	return p
 }
 
-// unused returns rule number i on paths. No program uses a path that this rule matches.
-func (c *Config) unused(i int) string {
+// unused returns rule number i on paths. The rule matches no path that a program uses.
+func (c *config) unused(i int) string {
 	switch {
 	case c.Like != "":
 		text := []byte(c.cut(c.Like))
-		text[len(text)-1] ^= 1 // changes the last letter
+		text[len(text)-1] ^= 1
 		return string(text)
 	case c.Match.One() == layer.Suffix:
 		return fmt.Sprintf("~tare-%02d", i)
@@ -166,8 +153,8 @@ func (c *Config) unused(i int) string {
 	return fmt.Sprintf("/~tare-%02d/", i)
 }
 
-// cut shortens a text to TextMost, the longest that a rule can have.
-func (c *Config) cut(text string) string {
+// cut shortens a path to the TextMost bytes that a rule is compared with.
+func (c *config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {
 		return text[over:]
@@ -175,7 +162,7 @@ func (c *Config) cut(text string) string {
 	return text[:len(text)-over]
 }
 
-func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
+func (c *config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	site, err := testbed.Need[testbed.Scratch](s.Site, "there is no directory for files at this site")
 	if err != nil {
 		return at, err
@@ -191,14 +178,14 @@ func (c *Config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
 		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
-	for _, file := range []string{at.read, at.run} { // executing the file fails even if it is allowed, since the file is no program
+	for _, file := range []string{at.read, at.run} { // executing the file always fails, since it is no program
 		err = errors.Join(err, os.WriteFile(file, []byte("tare"), 0o755), os.Chmod(file, 0o755))
 	}
 	return at, err
 }
 
 // Up loads the programs. The switch attaches them.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	group, err := bpf.Group(s, c.Around)
 	if err != nil {
 		return nil, err
@@ -229,7 +216,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 }
 
 // ProveOff shows that the actions of the last rules are neither denied nor counted.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	at, err := c.createFiles(s)
 	if err != nil {
 		return nil, err

@@ -26,24 +26,24 @@ func possible(t *testing.T) {
 	}
 }
 
-func config(rules int, action layer.Action, match layer.Match, like string, hooks ...hook) *Config {
-	return &Config{Rules: factor.Of(rules), Action: factor.Of(action), Match: factor.Of(match), Like: like, Hooks: hooks}
+func with(rules int, action layer.Action, match layer.Match, like string, hooks ...hook) *config {
+	return &config{Rules: factor.Of(rules), Action: factor.Of(action), Match: factor.Of(match), Like: like, Hooks: hooks}
 }
 
 func TestProofs(t *testing.T) {
 	possible(t)
-	for _, c := range []*Config{
-		config(64, layer.Deny, layer.Prefix, ""),
-		config(0, layer.Deny, layer.Prefix, ""),
-		config(2, layer.Deny, layer.Suffix, "/etc/passwd"),
-		config(8, layer.Audit, layer.Prefix, "/etc/passwd", "file", "network"),
-		config(1, layer.Allow, layer.Suffix, "", "process"),
+	for _, c := range []*config{
+		with(64, layer.Deny, layer.Prefix, ""),
+		with(0, layer.Deny, layer.Prefix, ""),
+		with(2, layer.Deny, layer.Suffix, "/etc/passwd"),
+		with(8, layer.Audit, layer.Prefix, "/etc/passwd", "file", "network"),
+		with(1, layer.Allow, layer.Suffix, "", "process"),
 	} {
 		t.Run(fmt.Sprintf("%d %s %s %s %v", c.Rules.One(), c.Action.One(), c.Match.One(), c.Like, c.Hooks), func(t *testing.T) { prove(t, c) })
 	}
 }
 
-func prove(t *testing.T, c *Config) {
+func prove(t *testing.T, c *config) {
 	run := new(layer.Run)
 	here, there := localtest.Host(t), localtest.Host(t)
 	up, err := c.Up(t.Context(), run.At(here))
@@ -51,7 +51,7 @@ func prove(t *testing.T, c *Config) {
 		t.Fatal(err)
 	}
 	wanted := len(c.proofs(lastRuleFiles{}))
-	if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
+	if failed, err := up.Settle(t.Context()); err != nil || len(failed) > 0 {
 		t.Errorf("%v, %s", err, layertest.Text(failed))
 	}
 	if checks, err := up.Before(t.Context(), here); err != nil || len(checks) != wanted || strings.Contains(layertest.Text(checks), "true") {
@@ -91,28 +91,28 @@ func prove(t *testing.T, c *Config) {
 // Rules have the length that the BPF program reads, and the last one of each kind is for the prober.
 func TestPolicy(t *testing.T) {
 	long := lastRuleFiles{"/tmp/" + strings.Repeat("x", 80) + "/bpflsm-read", "/tmp/bpflsm-run"}
-	p := config(3, layer.Deny, layer.Suffix, "/usr/bin/make").policy(long)
+	p := with(3, layer.Deny, layer.Suffix, "/usr/bin/make").policy(long)
 	want := []string{"/usr/bin/makd", "/usr/bin/makd", strings.Repeat("x", 51) + "/bpflsm-read"}
 	want[2] = long.read[len(long.read)-bpf.TextMost:]
 	if diff := cmp.Diff(want, p.Files); diff != "" {
 		t.Error(diff)
 	}
-	p = config(2, layer.Deny, layer.Prefix, "").policy(long)
+	p = with(2, layer.Deny, layer.Prefix, "").policy(long)
 	if diff := cmp.Diff([]string{"/~tare-00/", "/tmp/bpflsm-run"}, p.Programs); diff != "" {
 		t.Error(diff)
 	}
-	if p := config(0, layer.Deny, layer.Prefix, "").policy(long); p.Files != nil || p.Four != nil || len(p.Hooks) != len(hooks) {
+	if p := with(0, layer.Deny, layer.Prefix, "").policy(long); p.Files != nil || p.Four != nil || len(p.Hooks) != len(hooks) {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestValidate(t *testing.T) {
-	c := config(1, layer.Deny, layer.Prefix, "etc/", "file", "mount", "file")
+	c := with(1, layer.Deny, layer.Prefix, "etc/", "file", "mount", "file")
 	want := []experiment.FieldError{{Field: "like", Message: `"etc/" is not the absolute path of a file`}, {Field: "hooks[2]", Message: "file appears twice"}}
 	if diff := cmp.Diff(want, c.validate()); diff != "" {
 		t.Error(diff)
 	}
-	if errs := config(1, layer.Deny, layer.Prefix, "/etc/passwd", "file").validate(); errs != nil {
+	if errs := with(1, layer.Deny, layer.Prefix, "/etc/passwd", "file").validate(); errs != nil {
 		t.Error(errs)
 	}
 }

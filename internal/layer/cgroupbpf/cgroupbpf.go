@@ -9,8 +9,7 @@
 // addresses that no program connects to (mismatch: early), or for all addresses and unused ports (mismatch:
 // late). With rules: 0 the BPF program makes no comparison.
 //
-// The BPF program is attached to the cgroup of the arm's subjects (package bpf), without a wrapper process.
-// The layer needs root and Linux 5.7.
+// The BPF program is attached to the cgroup of the arm's subjects (package bpf). The layer needs root and Linux 5.7.
 //
 // Proofs: the prober's connection to the address of the last rule gets EPERM, and the BPF program counts it.
 // In arms without the layer the kernel tries to route the connection, and the BPF program counts nothing.
@@ -29,8 +28,7 @@ import (
 
 const name = "cgroup-bpf"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Rules    factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules for each of IPv4 and IPv6, which deny connections that programs do not make; with 0 the BPF program is attached without rules"`
 	Mismatch factor.Levels[bpf.Mismatch] `yaml:"mismatch" json:"mismatch" doc:"early: the rules are for addresses that no program uses; late: for all addresses, and ports that no program uses"`
 	Around   layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
@@ -40,23 +38,20 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a BPF program that checks each connection, with a given number of rules",
-	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Mismatch: factor.Of(bpf.Early)} },
-	Probe:   bpf.Works(name, &Config{Rules: factor.Of(bpf.Most)}),
+	New:     func() layer.Layer { return &config{Rules: factor.Of(8), Mismatch: factor.Of(bpf.Early)} },
+	Probe:   bpf.Works(name, &config{Rules: factor.Of(bpf.Most)}),
 }
 
-// Declare declares that the layer works on this machine only, and has proofs in arms with another layer of its kind.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: bpf.Elsewhere, ProvesBeside: true}
 }
 
-// rules returns the rules of both address families, and their hook.
-func (c *Config) rules() (four, six []bpf.ConnectRule, hooks []bpf.Hook) {
+func (c *config) rules() (four, six []bpf.ConnectRule, hooks []bpf.Hook) {
 	four, six, try := bpf.Unused(c.Rules.One(), c.Mismatch.OrZero())
 	return four, six, []bpf.Hook{{Name: "connect", Try: try, Match: len(four) > 0, Deny: len(four) > 0}}
 }
 
-// Up attaches the program.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	group, err := bpf.Group(s, c.Around)
 	if err != nil {
 		return nil, err
@@ -73,8 +68,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return g.Up(s, c), nil
 }
 
-// ProveOff shows that a connection that the last rule matches is neither denied nor counted.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	_, _, hooks := c.rules()
 	return bpf.Off(ctx, name, s, c, c.Around, hooks)
 }

@@ -24,21 +24,21 @@ func possible(t *testing.T) {
 	}
 }
 
-func config(rules int, m bpf.Mismatch) *Config {
-	return &Config{Rules: factor.Of(rules), Mismatch: factor.Of(m)}
+func with(rules int, m bpf.Mismatch) *config {
+	return &config{Rules: factor.Of(rules), Mismatch: factor.Of(m)}
 }
 
 func TestProofs(t *testing.T) {
 	possible(t)
 	for _, c := range []struct {
-		config *Config
+		config *config
 		try    string
 		denied bool
 	}{
-		{config(0, bpf.Early), "connect:198.18.0.1:9", false},
-		{config(1, bpf.Early), "connect:198.18.0.1:9", true},
-		{config(64, bpf.Early), "connect:198.18.63.1:9", true},
-		{config(8, bpf.Late), "connect:127.0.0.1:65479", true},
+		{with(0, bpf.Early), "connect:198.18.0.1:9", false},
+		{with(1, bpf.Early), "connect:198.18.0.1:9", true},
+		{with(64, bpf.Early), "connect:198.18.63.1:9", true},
+		{with(8, bpf.Late), "connect:127.0.0.1:65479", true},
 	} {
 		run := new(layer.Run)
 		here, there := localtest.Host(t), localtest.Host(t)
@@ -46,7 +46,7 @@ func TestProofs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
+		if failed, err := up.Settle(t.Context()); err != nil || len(failed) > 0 {
 			t.Errorf("%v, %s", err, layertest.Text(failed))
 		}
 		on, err := up.Before(t.Context(), layer.WithWrappers(here, up))
@@ -92,7 +92,7 @@ func TestDetached(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
 	s := new(layer.Run).At(site)
-	c := config(1, bpf.Early)
+	c := with(1, bpf.Early)
 	group, err := bpf.Group(s, "")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestIPv6(t *testing.T) {
 	if got := answer(t, site, denied); got == "EPERM" || got == "EAFNOSUPPORT" {
 		t.Skip("there is no IPv6: " + got)
 	}
-	up, err := config(2, bpf.Early).Up(t.Context(), new(layer.Run).At(site))
+	up, err := with(2, bpf.Early).Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestAround(t *testing.T) {
 	possible(t)
 	site := localtest.Network(t, 0, 1500)
 	for around, want := range map[layer.Side][2]bool{"": {true, true}, layer.Server: {false, true}, layer.Client: {true, false}} {
-		c := config(1, bpf.Early)
+		c := with(1, bpf.Early)
 		c.Around = around
 		up, err := c.Up(t.Context(), new(layer.Run).At(site, testbed.ClientPod, testbed.ServerPod))
 		if err != nil {
@@ -163,8 +163,8 @@ func TestBeside(t *testing.T) {
 	possible(t)
 	run := new(layer.Run)
 	here, there := localtest.Host(t), localtest.Host(t)
-	one, other := config(1, bpf.Early), config(8, bpf.Early)
-	for c, site := range map[*Config]testbed.Site{one: here, other: there} {
+	one, other := with(1, bpf.Early), with(8, bpf.Early)
+	for c, site := range map[*config]testbed.Site{one: here, other: there} {
 		up, err := c.Up(t.Context(), run.At(site))
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestBeside(t *testing.T) {
 func TestHits(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
-	up, err := config(0, bpf.Early).Up(t.Context(), new(layer.Run).At(site))
+	up, err := with(0, bpf.Early).Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,7 @@ func (t Transport) carried(connection string) bool {
 	return connection == t.Clear()
 }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Transport factor.Levels[Transport] `yaml:"transport" json:"transport" required:"true" doc:"transport of queries of the workload dns: udp, tcp, or tls (DNS over TLS)"`
 }
 
@@ -55,34 +54,31 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "transport of queries of the workload dns: UDP, TCP, or TLS",
 	Example: "transport: tls",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "queries of the workload dns"),
 }
 
-// Declare declares that the layer is for the workload dns. In an arm with another layer of its kind, that
-// layer's proof is enough.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Workload: workload, OwnProves: true}
 }
 
-// Up hands the transport to the workload (Holds).
-func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{
 		Holds: c.Transport.One(),
 		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) { return c.look(did, true), nil },
 	}, nil
 }
 
-// ProveOff has nothing to show before a trial.
-func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
+// ProveOff makes no check: the transport shows only after a trial.
+func (c *config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
 // ProveOffAfter shows that no query used the transport. It is not called in an arm with another layer of this
 // kind, since the proof of that layer shows the arm's transport.
-func (c *Config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
+func (c *config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }
 
-func (c *Config) look(did layer.Did, on bool) []layer.Check {
+func (c *config) look(did layer.Did, on bool) []layer.Check {
 	check := layer.Check{Layer: name, Name: "connections of queries", Expected: string(c.Transport.One())}
 	return did.CheckConnections(workload, check, on, c.Transport.One().carried)
 }

@@ -24,7 +24,7 @@ func TestProofs(t *testing.T) {
 		{UDP, UDP.Clear(), true},
 		{UDP, TCP.Clear(), false},
 	} {
-		c := &Config{Transport: factor.Of(test.transport)}
+		c := &config{Transport: factor.Of(test.transport)}
 		site, did := localtest.Host(t), layer.Did{Workload: workload, Connections: []string{test.connection}}
 		if on := layertest.After(t, layertest.Up(t, c, site), did); len(on) != 1 || on[0].OK != test.on {
 			t.Errorf("%s, on: %+v", test.transport, on)
@@ -48,7 +48,7 @@ func TestProofs(t *testing.T) {
 // A trial of another workload is reported as unexercised. A trial of the workload dns without connections proves
 // nothing.
 func TestNobodyAsks(t *testing.T) {
-	c := &Config{Transport: factor.Of(TLS)}
+	c := &config{Transport: factor.Of(TLS)}
 	for _, did := range []layer.Did{{}, {Workload: "xds", Connections: []string{"delta, in clear"}}} {
 		if on := c.look(did, true); len(on) != 1 || !on[0].OK || !on[0].Unexercised {
 			t.Errorf("%+v: %+v", did, on)
@@ -67,7 +67,7 @@ func TestNobodyAsks(t *testing.T) {
 // The workload gets the transport.
 func TestHolds(t *testing.T) {
 	site := localtest.Host(t)
-	up := layertest.Up(t, &Config{Transport: factor.Of(TCP)}, site)
+	up := layertest.Up(t, &config{Transport: factor.Of(TCP)}, site)
 	if held := testbed.Held[Transport](layer.WithWrappers(site, up)); len(held) != 1 || held[0] != TCP {
 		t.Errorf("held: %v", held)
 	}

@@ -3,12 +3,11 @@
 //
 //   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
 //
-// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with
-// the layer each variable must have the layer's value. In an arm without the layer no variable may have this
-// value. A value is hidden if it comes from the environment, or if the variable's name suggests a secret
-// (package environ). Hidden values are compared by their SHA-256, and the run stores neither the value nor
-// the hash. If a variable has a value that does not come from the layer, the run does not store that value
-// either.
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
+// each variable must have the layer's value. In an arm without the layer no variable may have this value. A value is
+// hidden if it comes from the environment, or if the variable's name suggests a secret (package environ). Hidden
+// values are compared by their SHA-256, and the run stores neither the value nor the hash. If a variable has a value
+// that does not come from the layer, the run does not store that value either.
 package env
 
 import (
@@ -29,8 +28,7 @@ import (
 
 const name = "env"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
 }
 
@@ -39,25 +37,23 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "environment variables of the programs under test",
 	Example: "set: {GODEBUG: madvdontneed=0}",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
 	Helper:  helperrpc.Answering("read the names of variables", report),
 }
 
-// Declare declares that the layer needs nothing, and has proofs in arms with another layer of its kind.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	if len(c.Set) == 0 {
 		return []experiment.FieldError{{Field: "set", Message: "there is no variable: the layer would do nothing"}}
 	}
 	return c.Set.Validate("set")
 }
 
-// Up resolves the variables.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	values, err := c.Set.Resolve(ctx)
 	if err != nil {
 		return nil, err
@@ -78,9 +74,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a subject does not have the values, except for variables that the arm's own layer of
-// this kind sets.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+// ProveOff shows that a subject does not have the values. It leaves out the variables that the arm's own layer sets.
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil
 	}
@@ -91,23 +86,19 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.prove(ctx, s, s.Site, values, false)
 }
 
-func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
+func (c *config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		seen, err := c.look(ctx, site, where)
 		if err != nil {
 			return nil, err
 		}
-		var checks []layer.Check
-		for _, n := range c.Set.Names() {
-			checks = append(checks, c.check(n, values[n], seen[n], on))
-		}
-		return checks, nil
+		return testbed.Each(c.Set.Names(), func(n string) layer.Check { return c.check(n, values[n], seen[n], on) }), nil
 	})
 }
 
 type question struct {
 	Name   string `json:"name"`
-	Hidden bool   `json:"hidden"` // the answer is the hash of the value
+	Hidden bool   `json:"hidden"` // the answer must be the hash of the value
 }
 
 type answer struct {
@@ -115,13 +106,9 @@ type answer struct {
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look asks the reporting process, a subject at a place. It returns the answers by the names of the
-// variables.
-func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
-	var questions []question
-	for _, n := range c.Set.Names() {
-		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
-	}
+// look starts the reporting process as a subject at a place. It returns the answers by the names of the variables.
+func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
+	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)
 	if err != nil {
 		return nil, err
@@ -138,7 +125,6 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	return seen, nil
 }
 
-// report is the main function of the reporting process.
 func report(_ context.Context, questions []question) (map[string]answer, error) {
 	answers := map[string]answer{}
 	for _, q := range questions {
@@ -153,7 +139,7 @@ func report(_ context.Context, questions []question) (map[string]answer, error) 
 
 func hash(value string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(value))) }
 
-func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
+func (c *config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {
 		want, expected, observed = hash(value), "the value given", "that value"

@@ -37,7 +37,7 @@ func TestProofs(t *testing.T) {
 		{Layer: "env", Name: "variable TARE_TEST_TOKEN", Expected: "the value of $TARE_TEST_SECRET", Observed: "that value", OK: true},
 	}
 	site := localtest.Host(t)
-	c := &Config{Set: set}
+	c := &config{Set: set}
 	compare(t, off, off, c, site, on)
 	for _, k := range append(on, off...) {
 		if strings.Contains(fmt.Sprint(k), "hunter2") || strings.Contains(fmt.Sprint(k), hash("hunter2")) {
@@ -46,7 +46,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Site, on []layer.Check) {
+func compare(t *testing.T, off, again []layer.Check, c *config, site testbed.Site, on []layer.Check) {
 	t.Helper()
 	if diff := cmp.Diff(off, layertest.Off(t, c, site)); diff != "" {
 		t.Errorf("off: %s", diff)
@@ -65,7 +65,7 @@ func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_LEVEL", "debug")
 	t.Setenv("TARE_TEST_KEY", "k")
 	site := localtest.Host(t)
-	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_KEY"}}
+	c := &config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_KEY"}}
 	want := []layer.Check{
 		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "not the value of $TARE_TEST_KEY", Observed: "that value"},
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `not "debug"`, Observed: `"debug"`},
@@ -77,7 +77,7 @@ func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_LEVEL", "info")
 	t.Setenv("TARE_TEST_KEY", "other")
 	t.Setenv("TARE_TEST_SECRET", "k")
-	up := layertest.Up(t, &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_SECRET"}}, site)
+	up := layertest.Up(t, &config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_SECRET"}}, site)
 	want = []layer.Check{
 		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "the value of $TARE_TEST_SECRET", Observed: "another value"},
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: "another value"},
@@ -90,7 +90,7 @@ func TestProofsFail(t *testing.T) {
 // The value of a variable in Tare's environment may be a secret (DATABASE_URL), whatever value the experiment sets.
 func TestProofsDoNotShowTheSurroundings(t *testing.T) {
 	t.Setenv("TARE_TEST_URL", "db://user:hunter2@host")
-	checks := layertest.Off(t, &Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}, localtest.Host(t))
+	checks := layertest.Off(t, &config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}, localtest.Host(t))
 	want := []layer.Check{{Layer: "env", Name: "variable TARE_TEST_URL", Expected: `not "db://test"`, Observed: "another value", OK: true}}
 	if diff := cmp.Diff(want, checks); diff != "" {
 		t.Error(diff)
@@ -108,8 +108,8 @@ func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 // In an arm with its own layer of the kind, variables that this layer does not set are checked.
 func TestBesideItsOwn(t *testing.T) {
 	s := new(layer.Run).At(localtest.Host(t))
-	s.Own = &Config{Set: environ.Variables{"TARE_TEST_A": "1"}}
-	other := &Config{Set: environ.Variables{"TARE_TEST_A": "1", "TARE_TEST_B": "2"}}
+	s.Own = &config{Set: environ.Variables{"TARE_TEST_A": "1"}}
+	other := &config{Set: environ.Variables{"TARE_TEST_A": "1", "TARE_TEST_B": "2"}}
 	want := []layer.Check{{Layer: "env", Name: "variable TARE_TEST_B", Expected: `not "2"`, Observed: "not set", OK: true}}
 	if got, err := other.ProveOff(t.Context(), s); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -118,7 +118,7 @@ func TestBesideItsOwn(t *testing.T) {
 	if got, err := other.ProveOff(t.Context(), s); err != nil || len(got) != 1 || got[0].OK {
 		t.Errorf("it is set: %+v, %v", got, err)
 	}
-	if got, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "2"}}).ProveOff(t.Context(), s); err != nil || got != nil {
+	if got, err := (&config{Set: environ.Variables{"TARE_TEST_A": "2"}}).ProveOff(t.Context(), s); err != nil || got != nil {
 		t.Errorf("another level: %+v, %v", got, err)
 	}
 	if len(other.Set) != 2 {
@@ -128,7 +128,7 @@ func TestBesideItsOwn(t *testing.T) {
 
 func TestSubjectsGetTheVariables(t *testing.T) {
 	site := localtest.Host(t)
-	a := layertest.Up(t, &Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}, site)
+	a := layertest.Up(t, &config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}, site)
 	for subject, want := range map[bool]string{true: "TARE_TEST_A=1 2\n", false: ""} {
 		out, err := evidence.Output(t.Context(), layer.WithWrappers(site, a), testbed.Host, testbed.Command{
 			Args: []string{"sh", "-c", "env | grep TARE_TEST_A; true"}, Subject: subject}, evidence.Limit)
@@ -139,7 +139,7 @@ func TestSubjectsGetTheVariables(t *testing.T) {
 }
 
 func TestUpWithoutTheVariable(t *testing.T) {
-	_, err := (&Config{Set: environ.Variables{"A": "$TARE_TEST_NOT_SET"}}).Up(t.Context(), nil)
+	_, err := (&config{Set: environ.Variables{"A": "$TARE_TEST_NOT_SET"}}).Up(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "TARE_TEST_NOT_SET") {
 		t.Errorf("got %v", err)
 	}
@@ -155,7 +155,7 @@ func TestValidate(t *testing.T) {
 		{environ.Variables{"A=": "1"}, []experiment.FieldError{{Field: "set.A=", Message: `"A=" is not the name of a variable: letters, digits and underscores`}}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, (&Config{Set: test.set}).validate()); diff != "" {
+		if diff := cmp.Diff(test.want, (&config{Set: test.set}).validate()); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -168,7 +168,7 @@ func FuzzReportAnswers(f *testing.F) {
 		if json.Unmarshal(data, &seen) != nil {
 			return
 		}
-		c := &Config{Set: environ.Variables{"A": "1"}}
+		c := &config{Set: environ.Variables{"A": "1"}}
 		on, off := c.check("A", "1", seen["A"], true), c.check("A", "1", seen["A"], false)
 		if on.OK == off.OK {
 			t.Errorf("on and off at the same time: %+v, %+v", on, off)
@@ -198,7 +198,7 @@ func (p pods) Start(ctx context.Context, where testbed.Place, cmd testbed.Comman
 func TestInPods(t *testing.T) {
 	site := pods{localtest.Host(t)}
 	s := new(layer.Run).At(site, testbed.ClientPod, testbed.ServerPod)
-	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug"}}
+	c := &config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug"}}
 	got, err := c.ProveOff(t.Context(), s)
 	want := []layer.Check{
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL in the client-pod", Expected: `not "debug"`, Observed: "not set", OK: true},

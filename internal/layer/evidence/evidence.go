@@ -61,19 +61,18 @@ func compile(text string) (*regexp.Regexp, error) { return regexp.Compile("(?m)"
 type State int
 
 const (
-	Unclear State = iota // neither pattern matches, or both
+	Unclear State = iota // neither pattern matches, or both do
 	On
 	Off
 )
 
-// State returns the state of the layer that an output shows. failed is the program's error; nil if the
-// program succeeded. After a failure only a match of Off is evidence: other texts may be missing because the
-// program failed.
+// State returns the state of the layer that an output shows. failed is the program's error; nil if the program
+// succeeded. After a failure only a match of Off is evidence: other texts may be missing because the program failed.
 func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)
 	if errOn != nil || errOff != nil {
-		return Unclear // Validate has reported this
+		return Unclear // Validate has reported the error
 	}
 	var exit *testbed.ExitError
 	ended := failed == nil || errors.As(failed, &exit) && exit.Code >= 0
@@ -90,9 +89,9 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check makes the check whether an output shows the wanted state of the layer.
-func (p Patterns) Check(kind, what string, want State, text string, failed error) layer.Check {
-	check := layer.Check{Layer: kind, Name: what, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
+// Check checks that a program's output shows one state of the layer. failed is the program's error, as for State.
+func (p Patterns) Check(kind, name string, want State, text string, failed error) layer.Check {
+	check := layer.Check{Layer: kind, Name: name, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {
 		check.Observed += "; " + safetext.Tail(failed.Error(), stderrTail)
 	}
@@ -113,8 +112,7 @@ func (p Patterns) expected(want State) string {
 	return "to match " + match + ", and not " + other
 }
 
-// Output runs a program at a place of a site and returns the beginning of its standard output. The error contains the
-// end of the program's standard error.
+// Output runs a program at a place and returns the beginning of its stdout. The error contains the end of its stderr.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command, limit time.Duration) (string, error) {
 	var stdout head
 	var stderr tail
@@ -135,16 +133,14 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return string(stdout), err
 }
 
-// head keeps the beginning of the bytes written to it.
-type head []byte
+type head []byte // keeps the beginning of the bytes written to it
 
 func (h *head) Write(p []byte) (int, error) {
 	*h = append(*h, p[:min(len(p), outputRead-len(*h))]...)
 	return len(p), nil
 }
 
-// tail keeps the end of the bytes written to it.
-type tail []byte
+type tail []byte // keeps the end of the bytes written to it
 
 func (t *tail) Write(p []byte) (int, error) {
 	*t = append(*t, p...)
@@ -152,7 +148,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Marker returns a random text of 64 bytes, which nobody has sent before.
+// Marker returns a random text of 64 bytes, which has never been sent before.
 func Marker() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:])

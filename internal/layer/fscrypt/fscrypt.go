@@ -28,7 +28,6 @@ import (
 
 const name = "fscrypt"
 
-// mode is the encryption mode of the files' contents, named as in the tools of fscrypt.
 type mode string
 
 const (
@@ -39,8 +38,8 @@ const (
 
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes maps a value of `contents` in the file to the kernel's numbers (FSCRYPT_MODE_…) for encrypting contents
-// and file names, and to the cipher's name in /proc/crypto.
+// modes has, for each mode, the kernel's numbers (FSCRYPT_MODE_…) for encrypting contents and file names, and the
+// cipher's name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string
@@ -50,8 +49,7 @@ var modes = map[mode]struct {
 	adiantum: {9, 9, "adiantum(xchacha12,aes)"},
 }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Contents factor.Levels[mode] `yaml:"contents" json:"contents" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
 }
 
@@ -63,15 +61,13 @@ var Kind = layer.Kind{
 	Probe:   volumes.Probe(name, "", "", newLayer()),
 }
 
-func newLayer() layer.Layer { return &Config{Contents: factor.Of(aes256)} }
+func newLayer() layer.Layer { return &config{Contents: factor.Of(aes256)} }
 
-// Declare declares that the layer is for volumes of this machine.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: volumes.Needs, Elsewhere: volumes.Elsewhere, OwnProves: true}
 }
 
-// Up asks the site for a part of the volume: an encrypted directory.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err
@@ -101,7 +97,6 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 const none = "none" // the policy of a directory without encryption
 
-// policyCheck compares a directory's policy with the wanted one.
 func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, error) {
 	c := layer.Check{Layer: name, Name: "encryption policy of the directory", Expected: want}
 	err := stack.InVolume(func() (err error) {
@@ -116,7 +111,7 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 }
 
 // ProveOff shows that the volume has no policy and, if no layer encrypts, that the marker is in clear.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 // TestProofs encrypts a volume, and shows that the proofs can fail.
 func TestProofs(t *testing.T) {
 	for _, mode := range []mode{aes256} { // kernels may lack the other modes
-		l := &Config{Contents: factor.Of(mode)}
+		l := &config{Contents: factor.Of(mode)}
 		site, up, checks := volumestest.Up(t, Kind, l)
 		if got := volumestest.Text(checks); got != "marker on the device: true; driver of "+modes[mode].cipher+": true; encryption policy of the directory: true" {
 			t.Errorf("%s: on: %s\n%+v", mode, got, checks)
@@ -60,7 +60,7 @@ func TestProofs(t *testing.T) {
 func try(t *testing.T, mode mode) error {
 	t.Helper()
 	site := localtest.Volume(t, volumestest.Size, false)
-	if _, err := (&Config{Contents: factor.Of(mode)}).Up(t.Context(), new(layer.Run).At(site)); err != nil {
+	if _, err := (&config{Contents: factor.Of(mode)}).Up(t.Context(), new(layer.Run).At(site)); err != nil {
 		return err
 	}
 	return site.(testbed.Staged).Ready(t.Context())

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const rawKey = 64 // the number of bytes of a master key, enough for every mode
+const rawKey = 64 // size in bytes of a master key, which is enough for every mode
 
 // encrypt sets a policy with a new key on an empty directory.
 func encrypt(dir string, mode mode) error {
@@ -42,17 +42,12 @@ func encrypt(dir string, mode mode) error {
 	if err := ioctl(f, unix.FS_IOC_SET_ENCRYPTION_POLICY, unsafe.Pointer(&p)); err != nil {
 		return fmt.Errorf("set the policy %s: %w (%s)", mode, err, hint(err))
 	}
-	return tryFile(dir, mode)
-}
-
-// tryFile creates a file and removes it: the kernel loads the cipher only when it encrypts a file.
-func tryFile(dir string, mode mode) error {
-	f, err := os.CreateTemp(dir, "")
+	try, err := os.CreateTemp(dir, "") // the kernel loads the cipher only when it encrypts a file
 	if err != nil {
 		return fmt.Errorf("%s: %w (%s)", mode, err, hint(err))
 	}
-	_, err = f.Write([]byte{1})
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	_, err = try.Write([]byte{1})
+	return errors.Join(err, try.Close(), os.Remove(try.Name()))
 }
 
 func hint(err error) string {
@@ -65,8 +60,7 @@ func hint(err error) string {
 	return "see Documentation/filesystems/fscrypt.rst"
 }
 
-// policy returns the encryption mode of a directory; none if it has no policy, or if its file system has no
-// encryption.
+// policy returns the encryption mode of a directory; none if the directory or its file system has no encryption.
 func policy(dir string) (string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

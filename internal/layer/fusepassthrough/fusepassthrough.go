@@ -26,19 +26,17 @@ const (
 	program = "bindfs"
 )
 
-// Config holds the layer's parameters: it has none.
-type Config struct{}
+type config struct{}
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "the volume through a file system outside the kernel that does not encrypt: the baseline of gocryptfs (bindfs)",
-	New:     func() layer.Layer { return &Config{} },
-	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &Config{}),
+	New:     func() layer.Layer { return &config{} },
+	Probe:   volumes.Probe(program, program, "apt-get install bindfs", &config{}),
 }
 
-// Declare declares that the layer is for volumes of this machine, and needs bindfs.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
 		Programs: []experiment.Program{{Name: program, Where: experiment.OnMachine}},
@@ -46,30 +44,24 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up asks the site for a part of the volume: the mount of bindfs.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	// bindfs has several threads, as gocryptfs has. Its manual warns that a thread may serve a user's request with
 	// another user's rights. Here there is only one user.
 	command := func(_ context.Context, files, through string) (testbed.Command, error) {
 		return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 	}
-	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command}
-	up, err := daemon.Up(s)
-	if err != nil {
-		return nil, err
-	}
-	up.Settle = func(context.Context) ([]layer.Check, error) {
-		checks := volumes.Clear(name, daemon.Stack)
+	settle := func(stack testbed.VolumeStack) []layer.Check {
+		checks := volumes.Clear(name, stack)
 		for i := range checks {
 			checks[i].Caveat = "bindfs (in C with libfuse) and gocryptfs (in Go with go-fuse) differ in more than the cipher"
 		}
-		return checks, nil
+		return checks
 	}
-	return up, nil
+	daemon := &volumes.Daemon{Kind: name, Files: "files", Mode: 0o777, Through: "through", Command: command, Settle: settle}
+	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of bindfs.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err

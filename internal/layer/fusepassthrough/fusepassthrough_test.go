@@ -9,7 +9,7 @@ import (
 
 // TestProofs puts a pass-through in front of a volume, and shows that its proofs can fail.
 func TestProofs(t *testing.T) {
-	l := &Config{}
+	l := &config{}
 	site, up, checks := volumestest.Up(t, Kind, l)
 	if got := volumestest.Text(checks); got != "marker on the device: true; file system of the volume: true" || checks[0].Caveat == "" {
 		t.Errorf("on: %s\n%+v", got, checks)

@@ -3,10 +3,9 @@
 //
 //   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
 //
-// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the way
-// through FUSE. Direct I/O of a program ends at gocryptfs, which reads and writes its own files through the
-// page cache. The workload storage detects this. Such a trial is invalid, or the names of its metrics begin
-// with buffered-.
+// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the way through
+// FUSE. Direct I/O of a program ends at gocryptfs, which reads and writes its own files through the page cache. The
+// workload storage detects this. Such a trial is invalid, or the names of its metrics begin with buffered-.
 //
 // Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
 // device in clear. In an arm without encryption it is. Before every trial: the volume is a FUSE mount, and
@@ -16,7 +15,6 @@ package gocryptfs
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"os"
 	"slices"
 	"strings"
@@ -31,7 +29,6 @@ import (
 
 const name = "gocryptfs"
 
-// cipher is the cipher of contents.
 type cipher string
 
 const (
@@ -42,8 +39,7 @@ const (
 
 func (cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Cipher factor.Levels[cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
 }
 
@@ -55,10 +51,9 @@ var Kind = layer.Kind{
 	Probe:   volumes.Probe(name, name, "apt-get install gocryptfs", newLayer()),
 }
 
-func newLayer() layer.Layer { return &Config{Cipher: factor.Of(aesgcm)} }
+func newLayer() layer.Layer { return &config{Cipher: factor.Of(aesgcm)} }
 
-// Declare declares that the layer is for volumes of this machine, and needs gocryptfs.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
 		Programs:  []experiment.Program{{Name: name, Where: experiment.OnMachine}},
@@ -67,23 +62,17 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up asks the site for a part of the volume: the mount of gocryptfs.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, site: s.Site}
-	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command}
-	up, err := daemon.Up(s)
-	if err != nil {
-		return nil, err
+	settle := func(stack testbed.VolumeStack) []layer.Check {
+		return []layer.Check{volumes.Hidden(name, stack), a.implementation()}
 	}
-	up.Settle = func(context.Context) ([]layer.Check, error) {
-		return []layer.Check{volumes.Hidden(name, daemon.Stack), a.implementation()}, nil
-	}
-	return up, nil
+	daemon := &volumes.Daemon{Kind: name, Encrypts: true, Files: "cipher", Mode: 0o700, Through: "plain", Command: a.command, Settle: settle}
+	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in
-// clear.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+// ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in clear.
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err
@@ -93,25 +82,26 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 }
 
 type active struct {
-	config *Config
+	config *config
 	site   testbed.Site
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// options are the options of gocryptfs -init, by cipher.
-var options = map[cipher][]string{aesgcm: nil, aessiv: {"-aessiv"}, xChaCha: {"-xchacha"}}
+// ciphers has, for each cipher, the options of gocryptfs -init, and the word in gocryptfs's description of a directory.
+var ciphers = map[cipher]struct {
+	options []string
+	flag    string
+}{aesgcm: {nil, "GCMIV128"}, aessiv: {[]string{"-aessiv"}, "AESSIV"}, xChaCha: {[]string{"-xchacha"}, "XChaCha20Poly1305"}}
 
 // command initialises a directory of encrypted files, and returns the command that mounts it.
 func (a *active) command(ctx context.Context, cipher, plain string) (mount testbed.Command, err error) {
-	var drawn [16]byte
-	_, _ = rand.Read(drawn[:])
-	password := hex.EncodeToString(drawn[:]) + "\n" // the password goes through standard input and is not stored
+	password := rand.Text() + "\n" // the password goes through standard input and is not stored
 	run := func(args ...string) (string, error) {
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
 		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
 	// Nobody can guess the password, so few rounds of scrypt are enough.
-	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
+	args := append([]string{"-init", "-q", "-scryptn", "10"}, ciphers[a.config.Cipher.One()].options...)
 	if _, err := run(append(args, cipher)...); err != nil {
 		return mount, err
 	}
@@ -119,11 +109,8 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 	return testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}, err
 }
 
-// flags are the words in gocryptfs's description of a directory, by cipher.
-var flags = map[cipher]string{aesgcm: "GCMIV128", aessiv: "AESSIV", xChaCha: "XChaCha20Poly1305"}
-
 func (a *active) implementation() layer.Check {
-	want := flags[a.config.Cipher.One()]
+	want := ciphers[a.config.Cipher.One()].flag
 	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
 	if c.OK {
 		c.Observed = want
@@ -140,7 +127,6 @@ func (a *active) implementation() layer.Check {
 	return c
 }
 
-// hasAES reports whether the processor has instructions for AES, by the text of /proc/cpuinfo.
 func hasAES(cpuinfo string) bool {
 	for line := range strings.Lines(cpuinfo) {
 		key, list, _ := strings.Cut(line, ":")

@@ -13,8 +13,8 @@ import (
 
 // TestProofs encrypts a volume, and shows that the proofs can fail.
 func TestProofs(t *testing.T) {
-	for cipher := range flags {
-		l := &Config{Cipher: factor.Of(cipher)}
+	for cipher := range ciphers {
+		l := &config{Cipher: factor.Of(cipher)}
 		site, up, checks := volumestest.Up(t, Kind, l)
 		if got := volumestest.Text(checks); got != "marker on the device: true; cipher of the directory: true; file system of the volume: true" {
 			t.Errorf("%s: on: %s\n%+v", cipher, got, checks)

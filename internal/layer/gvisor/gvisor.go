@@ -12,8 +12,7 @@
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
-// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod makes
-// the proofs.
+// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod shows this.
 package gvisor
 
 import (
@@ -44,19 +43,17 @@ const (
 	install = "make gvisor; or https://gvisor.dev/docs/user_guide/install"
 )
 
-// platform is gVisor's way to intercept system calls.
 type platform string
 
 const (
-	systrap platform = "systrap" // with seccomp
+	systrap platform = "systrap" // intercepts system calls by a seccomp filter
 	ptrace  platform = "ptrace"
-	kvm     platform = "kvm" // in a virtual machine
+	kvm     platform = "kvm" // runs the sandbox as a guest of KVM
 )
 
 func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
 	Around   layer.Side              `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
@@ -66,12 +63,12 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
-	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
+	New:     func() layer.Layer { return &config{Class: factor.Of("gvisor")} },
 	Probe:   func(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) },
 }
 
 // Probe tries the platforms that the parameters name.
-func (c *Config) Probe(ctx context.Context) []testbed.Finding {
+func (c *config) Probe(ctx context.Context) []testbed.Finding {
 	if len(c.Platform) == 0 {
 		return tryAll(ctx, systrap)
 	}
@@ -88,7 +85,7 @@ func tryAll(ctx context.Context, platforms ...platform) []testbed.Finding {
 	return all
 }
 
-// startTimeout is the timeout of a start. KVM may hang inside a virtual machine.
+// startTimeout is the timeout for starting a program. KVM may hang if this machine is a virtual machine.
 var startTimeout = map[platform]time.Duration{systrap: 20 * time.Second, ptrace: 20 * time.Second, kvm: 4 * time.Second}
 
 func try(ctx context.Context, p platform) testbed.Finding {
@@ -112,8 +109,7 @@ func try(ctx context.Context, p platform) testbed.Finding {
 	return f
 }
 
-// settings returns the launcher's settings. For each program, the launcher mounts a tmpfs on an empty
-// directory, writes a bundle into it, and becomes runsc.
+// settings returns the settings by which the launcher mounts a tmpfs, writes a bundle into it, and becomes runsc.
 func settings(p platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
@@ -129,17 +125,14 @@ func find() string {
 	return path
 }
 
-// Declare declares that the layer needs runsc on this machine, and rights for the RuntimeClass on a cluster.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(""), Programs: []experiment.Program{{Name: find(), Where: experiment.AtSite}},
 		Rights: c.pod().Declare().Rights, Shapes: true, OwnProves: true, Launched: true}
 }
 
-// pod returns the layer that sets the RuntimeClass on a cluster.
-func (c *Config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
+func (c *config) pod() *pod.Config { return &pod.Config{RuntimeClass: c.Class} }
 
-// front returns the wrapper. Its bundles are in the directory dir.
-func (c *Config) front(dir string) wrapper.Wrapper {
+func (c *config) front(dir string) wrapper.Wrapper {
 	f := wrapper.Launched(name, c.Around, settings(cmp.Or(c.Platform.OrZero(), systrap), find(), dir), wrapper.Evidence{Name: "kernel", Ask: []string{"release"},
 		Expected: "gVisor's", On: func(inside, _ string) bool { return strings.Contains(inside, name) }})
 	f.Starts = program
@@ -151,8 +144,7 @@ func onCluster(site testbed.Site) bool {
 	return err == nil
 }
 
-// Up puts gVisor around the subjects.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if !onCluster(s.Site) {
 		dir, err := owned.Dir("", name)
 		if err != nil {
@@ -191,8 +183,7 @@ func relabel(checks []layer.Check, err error) ([]layer.Check, error) {
 	return checks, err
 }
 
-// ProveOff shows that programs see another kernel than gVisor's.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if !onCluster(s.Site) {
 		return c.front("").Off(ctx, s)
 	}

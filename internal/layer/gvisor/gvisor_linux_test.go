@@ -10,6 +10,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/layer/layertest"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -17,6 +18,7 @@ import (
 func TestMain(m *testing.M) { layertest.Main(m) }
 
 func TestProofs(t *testing.T) {
+	slow.Test(t)
 	found := Kind.Probe(t.Context())
 	for _, f := range found {
 		t.Run(f.Name, func(t *testing.T) {
@@ -24,7 +26,7 @@ func TestProofs(t *testing.T) {
 				t.Skipf("%s: %s: %s", f.Status, f.Detail, f.Hint)
 			}
 			site := localtest.Network(t, 0, 1500)
-			c := &Config{Platform: factor.Of(platform(f.Name)), Around: layer.Server}
+			c := &config{Platform: factor.Of(platform(f.Name)), Around: layer.Server}
 			a := layertest.Up(t, c, site)
 			t.Logf("%+v", layertest.Settle(t, a))
 			if a.Uncounted {

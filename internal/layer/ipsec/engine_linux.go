@@ -19,13 +19,13 @@ import (
 
 	"tare/internal/layer/tunnel"
 	"tare/internal/run/machine/owned"
+	"tare/internal/testbed"
 )
 
-const daemon = "charon-systemd" // strongSwan's daemon: the variant of it that needs no file below /run
+const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the daemon's configuration, with the implementation that encrypts and the socket for commands.
-// The routes of kernel-libipsec have the lowest priority: this layer sets its own. allow_peer_ts lets the
-// tunnel carry packets to the peer's own address, since the daemon's own packets are routed past the tunnel.
+// config is the daemon's configuration. Its values are the plugin that encrypts, if the kernel does not, the priority
+// of this plugin's routes, and the socket for commands. allow_peer_ts allows packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -39,12 +39,10 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes, after the rule of the table
-// default.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes: after all rules that are in use.
 const lastRule = 40000
 
-// longest is the MTU of the interface of kernel-libipsec, which reads no larger packet.
-const longest = 1400
+const longest = 1400 // MTU of kernel-libipsec's interface, which reads no larger packets
 
 const limit = 8 * time.Second // the timeout of one command to the daemon, and of the daemon's start
 
@@ -74,7 +72,7 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	if err != nil {
 		return nil, opened, fmt.Errorf("strongSwan's daemon: %w", err)
 	}
-	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // the daemon would silently use another name
+	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // if the interface exists, the daemon silently uses another name
 		return nil, opened, fmt.Errorf("make the interface %s: %w", device, fs.ErrExist)
 	}
 	temporary := os.TempDir()
@@ -105,7 +103,7 @@ func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
 		rule.Family, rule.Priority, rule.Table = family, lastRule, 220
-		_ = netlink.RuleDel(rule) // the daemon creates the rule for each address family that the system has
+		_ = netlink.RuleDel(rule) // the rule exists only for address families that the system has
 	}
 	return owned.Remove(e.dir)
 }
@@ -194,20 +192,14 @@ func (e *engine) connection(p tunnel.Peer) message {
 		"proposals": []string{"aes128gcm16-prfsha256-x25519"},
 		"local":     message{"auth": "psk"}, "remote": message{"auth": "psk"},
 		"children": message{"net": message{
-			"local_ts": prefixes(e.Behind), "remote_ts": prefixes(p.Behind), "esp_proposals": []string{"aes128gcm16-x25519"},
-			"start_action": start, "rekey_time": "0",
+			"local_ts": testbed.Each(e.Behind, netip.Prefix.String), "remote_ts": testbed.Each(p.Behind, netip.Prefix.String),
+			"esp_proposals": []string{"aes128gcm16-x25519"},
+			"start_action":  start, "rekey_time": "0",
 		}},
 	}
 }
 
-func prefixes(list []netip.Prefix) (text []string) {
-	for _, p := range list {
-		text = append(text, p.String())
-	}
-	return text
-}
-
-// Connect makes security associations with the peers that this end calls.
+// Connect makes security associations with the peers to which this end connects (Peer.Connect).
 func (e *engine) Connect() error {
 	for i, p := range e.peers {
 		if !p.Connect {
@@ -221,8 +213,7 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of the kernel's security
-// associations.
+// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of its security associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

@@ -8,10 +8,6 @@ import (
 	"tare/internal/layer/tunnel"
 )
 
-var errSystem = errors.New("tunnels need Linux")
+func lacks() error { return errors.ErrUnsupported }
 
-func lacks() error { return errSystem }
-
-func open(tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
-	return nil, tunnel.Opened{}, errSystem
-}
+func open(tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) { return nil, tunnel.Opened{}, lacks() }

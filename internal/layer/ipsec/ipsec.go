@@ -1,12 +1,10 @@
-// Package ipsec is the layer that encrypts, with IPsec, the traffic of pods between the nodes of a network
-// (package tunnel). The nodes send each other ESP in UDP, with keys that strongSwan's daemon negotiates by
-// IKEv2. If the kernel has ESP, the kernel encrypts. Otherwise the daemon encrypts, with its plugin
-// kernel-libipsec and a TUN interface, which is several times slower. A check of every run records the
-// implementation.
+// Package ipsec is the layer that encrypts, with IPsec, the traffic of pods between the nodes of a network (package
+// tunnel). The nodes send each other ESP in UDP, with keys that strongSwan's daemon negotiates by IKEv2. If the
+// kernel has ESP, the kernel encrypts. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN
+// interface, which is several times slower. A check of every run records the implementation.
 //
-// IPsec of the kernel fails open: packets that match no policy leave in clear. The layer therefore has
-// policies from the start (traps, start_action = trap). In user space, routes lead into the TUN interface
-// whether or not there is a security association.
+// IPsec of the kernel fails open: packets that match no policy leave in clear. The layer therefore has policies from
+// the start (traps). In user space, routes always lead into the TUN interface.
 package ipsec
 
 import (

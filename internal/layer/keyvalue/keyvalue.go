@@ -23,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written lists the keys of the wanted map with their values in the other map. Only values that equal the wanted ones
-// are shown, since another value may be a secret.
+// Written lists the keys of the map want with their values in the map has. A value that differs from that in want may
+// be a secret: it is not shown.
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -45,8 +45,8 @@ func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate adds to errs every problem of the pairs given in a field. If labels is set, the values must be valid for
-// labels, too. The function taken returns the reason why a key is reserved, or "".
+// Validate adds to errs every problem of the keys and values of a field. If labels is set, the values must be valid
+// values of labels. The function taken returns the reason why a key is reserved; "" if it is not.
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key

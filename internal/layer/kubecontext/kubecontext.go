@@ -26,8 +26,7 @@ import (
 
 const name = "context"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
 }
 
@@ -36,12 +35,11 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "another cluster, by its context in the kubeconfig",
 	Example: "name: other-cluster",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; the cluster is contacted when the arm is set up"),
 }
 
-// Declare declares that the arm is on the context's cluster.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
 		Elsewhere: "there is only one machine: run the file on each machine, and compare the runs by tare compare",
@@ -54,9 +52,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up puts the site on the context's cluster. It keeps the cluster's identity for proofs at other sites, which
-// have no connection to it.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+// Up puts the site on the context's cluster. It keeps the cluster's UID for proofs at sites on other clusters.
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
@@ -82,7 +79,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Before: before}, nil
 }
 
-// identity returns the context of a site, and its cluster's UID as the API server reports it.
 func identity(ctx context.Context, s *kube.Site) (context, uid string, err error) {
 	cluster, err := s.Cluster(ctx)
 	if err != nil {
@@ -98,17 +94,17 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 // confounded is the caveat of every comparison of clusters.
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here checks that a site is on the context's cluster. The argument want is that cluster's UID.
-func (c *Config) here(context, uid, want string) layer.Check {
+// here checks that a site is on the cluster of the layer's context. The argument want is the UID of this cluster.
+func (c *config) here(context, uid, want string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
 		OK: context == c.Name && uid == want && uid != "", Caveat: confounded,
 	}
 }
 
-// elsewhere checks that a site is not on the cluster of the layer's context. The argument not is that cluster's UID.
-// Two contexts of one cluster pass, with a caveat.
-func (c *Config) elsewhere(context, uid, not string) layer.Check {
+// elsewhere checks that a site is not on the cluster of the layer's context. The argument not is the UID of this
+// cluster. If the site's context is another context of this cluster, the check passes with a caveat.
+func (c *config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
 		OK: context != c.Name && uid != "" && not != "",
@@ -126,8 +122,7 @@ func described(context, uid string) string {
 	return fmt.Sprintf("context %s, cluster %s", context, uid)
 }
 
-// ProveOff shows that the site is on another cluster.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 )
 
 func TestChecks(t *testing.T) {
-	c := &Config{Name: "confidential"}
+	c := &config{Name: "confidential"}
 	check := func(expected, observed string, ok bool, caveat string) layer.Check {
 		return layer.Check{Layer: name, Name: "cluster", Expected: expected, Observed: observed, OK: ok, Caveat: caveat}
 	}

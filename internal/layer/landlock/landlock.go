@@ -12,8 +12,7 @@
 // launcher restricts itself by the ruleset and then executes the subject (package launcher). A rule is for a
 // file, not for a path: in a sandbox with its own root, no rule matches and nothing is allowed.
 //
-// Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it
-// may.
+// Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it may.
 package landlock
 
 import (

@@ -19,11 +19,8 @@ import (
 // Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of
 // package wrapper or as the helper of one of these kinds.
 func Main(m *testing.M, kinds ...layer.Kind) {
-	helpers := []testbed.Helper{{Name: wrapper.Prober, Run: wrapper.Probe}}
-	for _, k := range kinds {
-		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: k.Helper})
-	}
-	localtest.Main(m, helpers...)
+	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
+	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)
 }
 
 // Broken returns a site at which launchers start their program without any restriction.
@@ -65,8 +62,7 @@ func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	return must(t, checks, err)
 }
 
-// On returns the checks that the layer makes before a trial of its own arm. Checks that are made once per
-// set-up are left out.
+// On returns the checks before a trial of the layer's own arm, without those that are made once for each set-up.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	return slices.DeleteFunc(Before(t, a, layer.WithWrappers(site, a)), func(c layer.Check) bool { return c.Once })
@@ -95,20 +91,10 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 
 // Leaky returns the site of an arm without the layer, whose programs go through the layer all the same.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
-	return leaky{layer.WithWrappers(site, a)}
-}
-
-type leaky struct{ dressed testbed.Site }
-
-func (l leaky) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	return l.dressed.Start(ctx, where, cmd)
+	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // has no Unwrap, which hides the wrappers
 }
 
 // Text lists checks, one per line: "name: observed: true".
 func Text(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(testbed.Each(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK) }), "\n")
 }

@@ -27,23 +27,21 @@ var Kind = layer.Kind{
 	Name:    "link",
 	Summary: "another wire: its rate, MTU, delay and losses; a known effect, to test Tare itself",
 	Example: "mtu: 9000",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   probe,
 }
 
-// Config holds the layer's parameters. A property that is not set keeps the testbed's value.
-type Config struct {
+// config holds the layer's parameters. A property without a value keeps the testbed's value.
+type config struct {
 	Rate  factor.Levels[quantity.Rate]     `yaml:"rate" json:"rate,omitempty" doc:"rate of each direction"`
 	MTU   factor.Levels[int]               `yaml:"mtu" json:"mtu,omitempty" min:"576" max:"65535" doc:"largest IP packet between the pods in bytes"`
 	Delay factor.Levels[quantity.Duration] `yaml:"delay" json:"delay,omitempty" doc:"time by which each direction delays every packet"`
 	Loss  factor.Levels[quantity.Percent]  `yaml:"loss" json:"loss,omitempty" doc:"share of the packets of each direction that are lost at random"`
 }
 
-// longestDelay is the limit of the parameter delay. No network on Earth has a longer delay.
-const longestDelay = 10 * time.Second
+const longestDelay = 10 * time.Second // limit of the parameter delay; no network on Earth has a longer delay
 
-// Declare declares that the layer needs a wire.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
@@ -52,7 +50,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Rate)+len(c.MTU)+len(c.Delay)+len(c.Loss) == 0 {
 		errs.Add("", "set at least one of rate, mtu, delay and loss")
@@ -70,8 +68,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// over returns the properties of the wire s with the layer's changes.
-func (c *Config) over(s testbed.Shape) testbed.Shape {
+func (c *config) over(s testbed.Shape) testbed.Shape {
 	if len(c.Rate) > 0 {
 		s.Rate = float64(c.Rate.One())
 	}
@@ -87,8 +84,7 @@ func (c *Config) over(s testbed.Shape) testbed.Shape {
 	return s
 }
 
-// Up shapes the wire of the site.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	on, err := shaper(s.Site)
 	if err != nil {
 		return nil, err
@@ -105,8 +101,8 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 }
 
 // ProveOff reads back from the kernel that the properties that the layer changes have the testbed's values.
-// Properties that the arm's own layer of this kind sets are left out: its own proof shows them.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+// It leaves out the properties that the arm's own layer of this kind sets: the proof of that layer shows them.
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	on, err := shaper(s.Site)
 	if err != nil {
 		return nil, err
@@ -118,19 +114,15 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
 }
 
-// These are the largest differences that are allowed between a value that was set and the same value read
-// back from the kernel.
+// These are the largest allowed differences between a value that was set and the value read back from the kernel.
 const (
 	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
 	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits
 )
 
-// wholeFrames is the caveat that a check of losses has.
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"
 
-// check reads back from the kernel the properties that the layer changes, and compares them with the wanted
-// ones.
-func check(on testbed.Shaper, c *Config, want testbed.Shape) ([]layer.Check, error) {
+func check(on testbed.Shaper, c *config, want testbed.Shape) ([]layer.Check, error) {
 	got, err := on.Shaped()
 	if err != nil {
 		return nil, fmt.Errorf("read the wire's properties: %w", err)
@@ -165,7 +157,6 @@ func reset(on testbed.Shaper) error {
 	return nil
 }
 
-// probe returns the local testbed's findings about shaping.
 func probe(ctx context.Context) []testbed.Finding {
 	other := func(f testbed.Finding) bool { return f.Name != local.Shaping }
 	return append(slices.DeleteFunc(local.Probe(ctx), other), local.ProbeDelays())

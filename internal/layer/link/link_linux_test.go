@@ -17,7 +17,7 @@ import (
 func TestMembers(t *testing.T) {
 	ctx := context.Background()
 	site := localtest.Members(t, 3, 1e9, 1500)
-	c := &Config{Rate: factor.Of[quantity.Rate](1e8)}
+	c := &config{Rate: factor.Of[quantity.Rate](1e8)}
 	up := layertest.Up(t, c, site)
 	assert(t, "on", layertest.Before(t, up, site), "rate of the wire: 100Mbit, 100Mbit: true\n")
 	nodes, _ := testbed.As[testbed.Nodes](site)

@@ -34,7 +34,7 @@ func assert(t *testing.T, what string, checks []layer.Check, want string) {
 func TestLink(t *testing.T) {
 	ctx := t.Context()
 	site := localtest.Network(t, 1051e6, 1500)
-	c := &Config{Rate: factor.Of[quantity.Rate](999e6), MTU: factor.Of(1450)}
+	c := &config{Rate: factor.Of[quantity.Rate](999e6), MTU: factor.Of(1450)}
 	const off = "rate of the wire: 1.051Gbit, 1.051Gbit: true\nMTU of the wire: 1500, 1500: true\n"
 	assert(t, "before", layertest.Off(t, c, site), off)
 
@@ -63,11 +63,11 @@ func TestLink(t *testing.T) {
 // In an arm with its own link, only the properties that this link leaves alone are checked.
 func TestProvesBeside(t *testing.T) {
 	site := localtest.Network(t, 1e9, 1500)
-	own := &Config{MTU: factor.Of(1450)}
+	own := &config{MTU: factor.Of(1450)}
 	layertest.Up(t, own, site)
 	at := new(layer.Run).At(site)
 	at.Own = own
-	checks, err := (&Config{MTU: factor.Of(9000), Rate: factor.Of[quantity.Rate](5e8)}).ProveOff(t.Context(), at)
+	checks, err := (&config{MTU: factor.Of(9000), Rate: factor.Of[quantity.Rate](5e8)}).ProveOff(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestDelayAndLoss(t *testing.T) {
 		t.Skip(f.Detail)
 	}
 	site := localtest.Network(t, 1e9, 1500)
-	c := &Config{Delay: factor.Of(quantity.Duration(1500 * time.Microsecond)), Loss: factor.Of[quantity.Percent](0.001)}
+	c := &config{Delay: factor.Of(quantity.Duration(1500 * time.Microsecond)), Loss: factor.Of[quantity.Percent](0.001)}
 	up := layertest.Up(t, c, site)
 	checks := layertest.Before(t, up, site)
 	assert(t, "on", checks, "delay of the wire: 1.5ms, 1.5ms: true\nloss of the wire: 0.1%, 0.1%: true\n")
@@ -96,30 +96,30 @@ func TestFailedUpLeavesTheWire(t *testing.T) {
 		t.Skip("this kernel can delay packets")
 	}
 	site := localtest.Network(t, 1e9, 1500)
-	_, err := (&Config{Rate: factor.Of[quantity.Rate](5e8), Delay: factor.Of(quantity.Duration(time.Millisecond))}).Up(t.Context(), new(layer.Run).At(site))
+	_, err := (&config{Rate: factor.Of[quantity.Rate](5e8), Delay: factor.Of(quantity.Duration(time.Millisecond))}).Up(t.Context(), new(layer.Run).At(site))
 	if err == nil || !strings.HasPrefix(err.Error(), "shape the wire: client-node: delay packets by 1ms and lose 0 of them (does the kernel have the netem scheduler?): ") {
 		t.Error(err)
 	}
-	assert(t, "afterwards", layertest.Off(t, &Config{Rate: factor.Of[quantity.Rate](5e8)}, site), "rate of the wire: 1Gbit, 1Gbit: true\n")
+	assert(t, "afterwards", layertest.Off(t, &config{Rate: factor.Of[quantity.Rate](5e8)}, site), "rate of the wire: 1Gbit, 1Gbit: true\n")
 }
 
 // The kernel stores whole bytes per second.
 func TestRounding(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
-	up := layertest.Up(t, &Config{Rate: factor.Of[quantity.Rate](1234567.0)}, site)
+	up := layertest.Up(t, &config{Rate: factor.Of[quantity.Rate](1234567.0)}, site)
 	assert(t, "rounded", layertest.Before(t, up, site), "rate of the wire: 1.234567Mbit, 1.234568Mbit: true\n")
 }
 
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
-		config Config
+		config config
 		want   string
 	}{
-		{Config{}, ": set at least one of rate, mtu, delay and loss"},
-		{Config{MTU: factor.Of(1450, 8896)}, ""},
-		{Config{Delay: factor.Of(quantity.Duration(time.Millisecond), quantity.Duration(11*time.Second))}, "delay[1]: 11s is not a whole number of microseconds up to 10s"},
-		{Config{Delay: factor.Of(quantity.Duration(1500))}, "delay[0]: 1.5µs is not a whole number of microseconds up to 10s"},
-		{Config{Loss: factor.Of[quantity.Percent](0.01, 1)}, "loss[1]: 100% is not less than 100%"},
+		{config{}, ": set at least one of rate, mtu, delay and loss"},
+		{config{MTU: factor.Of(1450, 8896)}, ""},
+		{config{Delay: factor.Of(quantity.Duration(time.Millisecond), quantity.Duration(11*time.Second))}, "delay[1]: 11s is not a whole number of microseconds up to 10s"},
+		{config{Delay: factor.Of(quantity.Duration(1500))}, "delay[0]: 1.5µs is not a whole number of microseconds up to 10s"},
+		{config{Loss: factor.Of[quantity.Percent](0.01, 1)}, "loss[1]: 100% is not less than 100%"},
 	} {
 		var lines []string
 		for _, e := range c.config.Declare().Validate() {
@@ -134,7 +134,7 @@ func TestValidate(t *testing.T) {
 func TestWithoutAWire(t *testing.T) {
 	const want = "this testbed has no wire that can be shaped"
 	site := localtest.Host(t)
-	c := &Config{Rate: factor.Of[quantity.Rate](1e9)}
+	c := &config{Rate: factor.Of[quantity.Rate](1e9)}
 	if _, err := c.Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -3,18 +3,16 @@
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// Storage drivers of clusters, such as Constellation's, do the same on the node. Direct I/O goes through to
-// the device.
+// Storage drivers of clusters, such as Constellation's, encrypt volumes like this on the node. Direct I/O goes
+// through to the device.
 //
-// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In
-// an arm without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the
-// mapping.
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In an arm
+// without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the mapping.
 package luks
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,7 +35,6 @@ const (
 	remover = "dmsetup" // installed on every system that has cryptsetup
 )
 
-// integrity is the authentication of each sector (dm-integrity).
 type integrity string
 
 const (
@@ -48,8 +45,7 @@ const (
 
 func (integrity) Values() []string { return []string{string(noIntegrity), string(hmac), string(aead)} }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Cipher     factor.Levels[string]    `yaml:"cipher" json:"cipher" pattern:"^[a-z0-9]+(,[a-z0-9]+)?(-[a-z0-9:]+){1,2}$" form:"a cipher as dm-crypt has it, such as aes-xts-plain64" doc:"cipher in the notation of dm-crypt"`
 	KeySize    int                      `yaml:"keySize" json:"keySize" doc:"bits of the key; a cipher with xts splits the key in two halves"`
 	SectorSize factor.Levels[int]       `yaml:"sectorSize" json:"sectorSize" doc:"bytes that are encrypted as one sector: 512, 1024, 2048 or 4096"`
@@ -66,10 +62,10 @@ var Kind = layer.Kind{
 }
 
 func newLayer() layer.Layer {
-	return &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
+	return &config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
-const mapperControl = "/dev/mapper/control" // the device through which programs talk to the device mapper
+const mapperControl = "/dev/mapper/control" // device file of the device mapper
 
 // probe checks first that the kernel has the device mapper: the error of cryptsetup would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
@@ -89,8 +85,7 @@ func mapper() error {
 	return f.Close()
 }
 
-// Declare declares that the layer is for volumes of this machine, and needs cryptsetup.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
 		Needs:    volumes.Needs, Elsewhere: volumes.Elsewhere,
@@ -100,7 +95,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if c.KeySize != 128 && c.KeySize != 256 && c.KeySize != 512 {
 		errs.Add("keySize", "%d is not one of 128, 256 and 512", c.KeySize)
@@ -113,8 +108,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up asks the site for a part of the volume: the encrypted device.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	if err := mapper(); err != nil {
 		return nil, err
 	}
@@ -131,7 +125,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 // ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the
 // volume directly on its loop device, without a mapping.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
 		return nil, err
@@ -140,14 +134,13 @@ func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, e
 }
 
 type active struct {
-	config *Config
+	config *config
 	site   testbed.Site
 	stack  testbed.VolumeStack
 	mapped string // name of the mapping
 }
 
-// formatLimit is the timeout of cryptsetup, which writes the whole device if there is integrity.
-const formatLimit = 30 * time.Minute
+const formatLimit = 30 * time.Minute // timeout of cryptsetup, which writes the whole device if there is integrity
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := testbed.Command{Args: args, Stdin: strings.NewReader(stdin)}
@@ -155,9 +148,7 @@ func (a *active) run(ctx context.Context, stdin string, args ...string) (string,
 }
 
 func (a *active) put(ctx context.Context, device, mapping string) (string, error) {
-	var drawn [32]byte
-	_, _ = rand.Read(drawn[:])
-	key := hex.EncodeToString(drawn[:]) // the key goes through standard input and is not stored
+	key := rand.Text() // the key goes through standard input and is not stored
 	if _, err := a.run(ctx, key, append(a.config.format(), device)...); err != nil {
 		return "", err
 	}
@@ -168,9 +159,8 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// format returns the arguments that format the device. Nobody can guess the passphrase, so few rounds of the
-// key derivation are enough.
-func (c *Config) format() []string {
+// format returns the command that formats the device. Few derivation rounds suffice: nobody can guess the key.
+func (c *config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
 		"--cipher", c.Cipher.One(), "--key-size", strconv.Itoa(c.KeySize), "--sector-size", strconv.Itoa(c.SectorSize.One()),
@@ -181,7 +171,7 @@ func (c *Config) format() []string {
 	return args
 }
 
-func (c *Config) open() []string {
+func (c *config) open() []string {
 	args := []string{program, "open", "--type", "luks2", "--key-file", "-"}
 	if !c.Workqueues {
 		args = append(args, "--perf-no_read_workqueue", "--perf-no_write_workqueue")
@@ -226,7 +216,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return []layer.Check{a.config.status(text)}, nil
 }
 
-func (c *Config) status(text string) layer.Check {
+func (c *config) status(text string) layer.Check {
 	check := layer.Check{Layer: name, Name: "mapping", Expected: fmt.Sprintf("%s in sectors of %d", c.Cipher.One(), c.SectorSize.One()), Observed: evidence.Quote(text)}
 	cipher, sector := statusCipher.FindStringSubmatch(text), statusSector.FindStringSubmatch(text)
 	if cipher != nil && sector != nil {

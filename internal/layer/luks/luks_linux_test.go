@@ -66,14 +66,14 @@ func TestProofs(t *testing.T) {
 	possible(t)
 	for _, c := range []struct {
 		name   string
-		change func(*Config)
+		change func(*config)
 	}{
-		{"default", func(*Config) {}},
-		{"small sectors, no workqueues", func(c *Config) { c.SectorSize, c.Workqueues = factor.Of(512), false }},
-		{"integrity", func(c *Config) { c.Integrity = factor.Of(hmac) }},
+		{"default", func(*config) {}},
+		{"small sectors, no workqueues", func(c *config) { c.SectorSize, c.Workqueues = factor.Of(512), false }},
+		{"integrity", func(c *config) { c.Integrity = factor.Of(hmac) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLayer().(*Config)
+			l := newLayer().(*config)
 			c.change(l)
 			site, _, checks := volumestest.Up(t, Kind, l)
 			if got := volumestest.Text(checks); got != "marker on the device: true; driver of xts(aes): true; mapping: true" {

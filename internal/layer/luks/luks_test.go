@@ -28,7 +28,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	c := &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(512), Integrity: factor.Of(hmac)}
+	c := &config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(512), Integrity: factor.Of(hmac)}
 	want := strings.Fields("cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - --cipher aes-xts-plain64 --key-size 512 --sector-size 512 --integrity hmac-sha256")
 	if diff := cmp.Diff(want, c.format()); diff != "" {
 		t.Error(diff)
@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
   offset:  32768 sectors
   mode:    read/write
 `
-	c := newLayer().(*Config)
+	c := newLayer().(*config)
 	if k := c.status(text); !k.OK {
 		t.Errorf("%+v", k)
 	}
@@ -74,7 +74,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	c := newLayer().(*Config)
+	c := newLayer().(*config)
 	if errs := c.validate(); errs != nil {
 		t.Errorf("the defaults are wrong: %v", errs)
 	}

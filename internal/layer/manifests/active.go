@@ -19,7 +19,7 @@ import (
 // cluster is the part of a site (*kube.Site) that the layer uses.
 type cluster interface {
 	Namespace() string
-	// Namespaced reports whether the objects of like's kind are in namespaces.
+	// Namespaced reports whether objects of the kind of the object like are in namespaces.
 	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
 	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -28,48 +28,56 @@ type cluster interface {
 }
 
 type active struct {
-	config  *Config
+	config  *config
 	on      cluster
 	objects []*unstructured.Unstructured // objects for this site, with their placeholders replaced
 	applied bool
 }
 
-// placed returns the objects for a site. The result outside has, for each object, the reason why other arms would get
-// the object, too; "" if they would not.
-func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
+// placement is an object for a site, and the reason why other arms would get the object, too; "" if they would not.
+type placement struct {
+	*unstructured.Unstructured
+	shared string
+}
+
+// placed returns the objects for a site. given is set if all arms share a namespace that the experiment names.
+func (c *config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
-		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported this before
+		return nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported the problem before
 	}
 	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
 	for _, o := range all {
 		namespaced, err := on.Namespaced(ctx, &o.Unstructured)
 		if meta.IsNoMatchError(err) {
-			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is its CustomResourceDefinition installed? %w", o.GetKind(), o.GetAPIVersion(), err)
+			return nil, fmt.Errorf("the cluster does not know the kind %s of %s: is its CustomResourceDefinition installed? %w", o.GetKind(), o.GetAPIVersion(), err)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
+			return nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
 		}
 		u, err := o.placed(values, namespaced)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		objects = append(objects, u)
-		outside = append(outside, shared(namespaced, u.GetNamespace(), on.Namespace(), given))
+		objects = append(objects, placement{u, shared(namespaced, u.GetNamespace(), on.Namespace(), given)})
 	}
-	return objects, outside, nil
+	return objects, nil
+}
+
+func bare(objects []placement) []*unstructured.Unstructured {
+	return testbed.Each(objects, func(p placement) *unstructured.Unstructured { return p.Unstructured })
 }
 
 func (a *active) up(ctx context.Context, given bool) error {
-	objects, outside, err := a.config.placed(ctx, a.on, given)
+	objects, err := a.config.placed(ctx, a.on, given)
 	if err != nil {
 		return err
 	}
-	a.objects = objects
-	for i, why := range outside {
-		if why != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
+	a.objects = bare(objects)
+	for _, p := range objects {
+		if p.shared != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
 			return fmt.Errorf("%s: %s, so that other arms would get it too: "+
-				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(objects[i]), why)
+				"set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm", title(p.Unstructured), p.shared)
 		}
 	}
 	if !a.config.Exclusive {
@@ -90,7 +98,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads an object's present state. The result there is false if the object does not exist.
+// look reads an object's present state. The result there is set if the object exists.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
@@ -152,8 +160,8 @@ func (a *active) holds(ctx context.Context, w wait) (ok bool, now string, err er
 	return ok, now, nil
 }
 
-// object returns the object of a condition: an applied one, or another one of the cluster.
-func (w wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
+// object returns the object of a condition: one that the layer has applied, or another object of the cluster.
+func (w wait) object(c *config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
 	if i := w.find(all); i >= 0 {
 		return applied[i], nil
@@ -220,7 +228,6 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 	return check, nil
 }
 
-// titles names the first object, and counts the others.
 func titles(objects []*unstructured.Unstructured) string {
 	if len(objects) == 0 {
 		return "objects"
@@ -246,9 +253,9 @@ func (a *active) down(ctx context.Context) error {
 // absent shows that the objects do not exist at another arm's site. The argument own is that arm's own layer of this
 // kind, or nil. Objects that own applies are left out. With scope: arm, objects outside of the arm's namespace are
 // not checked, and a caveat says so. If no object remains, the check has no name.
-func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
+func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
-	objects, outside, err := c.placed(ctx, on, given)
+	objects, err := c.placed(ctx, on, given)
 	if meta.IsNoMatchError(err) {
 		check.Name, check.Observed = "objects", "the cluster does not know their kind"
 		return check, nil
@@ -257,27 +264,29 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 		return check, err
 	}
 	if own != nil {
-		if objects, outside, err = without(ctx, on, given, objects, outside, own); err != nil || len(objects) == 0 {
+		mine, err := own.placed(ctx, on, given)
+		objects = slices.DeleteFunc(objects, func(p placement) bool { return slices.ContainsFunc(mine, p.same) })
+		if err != nil || len(objects) == 0 {
 			return check, err
 		}
 	}
-	check.Name = titles(objects)
+	check.Name = titles(bare(objects))
 	var found, declared []string
-	for i, u := range objects {
-		if c.Scope == OwnArm && outside[i] != "" {
-			declared = append(declared, u.GetKind())
+	for _, p := range objects {
+		if c.Scope == OwnArm && p.shared != "" {
+			declared = append(declared, p.GetKind())
 			continue
 		}
-		_, there, err := look(ctx, on, u)
+		_, there, err := look(ctx, on, p.Unstructured)
 		if err != nil {
 			return check, err
 		}
 		if there {
-			found = append(found, title(u))
+			found = append(found, title(p.Unstructured))
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // names of scope: arm objects may differ from arm to arm, and a factor sets their number
+		slices.Sort(declared) // only kinds: the names and the number of objects may differ between arms
 		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {
@@ -286,17 +295,6 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 	return check, nil
 }
 
-func without(ctx context.Context, on cluster, given bool, objects []*unstructured.Unstructured, outside []string, own *Config) (left []*unstructured.Unstructured, why []string, err error) {
-	mine, _, err := own.placed(ctx, on, given)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, u := range objects {
-		if !slices.ContainsFunc(mine, func(m *unstructured.Unstructured) bool {
-			return m.GroupVersionKind().GroupKind() == u.GroupVersionKind().GroupKind() && m.GetNamespace() == u.GetNamespace() && m.GetName() == u.GetName()
-		}) {
-			left, why = append(left, u), append(why, outside[i])
-		}
-	}
-	return left, why, nil
+func (p placement) same(q placement) bool {
+	return p.GroupVersionKind().GroupKind() == q.GroupVersionKind().GroupKind() && p.GetNamespace() == q.GetNamespace() && p.GetName() == q.GetName()
 }

@@ -103,8 +103,8 @@ func (f *fake) at(namespace string) *fake {
 	return &fake{namespace: namespace, objects: f.objects, log: f.log}
 }
 
-func config(inline string, set ...func(*Config)) *Config {
-	c := Kind.New().(*Config)
+func with(inline string, set ...func(*config)) *config {
+	c := Kind.New().(*config)
 	c.Inline = strictyaml.Document(inline)
 	for _, s := range set {
 		s(c)
@@ -118,13 +118,13 @@ const (
 	other  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mesh, namespace: istio-system}\n"
 )
 
-func exclusive(c *Config) { c.Exclusive = true }
-func ownArm(c *Config)    { c.Scope = OwnArm }
+func exclusive(c *config) { c.Exclusive = true }
+func ownArm(c *config)    { c.Scope = OwnArm }
 
 // Objects in the arm's namespace exist for its arm, and not for the other.
 func TestOwnNamespace(t *testing.T) {
 	f := newFake("tare-a")
-	c := config(policy)
+	c := with(policy)
 	a := &active{config: c, on: f}
 	if err := a.up(t.Context(), false); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func expect(t *testing.T, a *active, want ...layer.Check) {
 	}
 }
 
-func expectOff(t *testing.T, c *Config, f *fake, want layer.Check) {
+func expectOff(t *testing.T, c *config, f *fake, want layer.Check) {
 	t.Helper()
 	got, err := c.absent(t.Context(), f, false, nil)
 	if err != nil {
@@ -184,7 +184,7 @@ func expectOff(t *testing.T, c *Config, f *fake, want layer.Check) {
 
 func TestExclusive(t *testing.T) {
 	f := newFake("tare-a")
-	c := config(other, exclusive)
+	c := with(other, exclusive)
 	a := &active{config: c, on: f}
 	if err := a.up(t.Context(), false); err != nil {
 		t.Fatal(err)
@@ -224,9 +224,9 @@ func TestOthersObjects(t *testing.T) {
 	f := newFake("tare-a")
 	theirs := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m{"name": "mesh", "namespace": "istio-system", "labels": m{"other": "x"}}}}
 	f.objects[key(theirs)] = theirs
-	for text, c := range map[string]*Config{
-		"ConfigMap mesh in istio-system exists already, and this run has not created it: delete it first; tare clean --context deletes it if it is a leftover of an earlier run": config(other, exclusive),
-		"ConfigMap istio-system/mesh exists and is not of this run": config(other, ownArm),
+	for text, c := range map[string]*config{
+		"ConfigMap mesh in istio-system exists already, and this run has not created it: delete it first; tare clean --context deletes it if it is a leftover of an earlier run": with(other, exclusive),
+		"ConfigMap istio-system/mesh exists and is not of this run": with(other, ownArm),
 	} {
 		a := &active{config: c, on: f}
 		if err := a.up(t.Context(), false); err == nil || err.Error() != text {
@@ -245,17 +245,17 @@ func TestOutsideOfTheNamespace(t *testing.T) {
 	const choice = ", so that other arms would get it too: set exclusive: true to have it in the cluster during the trials of this arm only, or scope: arm if it affects only this arm"
 	tests := []struct {
 		name   string
-		config *Config
+		config *config
 		given  bool
 		want   string
 	}{
-		{"the whole cluster's", config(role), false, "ClusterRole r: it belongs to the whole cluster" + choice},
-		{"another namespace", config(other), false, "ConfigMap mesh in istio-system: it is in namespace istio-system, and not in the arm's own" + choice},
-		{"a namespace of all arms", config(policy), true, "ConfigMap policy in tare-a: all arms share the namespace tare-a" + choice},
-		{"this arm's", config(role, ownArm), false, ""},
-		{"this arm's in a namespace of all arms", config(policy, ownArm), true, ""},
-		{"exclusive", config(role, exclusive), false, ""},
-		{"no such kind", config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n"), false, `the cluster does not know the kind Unknown of v1: is its CustomResourceDefinition installed? no matches for kind "Unknown" in group ""`},
+		{"the whole cluster's", with(role), false, "ClusterRole r: it belongs to the whole cluster" + choice},
+		{"another namespace", with(other), false, "ConfigMap mesh in istio-system: it is in namespace istio-system, and not in the arm's own" + choice},
+		{"a namespace of all arms", with(policy), true, "ConfigMap policy in tare-a: all arms share the namespace tare-a" + choice},
+		{"this arm's", with(role, ownArm), false, ""},
+		{"this arm's in a namespace of all arms", with(policy, ownArm), true, ""},
+		{"exclusive", with(role, exclusive), false, ""},
+		{"no such kind", with("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n"), false, `the cluster does not know the kind Unknown of v1: is its CustomResourceDefinition installed? no matches for kind "Unknown" in group ""`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -267,14 +267,14 @@ func TestOutsideOfTheNamespace(t *testing.T) {
 	}
 	// Objects declared to be the arm's own stay during the trials of others, and the check says that their effect was
 	// not checked.
-	got, err := config(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false, nil)
+	got, err := with(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false, nil)
 	want := layer.Check{Layer: name, Name: "ClusterRole r and 1 more", Expected: "not there", Observed: "not there", OK: true,
 		Caveat: "the experiment declares that ClusterRole affects this arm only (scope: arm); Tare does not check that"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	// A cluster without the kind has no objects of the kind.
-	got, err = config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n").absent(t.Context(), newFake("tare-b"), false, nil)
+	got, err = with("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n").absent(t.Context(), newFake("tare-b"), false, nil)
 	want = layer.Check{Layer: name, Name: "objects", Expected: "not there", Observed: "the cluster does not know their kind", OK: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
@@ -289,7 +289,7 @@ func TestWaits(t *testing.T) {
 			f.objects["ConfigMap tare-a/policy"].Object["status"] = m{"phase": "Ready"}
 		}
 	}
-	c := config(policy, func(c *Config) { c.Wait = []wait{{Kind: "ConfigMap", Name: "policy", Condition: "status.phase=Ready"}} })
+	c := with(policy, func(c *config) { c.Wait = []wait{{Kind: "ConfigMap", Name: "policy", Condition: "status.phase=Ready"}} })
 	a := &active{config: c, on: f}
 	if err := a.up(t.Context(), false); err != nil || looks != 2 {
 		t.Fatalf("%v after %d looks", err, looks)
@@ -315,7 +315,7 @@ func TestWaits(t *testing.T) {
 func TestNotTakenAsGiven(t *testing.T) {
 	f := newFake("tare-a")
 	f.change = func(u *unstructured.Unstructured) { delete(u.Object, "data") }
-	err := (&active{config: config(policy), on: f}).up(t.Context(), false)
+	err := (&active{config: with(policy), on: f}).up(t.Context(), false)
 	want := "the cluster changed ConfigMap policy in tare-a when it was applied: data is missing (is the field unknown to its kind? does a webhook change it?)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -327,7 +327,7 @@ func TestNotTakenAsGiven(t *testing.T) {
 
 func TestAfterPods(t *testing.T) {
 	f := newFake("tare-a")
-	a := &active{config: config(policy, func(c *Config) { c.When = afterPods }), on: f}
+	a := &active{config: with(policy, func(c *config) { c.When = afterPods }), on: f}
 	if err := a.up(t.Context(), false); err != nil || len(*f.log) != 0 {
 		t.Fatalf("%v, %q", err, *f.log)
 	}
@@ -347,28 +347,28 @@ func TestValidate(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		config *Config
+		config *config
 		files  map[string]string
 		want   []experiment.FieldError
 	}{
-		{"inline", config(policy), nil, nil},
-		{"a file", config("", func(c *Config) { c.Files = []file{{Name: "a.yaml"}} }), map[string]string{"a.yaml": policy + "---\n" + role}, nil},
-		{"nothing", config("# comment\n---\n"), nil, []experiment.FieldError{{Message: "there is no object: list files, or write objects below inline"}}},
-		{"no such file", config(policy, func(c *Config) { c.Files = []file{{Name: "a.yaml"}} }), nil, []experiment.FieldError{{Field: "files[0]", Message: "open a.yaml: no such file"}}},
-		{"twice", config(policy, func(c *Config) { c.Files = []file{{Name: "a.yaml"}} }), map[string]string{"a.yaml": role + "---\n" + policy},
+		{"inline", with(policy), nil, nil},
+		{"a file", with("", func(c *config) { c.Files = []file{{Name: "a.yaml"}} }), map[string]string{"a.yaml": policy + "---\n" + role}, nil},
+		{"nothing", with("# comment\n---\n"), nil, []experiment.FieldError{{Message: "there is no object: list files, or write objects below inline"}}},
+		{"no such file", with(policy, func(c *config) { c.Files = []file{{Name: "a.yaml"}} }), nil, []experiment.FieldError{{Field: "files[0]", Message: "open a.yaml: no such file"}}},
+		{"twice", with(policy, func(c *config) { c.Files = []file{{Name: "a.yaml"}} }), map[string]string{"a.yaml": role + "---\n" + policy},
 			[]experiment.FieldError{{Field: "inline", Message: "inline:1: ConfigMap policy appears twice, first in a.yaml:5"}}},
-		{"problems", config("a: b\n"), nil, []experiment.FieldError{{Field: "inline",
+		{"problems", with("a: b\n"), nil, []experiment.FieldError{{Field: "inline",
 			Message: "inline:1:1: apiVersion is missing, or not a text; inline:1:1: kind is missing, or not a text; inline:1:1: metadata.name is missing, or not a text"}}},
-		{"exclusive and not", config(policy, exclusive, ownArm, func(c *Config) { c.When = afterPods }), nil, []experiment.FieldError{
+		{"exclusive and not", with(policy, exclusive, ownArm, func(c *config) { c.When = afterPods }), nil, []experiment.FieldError{
 			{Field: "exclusive", Message: "objects that affect this arm only (scope: arm) can stay during the trials of others"},
 			{Field: "when", Message: "exclusive objects are applied before every trial of their arm, when its pods exist already"}}},
-		{"waits", config(policy, func(c *Config) {
+		{"waits", with(policy, func(c *config) {
 			c.Wait = []wait{{Kind: "Pod", Name: "x", Condition: "Ready"}, {Kind: "ConfigMap", Name: "policy", Condition: "no ready"}, {Kind: "Pod", APIVersion: "v1", Name: "$(TARE_ARM)", Condition: "Ready"}}
 		}), nil, []experiment.FieldError{
 			{Field: "wait[0]", Message: "Pod x is not one of the objects: set its apiVersion"},
 			{Field: "wait[1].condition", Message: `"no ready" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`},
 			{Field: "wait[2].name", Message: "$(TARE_ARM) is not known here: known is $(TARE_NAMESPACE)"}}},
-		{"too large", config(strings.Repeat("#", maxText+1)), nil, []experiment.FieldError{{Message: "the manifests have 1048577 bytes; the limit is 1048576"}}},
+		{"too large", with(strings.Repeat("#", maxText+1)), nil, []experiment.FieldError{{Message: "the manifests have 1048577 bytes; the limit is 1048576"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -382,13 +382,13 @@ func TestValidate(t *testing.T) {
 	for i := range maxObjects + 1 {
 		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n", i)
 	}
-	if diff := cmp.Diff([]experiment.FieldError{{Message: "there are 101 objects; the limit is 100"}}, config(many.String()).validate()); diff != "" {
+	if diff := cmp.Diff([]experiment.FieldError{{Message: "there are 101 objects; the limit is 100"}}, with(many.String()).validate()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRights(t *testing.T) {
-	c := config(policy+"---\n"+other+"---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: deny}\n", func(c *Config) {
+	c := with(policy+"---\n"+other+"---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: deny}\n", func(c *config) {
 		c.Wait = []wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p", Condition: "Ready"}}
 	})
 	const why = "the layer manifests applies "
@@ -407,11 +407,11 @@ func TestRights(t *testing.T) {
 // In an arm with its own layer of the kind, the objects of that layer are left out.
 func TestAbsentBesideOwn(t *testing.T) {
 	f := newFake("tare-a")
-	a := &active{config: config(policy), on: f}
+	a := &active{config: with(policy), on: f}
 	if err := a.up(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	both := config(policy + "---\n" + strings.Replace(policy, "name: ", "name: more-", 1))
+	both := with(policy + "---\n" + strings.Replace(policy, "name: ", "name: more-", 1))
 	got, err := both.absent(t.Context(), f, false, a.config)
 	if err != nil || !got.OK || !strings.Contains(got.Name, "more-") || strings.Contains(got.Name, "more objects") {
 		t.Errorf("got %+v (%v)", got, err)

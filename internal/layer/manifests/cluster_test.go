@@ -89,15 +89,15 @@ func TestPolicyOnCluster(t *testing.T) {
 	text := func(mode string) string {
 		return "apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: strict, labels: {of: $(TARE_NAMESPACE)}}\nspec: {mtls: {mode: " + mode + "}}\n"
 	}
-	if _, err := config(text("STRICTLY")).Up(t.Context(), new(layer.Run).At(site)); err == nil || !strings.Contains(err.Error(), `Unsupported value: "STRICTLY"`) {
+	if _, err := with(text("STRICTLY")).Up(t.Context(), new(layer.Run).At(site)); err == nil || !strings.Contains(err.Error(), `Unsupported value: "STRICTLY"`) {
 		t.Errorf("a value that the kind does not know: %v", err)
 	}
-	_, err := config(strings.Replace(text("STRICT"), "mtls: {", "mtls: {mood: good, ", 1)).Up(t.Context(), new(layer.Run).At(site))
+	_, err := with(strings.Replace(text("STRICT"), "mtls: {", "mtls: {mood: good, ", 1)).Up(t.Context(), new(layer.Run).At(site))
 	if err == nil || !strings.Contains(err.Error(), "the cluster changed PeerAuthentication strict in "+site.Namespace()+" when it was applied: spec.mtls.mood is missing") {
 		t.Errorf("a field that the kind does not know: %v", err)
 	}
 
-	c := config(text("STRICT"))
+	c := with(text("STRICT"))
 	up := layertest.Up(t, c, site)
 	on := []string{"PeerAuthentication strict: exists as applied: exists as applied: true"}
 	checks(t, on, layertest.Before(t, up, site))
@@ -136,7 +136,7 @@ func TestExclusiveOnCluster(t *testing.T) {
 	t.Parallel()
 	bed := sitetest.Bed(t)
 	site, other := opened(t, bed, "role"), opened(t, bed, "plain")
-	c := config(`apiVersion: rbac.authorization.k8s.io/v1
+	c := with(`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: $(TARE_NAMESPACE)}
 rules:
@@ -166,11 +166,11 @@ rules:
 	if _, err := c.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "it belongs to the whole cluster, so that other arms would get it too: set exclusive: true") {
 		t.Errorf("not exclusive: %v", err)
 	}
-	theirs := config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public, labels: {mine: \"true\"}}\n", ownArm)
+	theirs := with("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public, labels: {mine: \"true\"}}\n", ownArm)
 	if _, err := theirs.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "apply Namespace kube-public: it exists already and is not of this run") {
 		t.Errorf("somebody else's: %v", err)
 	}
-	theirs = config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public}\n", exclusive)
+	theirs = with("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public}\n", exclusive)
 	if _, err := theirs.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "Namespace kube-public exists already, and this run has not created it") {
 		t.Errorf("somebody else's, exclusively: %v", err)
 	}
@@ -182,7 +182,7 @@ func TestWaitOnCluster(t *testing.T) {
 	bed := sitetest.Bed(t)
 	site := opened(t, bed, "waits")
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 0, selector: {matchLabels: {a: b}}}\n"
-	c := config(budget, func(c *Config) {
+	c := with(budget, func(c *config) {
 		c.Wait = []wait{
 			{Kind: "PodDisruptionBudget", Name: "b", Condition: "status.observedGeneration=1"},
 			{Kind: "ConfigMap", APIVersion: "v1", Name: "kube-root-ca.crt", Condition: "metadata.namespace=$(TARE_NAMESPACE)"},
@@ -210,8 +210,8 @@ spec:
   egress:
     - {to: [{ipBlock: {cidr: 192.0.2.$(item)/32}}], ports: [{port: $(item)}]}
 `
-	at := func(level factor.Word) *Config {
-		return config(text, func(c *Config) {
+	at := func(level factor.Word) *config {
+		return with(text, func(c *config) {
 			c.Factors = factor.Named{"rules": factor.Of(level)}
 			c.Repeat = map[string]factor.Word{"spec.egress": "rules"}
 		})

@@ -17,8 +17,8 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks or has with another value. Fields
-// that the cluster has added, and other forms of a value (1000m for 1, 1m0s for 60s), are no differences.
+// differences lists the applied fields that an object in the cluster lacks or has with another value. A field that
+// the cluster has added is no difference, nor is another form of a value (1000m for 1, 1m0s for 60s).
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -55,10 +55,9 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds for each item of want its counterpart in have, as an index. If all wanted items have names, the
-// counterparts have the same names, since others may add items (such as containers). Otherwise the
-// counterparts have the same positions, in lists of the same length. The result is nil if an item has no
-// counterpart.
+// pair returns, for each item of want, the index of its counterpart in have. If all wanted items have names, the
+// counterparts have the same names, since others may add items (such as containers). Otherwise the counterparts have
+// the same positions, in lists of the same length. The result is nil if an item has no counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -78,7 +77,6 @@ func pair(want, have []any) []int {
 	return pairs
 }
 
-// nameOf returns the name of a list's item; nil if it has none.
 func nameOf(v any) any {
 	m, _ := v.(map[string]any)
 	if name, ok := m["name"].(string); ok {
@@ -182,8 +180,8 @@ type condition struct {
 	value string
 }
 
-// conditionType allows the characters of a condition's type. A length in the expression would cost every
-// start of Tare 3 ms.
+// conditionType matches texts of the characters that a condition's type may have. With a limit on the length, the
+// expression would make every start of Tare 3 ms slower.
 var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317
@@ -220,7 +218,6 @@ func parsePath(text string) ([]string, error) {
 	return path, nil
 }
 
-// holds reports whether the condition holds for an object, and describes the object's present state.
 func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values) (ok bool, now string) {
 	if behind, now := stale(u); behind {
 		return false, now
@@ -245,7 +242,6 @@ func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values
 	return got == want, at + "=" + got
 }
 
-// conditionHolds reports whether the object's status condition of a type is True.
 func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, each := range conditions {
@@ -264,8 +260,7 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the object's controller has not seen its current generation yet. Its status is then
-// out of date.
+// stale reports whether the object's status is out of date: its controller has not seen the current generation yet.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

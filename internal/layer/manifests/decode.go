@@ -13,7 +13,7 @@ import (
 )
 
 // Objects returns the objects at every level of each factor, with their placeholders.
-func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
+func (c *config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {
 		all, problems := v.objects()
@@ -27,14 +27,13 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// objects decodes all documents of a layer whose factors are replaced by levels. It also returns the problems of each
-// field of Config.
-func (c *Config) objects() ([]object, map[string][]string) {
+// objects decodes the documents of a layer whose factors are replaced by levels. It returns the problems by field.
+func (c *config) objects() ([]object, map[string][]string) {
 	var all []object
 	problems := map[string][]string{}
 	add := func(field, source, text string) {
 		if len(all) > maxObjects {
-			return // Validate reports this
+			return // Validate reports that there are too many objects
 		}
 		objects, found := decode(source, text)
 		all = append(all, objects...)
@@ -100,13 +99,11 @@ func decode(source, text string) ([]object, strictyaml.Problems) {
 	return objects, problems
 }
 
-// document is one YAML document. line is its first line in the text, from 1.
 type document struct {
 	text string
-	line int
+	line int // first line of the document in the file, from 1
 }
 
-// separator is a line of three dashes, with or without a comment.
 var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
 
 // split cuts a text at its lines of three dashes. These always separate documents, even within a quoted text.
@@ -124,7 +121,6 @@ func split(text string) []document {
 	return append(documents, document{text[start:], line})
 }
 
-// blank reports whether a document has nothing but comments and empty lines.
 func blank(text string) bool {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -213,7 +209,7 @@ func (d decoder) number(n *strictyaml.Node) any {
 var ambiguous = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
 func (d decoder) text(n *strictyaml.Node) any {
-	if !n.Quoted && float.MatchString(n.Value) { // too large a number for strconv
+	if !n.Quoted && float.MatchString(n.Value) { // a number that is too large for strconv
 		return d.number(n)
 	}
 	if !n.Quoted && ambiguous.MatchString(n.Value) {

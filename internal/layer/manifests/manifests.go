@@ -45,12 +45,11 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Kubernetes objects that are applied in the arm, such as a policy",
 	Example: "inline: |\n  apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: example}",
-	New:     func() layer.Layer { return &Config{When: beforePods, Scope: ownNamespace} },
+	New:     func() layer.Layer { return &config{When: beforePods, Scope: ownNamespace} },
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 
-// Declare declares that the layer needs a cluster and rights to the objects.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		ReadFiles:    c.readFiles,
 		Validate:     c.validate,
@@ -61,9 +60,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects. Objects for after the pods are applied by Settle instead, and exclusive objects by
-// the Switch.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+// Up applies the objects. With when: after-pods, Settle applies them instead; with exclusive, the Switch does.
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
@@ -82,14 +80,13 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects do not exist at another arm's site, except for those of that arm's own
-// layer.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+// ProveOff shows that the objects do not exist at another arm's site, except for those of that arm's own layer.
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	own, _ := s.Own.(*Config)
+	own, _ := s.Own.(*config)
 	if own != nil {
 		own = own.filled()
 	}
@@ -114,8 +111,7 @@ func shared(namespaced bool, namespace, own string, given bool) string {
 	return ""
 }
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Files     []file                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; the run keeps a copy of their content"`
 	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
 	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait is replaced by the arm's level"`
@@ -127,7 +123,6 @@ type Config struct {
 	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: wait between applying or deleting the objects and the next trial"`
 }
 
-// file is a file of manifests.
 type file struct {
 	Name string `yaml:"name" json:"name"` // file name as in the experiment file
 	Text string `yaml:"text" json:"text"` // content of the file
@@ -141,7 +136,6 @@ func (f *file) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// when is the time at which the objects are applied.
 type when string
 
 const (
@@ -149,7 +143,6 @@ const (
 	afterPods  when = "after-pods"
 )
 
-// scope is the range of the objects' effect.
 type scope string
 
 const (
@@ -171,7 +164,7 @@ const (
 	maxText    = 1 << 20 // bytes of all files and inline together
 )
 
-func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+func (c *config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range c.Files {
 		data, err := read(c.Files[i].Name)
@@ -183,7 +176,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	total := len(c.Inline)
 	for _, f := range c.Files {
@@ -232,7 +225,7 @@ func (c *Config) validate() []experiment.FieldError {
 }
 
 // everyLevel returns the objects at the first level of each factor, and the problems at all levels.
-func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
+func (c *config) everyLevel() (objects []object, problems map[string][]string) {
 	problems = map[string][]string{}
 	for i, v := range c.variants() {
 		all, found := v.objects()
@@ -268,7 +261,7 @@ func summary(problems []string) string {
 
 // rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only
 // the cluster knows a kind's resource name. It is guessed by the rule that nearly all kinds follow.
-func (c *Config) rights(namespace string) []experiment.Right {
+func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {
 		if ns == "" || ns != placeholdersGone(ns) {

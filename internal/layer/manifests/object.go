@@ -15,7 +15,7 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// object is one object, with the place where it is written.
+// object is one object, with the file and line in which it is written.
 type object struct {
 	unstructured.Unstructured
 	source string
@@ -51,8 +51,7 @@ var (
 
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
-// object decodes one document. It reports errors that every cluster would report, and content that a run must
-// not store.
+// object decodes one document. It reports what every cluster would refuse, and what a run must not store.
 func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	o := object{source: source, line: n.Line}
 	if n.Form != strictyaml.Map {
@@ -152,8 +151,7 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	return n
 }
 
-// placed returns the object for a site, with its placeholders replaced and with a namespace if its kind has
-// namespaces.
+// placed returns the object for a site, with values in place of placeholders, and with a namespace if it needs one.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
 	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {
@@ -169,15 +167,15 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// mapped copies a value with become applied to each of its texts, but not to keys.
-func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
+// mapped copies a value. The function replace returns the new values of all texts, except for keys.
+func mapped(v any, replace func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
-		return become(v)
+		return replace(v)
 	case []any:
 		out := slices.Clone(v)
 		for i := range out {
-			if out[i], err = mapped(out[i], become); err != nil {
+			if out[i], err = mapped(out[i], replace); err != nil {
 				return nil, err
 			}
 		}
@@ -185,7 +183,7 @@ func mapped(v any, become func(text string) (any, error)) (_ any, err error) {
 	case map[string]any:
 		out := maps.Clone(v)
 		for key := range out {
-			if out[key], err = mapped(out[key], become); err != nil {
+			if out[key], err = mapped(out[key], replace); err != nil {
 				return nil, err
 			}
 		}

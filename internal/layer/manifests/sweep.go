@@ -12,19 +12,18 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/testbed"
 )
 
 // The experiment file names the factors of this layer. The level of a factor rules stands in place of
-// $(rules) in the texts. It can also set the length of a list, or the number of objects of a kind.
+// $(rules) in the texts. A level can also set the length of a list, or the number of objects of a kind.
 
-// itemNumber stands for the number, from 1, of a list's item or of a repeated object.
-const itemNumber = "$(item)"
+const itemNumber = "$(item)" // stands for the number, from 1, of a list's item or of a repeated object
 
 const maxItems = 1000 // the largest length of a repeated list, and the largest number of objects made from one
 
-// filled returns the layer with its factors replaced by their levels, or by their first levels before
-// expansion.
-func (c *Config) filled() *Config {
+// filled returns the layer with its factors replaced by their levels, or by their first levels before expansion.
+func (c *config) filled() *config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
 		if len(levels) > 0 {
@@ -52,8 +51,8 @@ func (c *Config) filled() *Config {
 }
 
 // variants returns one layer for every level of each factor, with the other factors at their first level.
-func (c *Config) variants() []*Config {
-	list := []*Config{c.filled()}
+func (c *config) variants() []*config {
+	list := []*config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
 		for _, level := range c.Factors[name][min(1, len(c.Factors[name])):] {
 			v := *c
@@ -65,11 +64,8 @@ func (c *Config) variants() []*Config {
 	return list
 }
 
-func (c *Config) checkFactors(errs *experiment.FieldErrors) {
-	texts := []string{string(c.Inline)}
-	for _, f := range c.Files {
-		texts = append(texts, f.Text)
-	}
+func (c *config) checkFactors(errs *experiment.FieldErrors) {
+	texts := append(testbed.Each(c.Files, func(f file) string { return f.Text }), string(c.Inline))
 	for _, w := range c.Wait {
 		texts = append(texts, w.Kind, w.Name, w.APIVersion, w.Namespace, w.Condition)
 	}
@@ -83,9 +79,9 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls do for some entries of Repeat: if kinds is set, those whose key is a kind, and otherwise those whose
-// key is the path of a list. The argument n of do is the number of objects or items.
-func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at string, n int, bad func(format string, args ...any))) {
+// repeat calls change for those entries of Repeat whose key is a kind, if kinds is set, and otherwise for those whose
+// key is the path of a list. The argument n of change is the number of objects or items.
+func (c *config) repeat(kinds bool, problems map[string][]string, change func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
 			continue
@@ -98,11 +94,11 @@ func (c *Config) repeat(kinds bool, problems map[string][]string, do func(at str
 			bad("%q is neither the name of a factor nor a number from 0 to %d", c.Repeat[at], maxItems)
 			continue
 		}
-		do(at, n, bad)
+		change(at, n, bad)
 	}
 }
 
-func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
+func (c *config) multiplied(objects []object, problems map[string][]string) []object {
 	c.repeat(true, problems, func(kind string, n int, bad func(string, ...any)) {
 		var made []object
 		found := false
@@ -131,7 +127,7 @@ func (c *Config) multiplied(objects []object, problems map[string][]string) []ob
 }
 
 // lengthen repeats the items of each list that Repeat names, in place.
-func (c *Config) lengthen(objects []object, problems map[string][]string) {
+func (c *config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
 		if err != nil {
@@ -160,8 +156,7 @@ func (c *Config) lengthen(objects []object, problems map[string][]string) {
 	})
 }
 
-// lengthened returns a list with n items: the given items in turn, with the item's number in place of
-// itemNumber.
+// lengthened returns a list with n items: the given items in turn, with the item's number in place of itemNumber.
 func lengthened(list []any, n int) ([]any, error) {
 	if n > len(list) {
 		for _, item := range list {

@@ -26,8 +26,8 @@ spec:
     replicas: $(rules)
 `
 
-func sweeping(levels ...factor.Word) *Config {
-	return config(swept, func(c *Config) {
+func sweeping(levels ...factor.Word) *config {
+	return with(swept, func(c *config) {
 		c.Factors = factor.Named{"rules": levels, "mode": factor.Of[factor.Word]("Enhance")}
 		c.Repeat = map[string]factor.Word{"spec.policy.files": "rules"}
 		c.Wait = []wait{{Kind: "VarmorPolicy", Name: "rules-$(rules)", Condition: "status.mode=$(mode)"}}
@@ -35,7 +35,7 @@ func sweeping(levels ...factor.Word) *Config {
 }
 
 // specOf returns the spec of the policy at one level, as JSON.
-func specOf(t *testing.T, c *Config) string {
+func specOf(t *testing.T, c *config) string {
 	t.Helper()
 	objects, problems := c.filled().objects()
 	if len(problems) > 0 || len(objects) != 1 {
@@ -60,7 +60,7 @@ func TestSwept(t *testing.T) {
 			t.Errorf("%s rules:\n got %s\nwant %s", level, got, want)
 		}
 	}
-	all := config("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {l: [a-$(item), b-$(item)], other: $(HOME)}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"spec.l": "5"} })
+	all := with("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {l: [a-$(item), b-$(item)], other: $(HOME)}\n", func(c *config) { c.Repeat = map[string]factor.Word{"spec.l": "5"} })
 	objects, problems := all.filled().objects()
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -80,8 +80,8 @@ func TestSwept(t *testing.T) {
 // Each object is repeated as often as the level says, each with its number, at the position of the original.
 func TestMultiplied(t *testing.T) {
 	const text = "kind: Template\napiVersion: v1\nmetadata: {name: t}\n---\nkind: Rule\napiVersion: v1\nmetadata: {name: r-$(item)}\nspec: {of: $(rules), number: $(item)}\n---\nkind: Last\napiVersion: v1\nmetadata: {name: l}\n"
-	multiplying := func(levels ...factor.Word) *Config {
-		return config(text, func(c *Config) {
+	multiplying := func(levels ...factor.Word) *config {
+		return with(text, func(c *config) {
 			c.Factors, c.Repeat = factor.Named{"rules": levels}, map[string]factor.Word{"Rule": "rules"}
 		})
 	}
@@ -109,33 +109,33 @@ func TestMultiplied(t *testing.T) {
 func TestValidateSweeps(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		config *Config
+		config *config
 		want   []experiment.FieldError
 	}{
 		{"fine", sweeping("0", "1", "2"), nil},
 		{"too few items at the highest level", sweeping("0", "2", "4"), []experiment.FieldError{{Field: "repeat.spec.policy.files",
 			Message: "inline:1: the list has 2 items and needs 4: put $(item), the number of an item, into each, so that the items differ"}}},
-		{"names", config(policy, func(c *Config) {
+		{"names", with(policy, func(c *config) {
 			c.Factors = factor.Named{"Rules": factor.Of[factor.Word]("1"), "rules": {}, "mode": factor.Of[factor.Word]("1")}
 		}), []experiment.FieldError{
 			{Field: "factors.Rules", Message: `"Rules" is not a name of letters, digits and single dashes that begins with a lower-case letter`},
 			{Field: "factors.mode", Message: "nothing holds $(mode), so that all levels would do the same"},
 			{Field: "factors.rules", Message: "it has no level"}}},
-		{"no list", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data.mode": "2"} }),
+		{"no list", with(policy, func(c *config) { c.Repeat = map[string]factor.Word{"data.mode": "2"} }),
 			[]experiment.FieldError{{Field: "repeat.data.mode", Message: "no object has a list at this path"}}},
-		{"no number", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data": "many"} }),
+		{"no number", with(policy, func(c *config) { c.Repeat = map[string]factor.Word{"data": "many"} }),
 			[]experiment.FieldError{{Field: "repeat.data", Message: `"many" is neither the name of a factor nor a number from 0 to 1000`}}},
-		{"objects without a number", config("kind: Rule\napiVersion: v1\nmetadata: {name: r}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"Rule": "2"} }),
+		{"objects without a number", with("kind: Rule\napiVersion: v1\nmetadata: {name: r}\n", func(c *config) { c.Repeat = map[string]factor.Word{"Rule": "2"} }),
 			[]experiment.FieldError{{Field: "repeat.Rule", Message: "inline:1: put $(item), the number of an object, into the name of Rule r, so that the names differ"}}},
-		{"no object of the kind", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"Nobody": "2"} }),
+		{"no object of the kind", with(policy, func(c *config) { c.Repeat = map[string]factor.Word{"Nobody": "2"} }),
 			[]experiment.FieldError{{Field: "repeat.Nobody", Message: "there is no object of this kind"}}},
-		{"no number of objects", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"Nobody": "many"} }),
+		{"no number of objects", with(policy, func(c *config) { c.Repeat = map[string]factor.Word{"Nobody": "many"} }),
 			[]experiment.FieldError{{Field: "repeat.Nobody", Message: `"many" is neither the name of a factor nor a number from 0 to 1000`}}},
-		{"no path", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data..x": "1"} }),
+		{"no path", with(policy, func(c *config) { c.Repeat = map[string]factor.Word{"data..x": "1"} }),
 			[]experiment.FieldError{{Field: "repeat.data..x", Message: "a part of the path is empty"}}},
-		{"nothing to repeat", config("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {l: []}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"spec.l": "1"} }),
+		{"nothing to repeat", with("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {l: []}\n", func(c *config) { c.Repeat = map[string]factor.Word{"spec.l": "1"} }),
 			[]experiment.FieldError{{Field: "repeat.spec.l", Message: "inline:1: the list has no item to make 1 of"}}},
-		{"no object at one level", config("$(rules)apiVersion: v1\nkind: A\nmetadata: {name: a}\n", func(c *Config) {
+		{"no object at one level", with("$(rules)apiVersion: v1\nkind: A\nmetadata: {name: a}\n", func(c *config) {
 			c.Factors = factor.Named{"rules": factor.Of[factor.Word]("#", "")}
 		}), []experiment.FieldError{{Field: "inline", Message: "inline:2:1: apiVersion is missing, or not a text"}}},
 	} {
@@ -148,7 +148,7 @@ func TestValidateSweeps(t *testing.T) {
 // A swept layer is applied, proven and found absent at its level.
 func TestSweptLife(t *testing.T) {
 	f := newFake("tare-a")
-	c := config("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policy}\ndata: {rules: '$(rules)'}\n", func(c *Config) { c.Factors = factor.Named{"rules": factor.Of[factor.Word]("8")} })
+	c := with("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policy}\ndata: {rules: '$(rules)'}\n", func(c *config) { c.Factors = factor.Named{"rules": factor.Of[factor.Word]("8")} })
 	a := &active{config: c.filled(), on: f}
 	if err := a.up(t.Context(), false); err != nil {
 		t.Fatal(err)

@@ -30,11 +30,10 @@ type active struct {
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire      // nil where the sidecars watch the wire
-	testbed.Datagrams // nil where the sidecars watch the wire
+	testbed.Wire      // nil if the sidecars watch the wire
+	testbed.Datagrams // nil if the sidecars watch the wire
 }
 
-// Unwrap returns the site.
 func (s surroundings) Unwrap() testbed.Site { return s.Site }
 
 func surround(site testbed.Site) (surroundings, error) {
@@ -47,8 +46,7 @@ func surround(site testbed.Site) (surroundings, error) {
 	return surroundings{site, network, wire, courier}, nil
 }
 
-// Up starts the proxies and redirects the pods' connections to them. If the proxies are in sidecars, Settle
-// does both, when the pods run.
+// Up starts the proxies and redirects connections to them. For proxies in sidecars, Settle does this work.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	a, err := c.up(ctx, s.Site)
 	if err != nil {
@@ -110,12 +108,8 @@ func (a *active) raise(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, s := range []side{clientSide, serverSide} {
-		for _, where := range []testbed.Place{s.pod(), a.at[s]} {
-			if err := a.helpers.start(ctx, a.site, where); err != nil {
-				return err
-			}
-		}
+	if err := a.helpers.start(ctx, a.site, clientSide.pod(), serverSide.pod(), a.at[clientSide], a.at[serverSide]); err != nil {
+		return err
 	}
 	if a.remote {
 		a.site.Wire = &podWire{a.helpers[a.at[clientSide]]}
@@ -148,7 +142,7 @@ func (a *active) ownAddresses(ctx context.Context) error {
 		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", node)
 	}
 	for s, node := range nodes.Nodes()[:2] {
-		err := a.helpers[node.Place()].Ask(ctx, request{Source: &sourceRequest{Network: node.PodNetwork()}}, &a.own[s])
+		err := a.helpers[node.Place()].Ask(ctx, request{Source: new(node.PodNetwork())}, &a.own[s])
 		if err != nil {
 			return fmt.Errorf("%s: %w", node.Place(), err)
 		}
@@ -200,19 +194,20 @@ func (a *active) down(ctx context.Context) error {
 	return errors.Join(append(errs, a.helpers.close(ctx))...)
 }
 
-// helpers are the layer's helpers, by place.
 type helpers map[testbed.Place]*helperrpc.Helper
 
-// start starts a helper at a place, unless one runs there.
-func (h helpers) start(ctx context.Context, site testbed.Site, where testbed.Place) error {
-	if h[where] != nil {
-		return nil
+// start starts a helper at each of the places, unless a helper runs there already.
+func (h helpers) start(ctx context.Context, site testbed.Site, places ...testbed.Place) error {
+	for _, where := range places {
+		if h[where] != nil {
+			continue
+		}
+		one, err := helperrpc.Start(ctx, site, where, kind)
+		if err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		h[where] = one
 	}
-	one, err := helperrpc.Start(ctx, site, where, kind)
-	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	h[where] = one
 	return nil
 }
 
@@ -227,7 +222,6 @@ func (h helpers) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkRules checks the number of redirection rules that are in force at a place.
 func (h helpers) checkRules(ctx context.Context, where testbed.Place, want int) (layer.Check, error) {
 	n := 0
 	if err := h[where].Ask(ctx, request{Rules: &struct{}{}}, &n); err != nil {

@@ -21,7 +21,7 @@ import (
 // The golden files are configurations of the proxies. TestLayer shows that the proxies accept them.
 func TestGolden(t *testing.T) {
 	with := func(m mode, change func(*Config)) Config {
-		c := New().(*Config)
+		c := newLayer().(*Config)
 		c.Mode = factor.Of(m)
 		change(c)
 		return *c
@@ -51,7 +51,7 @@ func configured(t *testing.T, name string, p plan) {
 	t.Helper()
 	i := p.implementation()
 	var got bytes.Buffer
-	if err := i.configure.Execute(&got, p); err != nil {
+	if err := i.configure.Execute(&got, p.values()); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, filepath.Join("testdata", name+filepath.Ext(i.file)), got.Bytes())
@@ -78,7 +78,7 @@ func TestValidate(t *testing.T) {
 			c.Mode, c.Cipher, c.Version = factor.Of(plaintext, mutual), factor.Of(aes128), factor.Of(tls12)
 		}, ""},
 	} {
-		got := New().(*Config)
+		got := newLayer().(*Config)
 		if c.change != nil {
 			c.change(got)
 		}

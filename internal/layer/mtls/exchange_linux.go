@@ -27,7 +27,6 @@ const (
 
 const longestMarker = 4096 // the largest request or answer of a probe, in bytes
 
-// serve answers the connections of a listener until the listener is closed.
 func serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -42,8 +41,7 @@ func serve(l net.Listener) {
 	}
 }
 
-// answerProbe reads a line or an HTTP request from a connection. It answers with a description of the
-// connection.
+// answerProbe reads a line or an HTTP request from a connection. It answers with a description of the connection.
 func answerProbe(conn net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
@@ -165,8 +163,7 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection. It only verifies that the authority has certified the server. The proofs
-// compare the identity of the server.
+// over starts TLS on a connection, if the authority has certified the server. The proofs check the server's identity.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {

@@ -1,44 +1,43 @@
 package mtls
 
-import "net/netip"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
 
-// request is one request, on one line, to the helper at a place. Exactly one field is set. The helper acts in
-// its own network namespace.
+	"tare/internal/layer"
+	"tare/internal/layer/evidence"
+	"tare/internal/testbed"
+	"tare/internal/testbed/helperrpc"
+)
+
+// request is one request to the helper at a place, which acts in its own network namespace. Exactly one field is set.
 type request struct {
 	Redirect *redirect      `json:"redirect,omitempty"`
 	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
 	Rules    *struct{}      `json:"rules,omitempty"`    // count the rules; the response is their number
-	Source   *sourceRequest `json:"source,omitempty"`   // find this place's own address; the response is the address
-	Listen   *listenRequest `json:"listen,omitempty"`   // start answering probes; the response is the port
+	Source   *netip.Prefix  `json:"source,omitempty"`   // find this place's own address in a network; the response is the address
+	Listen   []uint16       `json:"listen,omitempty"`   // start answering probes on the last free port of the list; the response is the port
 	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
-	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response is a sent
+	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response has the type sent
 	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
-	Watch    *watchRequest  `json:"watch,omitempty"`    // start counting frames
+	Watch    string         `json:"watch,omitempty"`    // start counting the frames that contain a text and leave or enter the pod
 	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
 	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
-	Forget   *dirRequest    `json:"forget,omitempty"`   // remove the files of a proxy
-	Output   *dirRequest    `json:"told,omitempty"`     // read a proxy's output; the response is the text printed since the last request
+	Forget   string         `json:"forget,omitempty"`   // remove a proxy's directory, given by its name
+	Output   string         `json:"told,omitempty"`     // read a proxy's output, by its directory; the response is the text since the last request
 }
 
-// becomeRequest asks the helper to become a proxy.
+// becomeRequest asks the helper process to become a proxy.
 type becomeRequest struct {
-	dirRequest
+	Dir   string            `json:"dir"`   // name of the proxy's directory, below the temporary directory of its place
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// ToFile is set if the proxy's standard output goes to a file. Otherwise nobody could read it while the
-	// proxy runs.
+	// ToFile is set if the proxy's output must go to a file: nobody can read the output of a running program in a
+	// pod.
 	ToFile bool `json:"told,omitempty"`
-}
-
-// dirRequest names the directory of a proxy, below the temporary directory of its place.
-type dirRequest struct {
-	Dir string `json:"dir"`
-}
-
-// watchRequest asks for the number of frames that contain a pattern. Frames that stay in the pod do not
-// count.
-type watchRequest struct {
-	Pattern string `json:"pattern"`
 }
 
 // redirect redirects connections to a proxy. The rules for all ports take effect at the same moment.
@@ -56,16 +55,6 @@ type redirect struct {
 }
 
 func (r redirect) rules() int { return max(len(r.Addresses), 1) * len(r.Ports) }
-
-// sourceRequest asks for this place's own address in a network.
-type sourceRequest struct {
-	Network netip.Prefix `json:"network"`
-}
-
-// listenRequest asks the helper to answer probes on the last free one of the ports.
-type listenRequest struct {
-	Ports []uint16 `json:"ports"`
-}
 
 // probeAnswer is the answer of the probe's server: its description of the connection.
 type probeAnswer struct {
@@ -106,10 +95,91 @@ func (s sent) arrived() bool { return s.Refused == "" }
 // direct reports whether the connection that reached the server is the one that the client opened.
 func (s sent) direct() bool { return s.arrived() && s.Local == s.Heard.Peer }
 
-// adminRequest is a message to a proxy's admin address: an HTTP request if Method is set, and otherwise a
-// line of text.
+// adminRequest is a message to a proxy's admin address: an HTTP request if Method is set, or else a line of text.
 type adminRequest struct {
 	Address string `json:"address"`
 	Method  string `json:"method,omitempty"`
 	Text    string `json:"text"`
+}
+
+const arrivalLimit = 6 * time.Second // timeout of a datagram; a tunnel may make a handshake first
+
+type markerOutcome struct {
+	sent
+	size   int  // size of the marker in bytes
+	clear  int  // number of frames on the wire that show the marker in clear
+	hidden bool // a datagram that bypasses the proxies cannot be seen in clear either
+}
+
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. The argument
+// seen is set if the wire should show the marker. If the wire then does not show the marker, sendMarker also sends a
+// datagram: something else, such as a tunnel between the nodes, may hide both.
+func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
+	o.Marker = evidence.Marker()
+	m.size = len(o.Marker)
+	stop := func() (int, error) { return 0, nil }
+	if site.Wire != nil {
+		if stop, err = site.Watch(ctx, []byte(o.Marker)); err != nil {
+			return m, err
+		}
+	}
+	err = h[testbed.ClientPod].Ask(ctx, request{Send: &o}, &m.sent)
+	var watched error
+	m.clear, watched = stop()
+	if err := errors.Join(err, watched); err != nil {
+		return m, err
+	}
+	if seen && m.arrived() && m.clear == 0 && site.Datagrams != nil {
+		m.hidden, err = hidden(ctx, site)
+	}
+	return m, err
+}
+
+func hidden(ctx context.Context, site surroundings) (bool, error) {
+	marker := []byte(evidence.Marker())
+	stop, err := site.Watch(ctx, marker)
+	if err != nil {
+		return false, err
+	}
+	arrived, err := site.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, marker, arrivalLimit)
+	frames, watched := stop()
+	return arrived && frames == 0, errors.Join(err, watched)
+}
+
+// checkWay checks whether the marker arrives by the connection that the client opened (direct), or by a proxy's.
+func (m markerOutcome) checkWay(direct bool) layer.Check {
+	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than the one it was sent on"}
+	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
+	if !m.arrived() {
+		c.Observed = "does not arrive: " + m.Refused
+	}
+	c.OK = m.arrived() && m.direct() == direct
+	return c
+}
+
+// checkWire checks that the wire shows the marker in clear if clear is set, and that it does not otherwise.
+func (m markerOutcome) checkWire(clear bool) layer.Check {
+	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
+	c.OK = m.arrived() && (m.clear > 0) == clear
+	if clear {
+		c.Expected = "in clear in at least 1 frame, or as hidden as a datagram"
+		if m.hidden {
+			c.OK, c.Observed = true, c.Observed+", nor is a datagram: something else hides both"
+		}
+	}
+	return c
+}
+
+type podWire struct{ helper *helperrpc.Helper } // the wire as the helper in a pod sees it: the pod's network interfaces
+
+var _ testbed.Wire = (*podWire)(nil)
+
+func (w *podWire) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
+	if err := w.helper.Ask(ctx, request{Watch: string(pattern)}, nil); err != nil {
+		return nil, err
+	}
+	return func() (n int, err error) {
+		err = w.helper.Ask(context.WithoutCancel(ctx), request{Unwatch: &struct{}{}}, &n)
+		return n, err
+	}, nil
 }

@@ -12,9 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/run/machine/owned"
@@ -22,9 +26,9 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Helper is the main function of the helpers. One helper runs at each place where the layer works. It
-// installs the rules, queries the proxy, and is the client or the server of a probe.
-func Helper(ctx context.Context) error {
+// help is the main function of the helpers. One helper runs at each place where the layer works. It installs the
+// rules, queries the proxy, and is the client or the server of a probe.
+func help(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
 	return helperrpc.Main(ctx, h.handle)
@@ -46,9 +50,9 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 	case o.Rules != nil:
 		return countRules()
 	case o.Source != nil:
-		return o.Source.find()
+		return addressIn(*o.Source)
 	case o.Listen != nil:
-		return h.listen(*o.Listen)
+		return h.listen(o.Listen)
 	case o.Unlisten != nil:
 		h.unlisten()
 		return nil, nil
@@ -56,40 +60,40 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 		return o.Send.send(ctx), nil
 	case o.Admin != nil:
 		return o.Admin.ask(ctx)
-	case o.Watch != nil:
-		return nil, h.watching(*o.Watch)
+	case o.Watch != "":
+		return nil, h.watching(o.Watch)
 	case o.Unwatch != nil:
 		return h.unwatch()
 	case o.Become != nil:
 		err := o.Become.become()
 		fmt.Fprintln(os.Stderr, err) // there is no proxy, and nobody waits for a response
 		os.Exit(1)
-	case o.Forget != nil:
-		return nil, owned.Remove(o.Forget.path())
-	case o.Output != nil:
-		return h.output(*o.Output)
+	case o.Forget != "":
+		return nil, owned.Remove(directory(o.Forget))
+	case o.Output != "":
+		return h.output(outputFile(o.Output))
 	}
 	return nil, errors.New("an empty request")
 }
 
-func (o sourceRequest) find() (netip.Addr, error) {
+func addressIn(network netip.Prefix) (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	for _, one := range all {
-		if p, err := netip.ParsePrefix(one.String()); err == nil && o.Network.Contains(p.Addr()) {
+		if p, err := netip.ParsePrefix(one.String()); err == nil && network.Contains(p.Addr()) {
 			return p.Addr(), nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
+	return netip.Addr{}, fmt.Errorf("no address in %s", network)
 }
 
-// listen starts answering probes on the last of the ports that is free, and returns this port.
-func (h *helper) listen(o listenRequest) (uint16, error) {
+// listen starts answering probes on the last free port of the list, and returns this port.
+func (h *helper) listen(ports []uint16) (uint16, error) {
 	h.unlisten()
-	for i := len(o.Ports) - 1; i >= 0; i-- {
-		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", o.Ports[i]))
+	for _, port := range slices.Backward(ports) {
+		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
 		if errors.Is(err, unix.EADDRINUSE) {
 			continue
 		}
@@ -98,9 +102,9 @@ func (h *helper) listen(o listenRequest) (uint16, error) {
 		}
 		h.listener = l
 		go serve(l)
-		return o.Ports[i], nil
+		return port, nil
 	}
-	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", o.Ports)
+	return 0, fmt.Errorf("no port is free for a probe: the ports %v are all in use", ports)
 }
 
 func (h *helper) unlisten() {
@@ -157,26 +161,23 @@ func (o adminRequest) say(ctx context.Context, dial func(context.Context, string
 
 const probeLimit = 5 * time.Second // the timeout of one probe, which normally takes milliseconds
 
-func (o dirRequest) path() string { return filepath.Join(os.TempDir(), filepath.Base(o.Dir)) }
+func directory(name string) string { return filepath.Join(os.TempDir(), filepath.Base(name)) }
 
-// outputFile returns the path of the file with a proxy's standard output.
-func (o dirRequest) outputFile() string { return o.path() + ".told" }
+func outputFile(name string) string { return directory(name) + ".told" }
 
-// become writes the files of a proxy and replaces this process by the proxy. The process id stays the same,
-// and so the testbed still knows the process.
+// become writes the files of a proxy and replaces this process by the proxy, whose process id the testbed knows.
 func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
 		return err
 	}
-	dir := o.path()
+	dir := directory(o.Dir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
 	return errors.Join(o.exec(path, dir), owned.Remove(dir))
 }
 
-// write writes the proxy's files, for their owner only.
 func (o becomeRequest) write(dir string) error {
 	for name, text := range o.Files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -194,7 +195,7 @@ func (o becomeRequest) exec(path, dir string) error {
 		return err
 	}
 	if o.ToFile {
-		f, err := os.OpenFile(o.outputFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		f, err := os.OpenFile(outputFile(o.Dir), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
@@ -207,8 +208,8 @@ func (o becomeRequest) exec(path, dir string) error {
 
 const longestOutput = 64 << 10 // the largest number of bytes of a proxy's output in one response
 
-func (h *helper) output(o dirRequest) (string, error) {
-	f, err := os.Open(o.outputFile())
+func (h *helper) output(file string) (string, error) {
+	f, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -218,12 +219,12 @@ func (h *helper) output(o dirRequest) (string, error) {
 	return string(text), err
 }
 
-// watching counts frames that contain a pattern and leave or enter the pod.
-func (h *helper) watching(o watchRequest) (err error) {
+// watching starts counting the frames that contain a pattern and leave or enter the pod.
+func (h *helper) watching(pattern string) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err
 	}
-	if h.watch, err = sniff.Open([]byte(o.Pattern)); err != nil {
+	if h.watch, err = sniff.Open([]byte(pattern)); err != nil {
 		return fmt.Errorf("watch the pod's interfaces: %w", err)
 	}
 	return nil
@@ -236,4 +237,114 @@ func (h *helper) unwatch() (int, error) {
 	w := h.watch
 	h.watch = nil
 	return w.End()
+}
+
+const table = "tare-mtls" // the name of the nftables table with the layer's rules
+
+// beforeService is the rules' priority: a node redirects connections before it translates a service's address.
+var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
+
+// install installs the rules in this network namespace, in place of earlier rules of the layer.
+func (r redirect) install() error {
+	if err := removeRules(); err != nil {
+		return err
+	}
+	conn, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	t := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: table})
+	hook := nftables.ChainHookPrerouting
+	if r.Own {
+		hook = nftables.ChainHookOutput
+	}
+	c := conn.AddChain(&nftables.Chain{Name: "redirect", Table: t, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: beforeService})
+	addresses := r.Addresses
+	if len(addresses) == 0 {
+		addresses = []netip.Addr{{}}
+	}
+	for _, address := range addresses {
+		for _, port := range r.Ports {
+			conn.AddRule(&nftables.Rule{Table: t, Chain: c, Exprs: r.rule(address, port)})
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("nftables redirect (does the kernel have nf_tables and nft_redir?): %w", err)
+	}
+	return nil
+}
+
+// rule returns the nftables rule for one address and port: "meta mark != MARK meta skuid != USER ip daddr
+// ADDRESS tcp dport PORT redirect to :TO". If At is valid, the end is "dnat to AT:TO".
+func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
+	const (
+		destinationOffset = 16 // offset of the destination address in the IPv4 header
+		portOffset        = 2  // offset of the destination port in the TCP header
+	)
+	var e []expr.Any
+	except := func(key expr.MetaKey, value uint32) {
+		if value != 0 {
+			e = append(e, &expr.Meta{Key: key, Register: 1},
+				&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: binaryutil.NativeEndian.PutUint32(value)})
+		}
+	}
+	except(expr.MetaKeyMARK, r.Mark)
+	except(expr.MetaKeySKUID, r.User)
+	if address.IsValid() {
+		e = append(e, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: destinationOffset, Len: 4},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: address.AsSlice()})
+	}
+	e = append(e,
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_TCP}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
+		&expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(r.To)},
+	)
+	if !r.At.IsValid() {
+		return append(e, &expr.Redir{RegisterProtoMin: 1})
+	}
+	return append(e, &expr.Immediate{Register: 2, Data: r.At.AsSlice()},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
+}
+
+// chains lists the chains of the layer's table, and returns the connection to the kernel.
+func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
+	var all []*nftables.Chain
+	if conn, err = nftables.New(); err == nil {
+		all, err = conn.ListChainsOfTableFamily(nftables.TableFamilyIPv4)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("nftables: %w", err)
+	}
+	for _, c := range all {
+		if c.Table.Name == table {
+			own = append(own, c)
+		}
+	}
+	return conn, own, nil
+}
+
+func countRules() (n int, err error) {
+	conn, own, err := chains()
+	for _, c := range own {
+		rules, err := conn.GetRules(c.Table, c)
+		if err != nil {
+			return 0, fmt.Errorf("nftables: %w", err)
+		}
+		n += len(rules)
+	}
+	return n, err
+}
+
+func removeRules() error {
+	conn, own, err := chains()
+	if err != nil || len(own) == 0 {
+		return err
+	}
+	conn.DelTable(own[0].Table)
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("nftables: remove the table %s: %w", table, err)
+	}
+	return nil
 }

@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// Helper returns an error: on this system the local testbed has no pods.
-func Helper(context.Context) error { return errors.New("the redirection to proxies needs Linux") }
+// On this system the local testbed has no pods.
+func help(context.Context) error { return errors.New("the redirection to proxies needs Linux") }

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// key is a kind of key with its size.
 type key string
 
 const (
@@ -48,7 +47,6 @@ func (k key) make() (crypto.Signer, error) {
 	return rsa.GenerateKey(rand.Reader, bits)
 }
 
-// keyOf names the kind of a certificate's key.
 func keyOf(c *x509.Certificate) string {
 	switch public := c.PublicKey.(type) {
 	case *ecdsa.PublicKey:
@@ -63,11 +61,10 @@ func keyOf(c *x509.Certificate) string {
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the same authority has certified it, and yet it must be refused
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the layer's authority, but the server's proxy must refuse it
 )
 
-// lifetime is how long certificates are valid: longer than any run. The authority's key is discarded at once.
-const lifetime = 90 * 24 * time.Hour
+const lifetime = 90 * 24 * time.Hour // validity of certificates, which is longer than any run
 
 // identity is a certificate with its key, in PEM.
 type identity struct {
@@ -75,13 +72,11 @@ type identity struct {
 	Key         string `json:"key"`
 }
 
-// identities are the certificates made for one set-up.
 type identities struct {
 	authority                string // the authority's certificate, in PEM
 	client, server, stranger identity
 }
 
-// issue creates an authority and three identities with keys of a kind.
 func issue(k key) (ids identities, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -108,8 +103,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and its certificate. The certificate's common name is the last part of the
-// identity: HAProxy cannot print anything else of a certificate.
+// certify generates a key and its certificate. The common name is the last part of the identity, which HAProxy
+// prints.
 func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"text/template"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
+	"tare/internal/text/tmpl"
 )
 
-// side is a side of the connection, with one proxy each: the client's or the server's.
+// side is one side of the connections, the client's or the server's. Each side has one proxy.
 type side int
 
 const (
@@ -40,28 +40,26 @@ func (s side) place(p placement) testbed.Place {
 // connections. Istio uses the same number for another purpose.
 const mark = 1337
 
-// implementation is a program that is used as proxy.
 type implementation struct {
 	program   string
-	version   []string           // arguments that make the program print its version
-	hint      string             // command that installs the program
-	file      string             // name of the configuration file
-	configure *template.Template // template of the configuration, executed with a plan
+	version   []string       // arguments that make the program print its version
+	hint      string         // command that installs the program
+	file      string         // name of the configuration file
+	configure *tmpl.Template // template of the configuration, executed with plan.values
 	args      func(plan) []string
 	// admin returns the abstract socket address, in the proxy's network namespace, at which the proxy answers
 	// queries. name is the address's name in the configuration.
 	admin    func(name string) string
 	method   string // the HTTP method of queries; "" if a query is a line of text
-	ready    string // query about whether the proxy accepts connections
-	about    string // the query for the proxy's name and number of workers, and describe parses the answer
+	ready    string // query that succeeds when the proxy accepts connections
+	about    string // query for the proxy's name and number of workers; describe parses the answer
 	describe func(answer string) (what string, workers int, err error)
-	stats    func(side) string // returns the query for the counters of a side, and count parses the answer
+	stats    func(side) string // returns the query for the counters of a side; count parses the answer
 	count    func(answer string, s side) (counters, error)
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
 	identify       func(id string) string // returns an identity in the form of the records of connections
-	// user is the user id that the proxy switches to, if the rules recognise its sockets by their user. 0
-	// stands for sockets that have a mark.
+	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: by a mark.
 	user         uint32
 	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
@@ -73,11 +71,9 @@ func (p program) implementation() *implementation {
 	return &envoy
 }
 
-// find returns the path of the program, on PATH or in the user's cache.
 func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
-// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two
-// proxies.
+// counters count the work of one proxy since its start. The TLS fields are about the TLS between the two proxies.
 type counters struct {
 	Connections uint64            // connections accepted
 	Bytes       uint64            // payload passed on, in both directions
@@ -133,13 +129,34 @@ type plan struct {
 	Listen uint16
 }
 
-// Ciphers returns OpenSSL's name of the cipher; "" if the proxies choose. With TLS 1.2 the name depends on
-// the key of the certificates.
-func (p plan) Ciphers() string {
+// values returns the plan's values for the templates.
+func (p plan) values() map[string]any {
+	client := p.Side == clientSide
+	peer, user, from := clientIdentity, 0, ""
+	if client {
+		peer = serverIdentity
+	}
+	if client && p.Placement.One() == sidecar {
+		user = int(p.implementation().user)
+	}
+	if p.From.IsValid() {
+		from = p.From.String()
+	}
+	return map[string]any{
+		"Side": p.Side.String(), "IsClient": client, "Listen": int(p.Listen), "From": from, "Mark": p.Mark,
+		"Protocol": string(p.Protocol.One()), "HTTP": p.Protocol.One() == HTTP, "Encrypts": p.Encrypts(),
+		"Version": string(p.Version.One()), "TLS13": p.Version.One() == tls13, "Ciphers": p.ciphers(),
+		"Resumption": p.Resumption.One(), "RequestsPerConnection": p.RequestsPerConnection.OrZero(), "Workers": p.Workers.One(),
+		"Peer": peer, "Account": account(peer), "User": user, // user that the proxy switches to; 0 if it keeps its user
+	}
+}
+
+// ciphers returns OpenSSL's name of the cipher, which depends on TLS version and key; "" if the proxies choose.
+func (p plan) ciphers() string {
 	if p.Cipher.OrZero() == "" {
 		return ""
 	}
-	if p.TLS13() {
+	if p.Version.One() == tls13 {
 		return map[cipher]string{aes128: "TLS_AES_128_GCM_SHA256", aes256: "TLS_AES_256_GCM_SHA384", chaCha: "TLS_CHACHA20_POLY1305_SHA256"}[p.Cipher.OrZero()]
 	}
 	name := map[cipher]string{aes128: "AES128-GCM-SHA256", aes256: "AES256-GCM-SHA384", chaCha: "CHACHA20-POLY1305"}[p.Cipher.OrZero()]
@@ -147,19 +164,4 @@ func (p plan) Ciphers() string {
 		return "ECDHE-RSA-" + name
 	}
 	return "ECDHE-ECDSA-" + name
-}
-
-// TLS13 reports whether the version is TLS 1.3.
-func (p plan) TLS13() bool { return p.Version.One() == tls13 }
-
-func (p plan) IsClient() bool { return p.Side == clientSide }
-
-func (p plan) HTTP() bool { return p.Protocol.One() == HTTP }
-
-// Peer returns the identity that the other proxy must have.
-func (p plan) Peer() string {
-	if p.IsClient() {
-		return serverIdentity
-	}
-	return clientIdentity
 }

@@ -1,6 +1,5 @@
-// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the
-// server pod, or to its service, goes through a proxy on either side, with mutual TLS between the two
-// proxies.
+// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the server
+// pod, or to its service, goes through a proxy on either side, with mutual TLS between the two proxies.
 //
 //   - mtls: {mode: plaintext-proxies}
 //   - mtls: {protocol: http, workers: [1, 2, 4]}
@@ -15,18 +14,16 @@
 // (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets (SO_MARK), and the rules do not
 // redirect marked connections. UDP bypasses the proxies.
 //
-// The proxies are processes of Envoy or HAProxy. On this machine they run in the pods (placement: sidecar) or
-// on the pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN
-// (for the rules) and NET_RAW (for watching the wire). A helper at each place installs the rules and makes
-// the probes (helper.go).
+// The proxies are processes of Envoy or HAProxy. On this machine they run in the pods (placement: sidecar) or on the
+// pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN (for the rules)
+// and NET_RAW (for watching the wire). A helper at each place installs the rules and makes the probes (helper.go).
 //
 // # Identities
 //
-// Each set-up has a certificate authority of its own, whose key is never written. Client and server have
-// SPIFFE identities, and each proxy demands the other proxy's identity. The proxies read their keys from
-// files of mode 0600 in a temporary directory, which is removed afterwards. On a cluster the keys come
-// through the agent's connection to the sidecar, and the files are in memory: no pod specification and no
-// Secret contains the keys.
+// Each set-up has a certificate authority of its own, whose key is never written. Client and server have SPIFFE
+// identities, and each proxy demands the other proxy's identity. The proxies read their keys from files of mode 0600
+// in a temporary directory, which is removed afterwards. On a cluster the keys come through the agent's connection to
+// the sidecar, and the files are in memory: no pod specification and no Secret contains the keys.
 //
 // # Proofs
 //
@@ -59,12 +56,11 @@ const kind = "mtls" // the layer's name in the experiment file
 var Kind = layer.Kind{
 	Name:    kind,
 	Summary: "a proxy on either side, as in a service mesh, with or without mutual TLS between them: Envoy or HAProxy",
-	New:     New,
+	New:     newLayer,
 	Probe:   probe,
-	Helper:  Helper,
+	Helper:  help,
 }
 
-// mode is what the proxies do with connections.
 type mode string
 
 const (
@@ -74,7 +70,6 @@ const (
 
 func (mode) Values() []string { return []string{string(plaintext), string(mutual)} }
 
-// program is the proxy program.
 type program string
 
 const (
@@ -84,7 +79,6 @@ const (
 
 func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
-// protocol is the protocol that the proxies understand.
 type protocol string
 
 const (
@@ -94,7 +88,6 @@ const (
 
 func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
 
-// placement says where the proxies run.
 type placement string
 
 const (
@@ -104,7 +97,6 @@ const (
 
 func (placement) Values() []string { return []string{string(sidecar), string(node)} }
 
-// version is a version of TLS, named as in Envoy and OpenSSL.
 type version string
 
 const (
@@ -114,7 +106,6 @@ const (
 
 func (version) Values() []string { return []string{string(tls12), string(tls13)} }
 
-// cipher is the TLS cipher of the connections between the proxies.
 type cipher string
 
 const (
@@ -143,8 +134,7 @@ type Config struct {
 // DefaultImage is the image that `make systems` builds.
 const DefaultImage = "tare-systems:latest"
 
-// New returns the layer with its defaults.
-func New() layer.Layer {
+func newLayer() layer.Layer {
 	return &Config{
 		Mode: factor.Of(mutual), Proxy: factor.Of(Envoy), Protocol: factor.Of(tcp), Placement: factor.Of(sidecar),
 		Workers: factor.Of(2), Key: factor.Of(p256), Version: factor.Of(tls13), Resumption: factor.Of(true),
@@ -219,7 +209,7 @@ func find(ctx context.Context, p program) testbed.Finding {
 		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), p.implementation().hint
 		return f
 	}
-	c := New().(*Config)
+	c := newLayer().(*Config)
 	c.Proxy = factor.Of(p)
 	checks, err := layer.Try(ctx, experiment.Needs{Network: true}, c.Up)
 	if len(checks) > 0 {

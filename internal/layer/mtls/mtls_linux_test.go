@@ -14,6 +14,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/layer/layertest"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 // openSite opens a site at which the program can run, or skips the test.
 func openSite(t *testing.T, p program) testbed.Site {
 	t.Helper()
+	slow.Test(t)
 	if _, err := p.implementation().find(); err != nil {
 		t.Skipf("%v: %s", err, p.implementation().hint)
 	}
@@ -44,7 +46,7 @@ func openSite(t *testing.T, p program) testbed.Site {
 
 // config returns the layer with changed defaults.
 func config(change func(*Config)) *Config {
-	c := New().(*Config)
+	c := newLayer().(*Config)
 	if change != nil {
 		change(c)
 	}
@@ -197,10 +199,10 @@ func TestPortsInUse(t *testing.T) {
 	}
 	defer l.Close()
 	taken := uint16(l.Addr().(*net.TCPAddr).Port)
-	if _, err := h.listen(listenRequest{Ports: []uint16{taken}}); err == nil || err.Error() != fmt.Sprintf("no port is free for a probe: the ports [%d] are all in use", taken) {
+	if _, err := h.listen([]uint16{taken}); err == nil || err.Error() != fmt.Sprintf("no port is free for a probe: the ports [%d] are all in use", taken) {
 		t.Error(err)
 	}
-	if port, err := h.listen(listenRequest{Ports: []uint16{0, taken}}); err != nil || port != 0 {
+	if port, err := h.listen([]uint16{0, taken}); err != nil || port != 0 {
 		t.Error(port, err)
 	}
 }
@@ -232,10 +234,10 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 func TestWithoutPods(t *testing.T) {
 	const want = "this testbed has no pods whose connections can be redirected to proxies and captured"
 	site := localtest.Host(t)
-	if _, err := New().Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := newLayer().Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := New().ProveOff(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := newLayer().ProveOff(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

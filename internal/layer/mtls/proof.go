@@ -13,8 +13,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// recordLimit is the timeout of a proxy's record of a connection. A record normally appears within 0.25 s.
-const recordLimit = 5 * time.Second
+const recordLimit = 5 * time.Second // timeout of a proxy's record of a connection, which normally appears within 0.25 s
 
 // describe checks the proxies' program, version and number of workers, once per set-up.
 func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
@@ -37,8 +36,7 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections between the pods go through both proxies, with the TLS that is set. It also
-// reads the counters with which through compares.
+// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for a.through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -46,7 +44,7 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	}
 	server := a.helpers[serverSide.pod()]
 	var port uint16
-	if err := server.Ask(ctx, request{Listen: &listenRequest{Ports: a.site.Ports()}}, &port); err != nil {
+	if err := server.Ask(ctx, request{Listen: a.site.Ports()}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
 	defer func() { _ = server.Ask(context.WithoutCancel(ctx), request{Unlisten: &struct{}{}}, nil) }()
@@ -82,8 +80,7 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in
-// clear.
+// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in clear.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -139,7 +136,7 @@ func (a *active) checkRecord(t connRecord) layer.Check {
 	c.Expected = want + " " + string(a.Version.One())
 	c.OK = t.identity == want && t.version == string(a.Version.One())
 	if a.Cipher.OrZero() != "" {
-		want := plan{Config: a.Config}.Ciphers()
+		want := plan{Config: a.Config}.ciphers()
 		c.Expected += " " + want
 		c.OK = c.OK && t.cipher == want
 	}
@@ -183,8 +180,7 @@ func (s sent) check(name string, in bool) layer.Check {
 	return c
 }
 
-// ProveOff shows that the site has no rule of the layer, and that a marker arrives by the connection that the
-// client opened. No proxy is then in the pods or on the nodes.
+// ProveOff shows that the site has no rule of the layer, and that a marker arrives by the client's own connection.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
 	site, err := surround(s.Site)
 	if err != nil {
@@ -193,12 +189,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	_, sidecars := testbed.As[testbed.Sidecars](s.Site)
 	h := helpers{}
 	defer func() { err = errors.Join(err, h.close(context.WithoutCancel(ctx))) }()
+	if err := h.start(ctx, site, testbed.ClientPod, testbed.ServerPod); err != nil {
+		return nil, err
+	}
 	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
-		if err := h.start(ctx, site, where); err != nil {
-			return nil, err
-		}
 		if sidecars {
-			continue // no program of these pods may list rules
+			break // no program of these pods may list rules
 		}
 		check, err := h.checkRules(ctx, where, 0)
 		if err != nil {
@@ -207,7 +203,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 		checks = append(checks, check)
 	}
 	var port uint16
-	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: &listenRequest{Ports: site.Ports()}}, &port); err != nil {
+	if err := h[testbed.ServerPod].Ask(ctx, request{Listen: site.Ports()}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
 	}
 	m, err := h.sendMarker(ctx, site, sendRequest{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
@@ -271,8 +267,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks that each proxy parsed the marker as the wanted protocol. A proxy counts requests only if it
-// parses HTTP.
+// checkProtocol checks that each proxy parsed the marker as the protocol want: only proxies for HTTP count requests.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
@@ -288,8 +283,7 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes checks that all TLS handshakes had the version that is set. Without encryption, it checks that
-// there were no handshakes.
+// checkHandshakes checks that all TLS handshakes had the right version or, without encryption, that there were none.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.Encrypts() {

@@ -128,7 +128,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &active{Config: *New().(*Config), ids: ids}
+	a := &active{Config: *newLayer().(*Config), ids: ids}
 	files, err := a.files(plan{Config: a.Config, Side: serverSide, Mark: mark, Listen: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -17,12 +17,11 @@ import (
 
 const readyLimit = 20 * time.Second // how long a proxy may take to start
 
-// proxy is a running proxy.
 type proxy struct {
 	process testbed.Process
 	admin   admin
 	log     *logReader
-	ended   chan struct{} // closed when the proxy has ended; why is set before
+	ended   chan struct{} // closed when the proxy has ended and why is set
 	why     error
 }
 
@@ -41,15 +40,15 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	if err != nil {
 		return nil, err
 	}
-	become := becomeRequest{dirRequest: dirRequest{self.Name(kind) + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), ToFile: a.remote}
+	become := becomeRequest{Dir: self.Name(kind) + rand.Text(), Files: files, Args: append([]string{path}, program.args(p)...), ToFile: a.remote}
 	where := a.at[s]
 	cmd, err := helperrpc.Command(a.site, where, kind, request{Become: &become})
 	if err != nil {
 		return nil, err
 	}
 	helper := a.helpers[where]
-	defer func() { // also if the process has failed to become the proxy
-		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: &become.dirRequest}, nil))
+	defer func() { // the files are removed even if the process has failed to become the proxy
+		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), request{Forget: become.Dir}, nil))
 	}()
 	up := &proxy{log: newLogReader(), ended: make(chan struct{})}
 	up.admin = admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), method: program.method, side: s}
@@ -57,7 +56,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 		cmd.Stdout = up.log
 	} else {
 		up.log.fetch = func(ctx context.Context) (text string, err error) {
-			err = helper.Ask(ctx, request{Output: &become.dirRequest}, &text)
+			err = helper.Ask(ctx, request{Output: become.Dir}, &text)
 			return text, err
 		}
 	}
@@ -78,10 +77,9 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	return up, nil
 }
 
-// files returns the contents of a proxy's files, by file name.
 func (a *active) files(p plan) (map[string]string, error) {
 	program, config := p.implementation(), &strings.Builder{}
-	if err := program.configure.Execute(config, p); err != nil {
+	if err := program.configure.Execute(config, p.values()); err != nil {
 		return nil, err
 	}
 	files := map[string]string{program.file: config.String()}
@@ -134,8 +132,8 @@ func (p *proxy) end() error {
 	return err
 }
 
-// recordMark begins the lines with records of connections. The server's proxy prints such a line when a
-// connection, or a request on a connection, has ended.
+// recordMark is the first word of a line with the record of a connection. The server's proxy prints such a line when
+// a connection, or a request on a connection, has ended.
 const recordMark = "tare-told"
 
 // connRecord is the server proxy's record of a connection. Unknown fields are "-".

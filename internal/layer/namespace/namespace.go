@@ -3,10 +3,9 @@
 //
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
-// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and
-// annotations. In an arm without the layer the namespace must have none of them. The proof does not show that
-// anything acts on the labels and annotations. To show that, add the layer pod (sidecars), manifests (a
-// condition) or proof to the arm.
+// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and annotations.
+// In an arm without the layer the namespace must have none of them. The proof does not show that anything acts on the
+// labels and annotations. To show that, add the layer pod (sidecars), manifests (a condition) or proof to the arm.
 package namespace
 
 import (
@@ -24,8 +23,7 @@ import (
 
 const name = "namespace"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Labels      map[string]string `yaml:"labels" doc:"labels of the namespace"`
 	Annotations map[string]string `yaml:"annotations" doc:"annotations of the namespace"`
 }
@@ -35,12 +33,11 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "labels and annotations of the arm's namespace",
 	Example: "labels: {istio.io/dataplane-mode: ambient}",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare creates"),
 }
 
-// Declare declares that the layer needs a cluster.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
@@ -50,7 +47,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Labels)+len(c.Annotations) == 0 {
 		errs.Add("", "there is no label and no annotation: the layer would do nothing")
@@ -71,7 +68,7 @@ func taken(key string) string {
 }
 
 // Up registers the labels and annotations for the namespace. The testbed creates the namespace later.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if given := site.Parameters().Namespace; given != "" {
 		return nil, fmt.Errorf("all arms share the experiment's namespace %s, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare creates a namespace for each arm", given)
 	}
-	idle := false // the namespace would have been the same without the layer
+	idle := false // set if the namespace has all labels and annotations without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		idle = c.lacking(ns) == 0
 		ns.Labels, ns.Annotations = keyvalue.With(ns.Labels, c.Labels), keyvalue.With(ns.Annotations, c.Annotations)
@@ -97,11 +94,11 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: settle, Before: before}, nil
 }
 
-func (c *Config) lacking(ns *corev1.Namespace) int {
+func (c *config) lacking(ns *corev1.Namespace) int {
 	return len(c.Labels) - keyvalue.Among(c.Labels, ns.Labels) + len(c.Annotations) - keyvalue.Among(c.Annotations, ns.Annotations)
 }
 
-func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
+func (c *config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	var out []layer.Check
 	for _, m := range []struct {
 		name      string
@@ -121,7 +118,7 @@ func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 	return out
 }
 
-func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check, error) {
+func (c *config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check, error) {
 	ns, err := s.ReadNamespace(ctx)
 	if err != nil {
 		return nil, err
@@ -129,9 +126,8 @@ func (c *Config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the namespace has none of the labels and annotations, except for those that the arm's
-// own layer sets.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+// ProveOff shows that the namespace has none of the labels and annotations, except for those of the arm's own layer.
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil
 	}

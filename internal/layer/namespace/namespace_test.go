@@ -15,7 +15,7 @@ import (
 )
 
 func TestChecks(t *testing.T) {
-	c := &Config{Labels: map[string]string{"inject": "enabled", "mode": "strict"}, Annotations: map[string]string{"a": "1"}}
+	c := &config{Labels: map[string]string{"inject": "enabled", "mode": "strict"}, Annotations: map[string]string{"a": "1"}}
 	named := func(labels, annotations map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}}
 	}
@@ -48,7 +48,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestLacking(t *testing.T) {
-	c := &Config{Labels: map[string]string{"a": "1"}, Annotations: map[string]string{"b": "2"}}
+	c := &config{Labels: map[string]string{"a": "1"}, Annotations: map[string]string{"b": "2"}}
 	ns := &corev1.Namespace{}
 	for _, step := range []struct {
 		change func()
@@ -66,15 +66,15 @@ func TestValidate(t *testing.T) {
 		return []experiment.FieldError{{Field: field, Message: message}}
 	}
 	for name, test := range map[string]struct {
-		config Config
+		config config
 		want   []experiment.FieldError
 	}{
-		"nothing":               {Config{}, bad("", "there is no label and no annotation: the layer would do nothing")},
-		"a label":               {Config{Labels: map[string]string{"istio.io/dataplane-mode": "ambient"}}, nil},
-		"an annotation of text": {Config{Annotations: map[string]string{"a": "any text: {}"}}, nil},
-		"a label of text":       {Config{Labels: map[string]string{"a": "b c"}}, bad("labels.a", `"b c" is not a valid value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`)},
-		"Tare's own":            {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare identifies namespaces by tare/owner")},
-		"Kubernetes' own":       {Config{Labels: map[string]string{"kubernetes.io/metadata.name": "x"}}, bad("labels.kubernetes.io/metadata.name", "Kubernetes identifies namespaces by kubernetes.io/metadata.name")},
+		"nothing":               {config{}, bad("", "there is no label and no annotation: the layer would do nothing")},
+		"a label":               {config{Labels: map[string]string{"istio.io/dataplane-mode": "ambient"}}, nil},
+		"an annotation of text": {config{Annotations: map[string]string{"a": "any text: {}"}}, nil},
+		"a label of text":       {config{Labels: map[string]string{"a": "b c"}}, bad("labels.a", `"b c" is not a valid value: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`)},
+		"Tare's own":            {config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare identifies namespaces by tare/owner")},
+		"Kubernetes' own":       {config{Labels: map[string]string{"kubernetes.io/metadata.name": "x"}}, bad("labels.kubernetes.io/metadata.name", "Kubernetes identifies namespaces by kubernetes.io/metadata.name")},
 	} {
 		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -84,7 +84,7 @@ func TestValidate(t *testing.T) {
 
 // TestElsewhere checks the error on other testbeds.
 func TestElsewhere(t *testing.T) {
-	c := &Config{Labels: map[string]string{"a": "1"}}
+	c := &config{Labels: map[string]string{"a": "1"}}
 	var site struct{ testbed.Site }
 	_, err := c.Up(t.Context(), new(layer.Run).At(site))
 	_, offErr := c.ProveOff(t.Context(), new(layer.Run).At(site))
@@ -97,9 +97,9 @@ func TestElsewhere(t *testing.T) {
 
 // Labels of another arm's layer are shown to be absent, except for keys that the arm's own layer sets.
 func TestBesideOwn(t *testing.T) {
-	other := &Config{Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{"c": "3"}}
-	rest := layer.Without(other, &Config{Labels: map[string]string{"a": "9"}})
-	want := &Config{Labels: map[string]string{"b": "2"}, Annotations: map[string]string{"c": "3"}}
+	other := &config{Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{"c": "3"}}
+	rest := layer.Without(other, &config{Labels: map[string]string{"a": "9"}})
+	want := &config{Labels: map[string]string{"b": "2"}, Annotations: map[string]string{"c": "3"}}
 	if diff := cmp.Diff(want, rest); diff != "" {
 		t.Error(diff)
 	}

@@ -58,8 +58,7 @@ func (v Values) Fill(text string) (string, error) {
 	}), nil
 }
 
-// CheckCommand checks a command of the experiment file. The command must name a program, and all its
-// placeholders must be known.
+// CheckCommand checks that a command of the experiment file has a program, and only known placeholders.
 func CheckCommand(errs *experiment.FieldErrors, field string, args reference.Arguments, known ...string) {
 	*errs = append(*errs, args.ValidateCommand(field)...)
 	for _, arg := range args {

@@ -3,18 +3,21 @@ package pod
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
+	"tare/internal/testbed/kube/agent"
 )
 
 // Up registers the layer's change to the pods of the site. The testbed creates the pods later.
@@ -46,7 +49,6 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// rights are the rights to read the objects of the proofs and the namespace.
 func (c *Config) rights(namespace string) []experiment.Right {
 	var rights []experiment.Right
 	if len(c.RuntimeClass) > 0 {
@@ -77,23 +79,19 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	return allowed(ns, needs)
 }
 
-// allowed returns an error if a namespace does not allow the pods. Only the API server knows the cluster's
-// default for namespaces without a level.
+// allowed returns an error if the Pod Security level of a namespace does not allow the pods. It returns nil for a
+// namespace without a level: only the API server knows the cluster's default.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
 		return nil
 	}
-	var why []string
-	for _, n := range needs {
-		why = append(why, n.Why)
-	}
+	why := testbed.Each(needs, func(n experiment.PodSecurity) string { return n.Why })
 	return fmt.Errorf("the namespace %s allows only pods of the Pod Security level %s, but the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods do not have the layer's settings, except for those that the arm's own pod
-// layer sets.
+// ProveOff shows that the pods do not have the layer's settings, except for those that the arm's own pod layer sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	if own != nil && own.Patch != "" {
@@ -159,8 +157,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return once, nil
 }
 
-// before shows that the layer is on, by what processes in the pods see. It also checks the specification of
-// pods that were created again after settle.
+// before shows that the layer is on, by what processes in the pods see, and by the specifications of new pods.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -175,18 +172,14 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 }
 
 func uids(views []podView) []types.UID {
-	var ids []types.UID
-	for _, s := range views {
-		ids = append(ids, s.pod.UID)
-	}
-	return ids
+	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. Fields
-// that this own layer sets are left out: its own proof shows them.
+// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. It leaves out the
+// fields that the arm's own layer sets: the proof of that layer shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
-	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all these labels
+	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all labels of NodeSelector
 		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -197,17 +190,155 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no filter and all capabilities. The arm's own layer may have the same
-	// effects, so neither is evidence.
+	// A privileged container has no seccomp filter, and all capabilities. The arm's own layer may also remove the filter
+	// or add capabilities, so the filter and the capabilities are no evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
 
-// unprivileged shows that the container in which programs run is not privileged.
 func unprivileged() aspect {
 	return aspect{name: "privileged", expected: "false", spec: true, show: func(s podView) shown {
 		flag := security(s.pod).Privileged
 		is := flag != nil && *flag
 		return shown{observed: fmt.Sprint(is), ok: !is}
 	}}
+}
+
+// podView is the evidence about one pod: its object, the facts that a process in the pod sees, and its node.
+type podView struct {
+	place testbed.Place
+	pod   *corev1.Pod
+	facts agent.Facts
+	node  *corev1.Node // set if the proof compares the pod with its node
+}
+
+// split returns the pods that the layer shapes. beside is set if the site also has pods on the nodes' network, which
+// the layer does not change.
+func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
+	shaped = maps.Clone(pods)
+	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })
+	return shaped, len(shaped) < len(pods)
+}
+
+// look gathers the evidence about the pods that layers shape. It adds the nodes that it reads to the map nodes.
+func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]podView, error) {
+	pods, err := s.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if pods, _ = split(pods); len(pods) == 0 {
+		return nil, fmt.Errorf("the workload has no pods at this site that the layer could be put around")
+	}
+	var views []podView
+	for _, place := range slices.Sorted(maps.Keys(pods)) {
+		v := podView{place: place, pod: pods[place]}
+		if v.facts, err = s.Facts(ctx, place); err != nil {
+			return nil, fmt.Errorf("read the facts that the pod %s sees: %w", v.pod.Name, err)
+		}
+		if len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0 { // the proofs compare the pod with its node
+			if v.node, err = node(ctx, s, v.pod.Spec.NodeName, nodes); err != nil {
+				return nil, err
+			}
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+func node(ctx context.Context, s *kube.Site, name string, known map[string]*corev1.Node) (*corev1.Node, error) {
+	if n := known[name]; n != nil {
+		return n, nil
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := cluster.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read node %s: %w", name, err)
+	}
+	known[name] = n
+	return n, nil
+}
+
+// sandboxOf finds the sandbox of a RuntimeClass by the names of the class and its handler; "" if it is unknown.
+func sandboxOf(class, handler string) string {
+	for _, word := range []string{handler, class} {
+		word = strings.ToLower(word)
+		switch {
+		case strings.Contains(word, "gvisor"), strings.Contains(word, "runsc"):
+			return gvisor
+		case strings.Contains(word, "kata"):
+			return kata
+		}
+	}
+	return ""
+}
+
+// These are sandboxes that a program can detect from inside.
+const (
+	gvisor = "gvisor"
+	kata   = "kata"
+)
+
+// sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. If Tare may not read the
+// class, its name alone decides.
+func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
+	class := c.RuntimeClass.OrZero()
+	if class == "" {
+		return "", nil
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	found, err := cluster.Client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{})
+	switch {
+	case errors.IsNotFound(err):
+		return "", fmt.Errorf("the cluster of context %s has no RuntimeClass %s: list its classes with kubectl get runtimeclasses", cluster.Context, class)
+	case errors.IsForbidden(err):
+		return sandboxOf(class, ""), nil
+	case err != nil:
+		return "", fmt.Errorf("read RuntimeClass %s: %w", class, err)
+	}
+	return sandboxOf(class, found.Handler), nil
+}
+
+// aspect is one setting of a layer, with the check that shows the setting in a pod.
+type aspect struct {
+	name     string
+	expected string
+	spec     bool // set if the evidence is the specification of the pod, which never changes
+	show     func(podView) shown
+}
+
+// shown is the result of an aspect's check in one pod.
+type shown struct {
+	observed string
+	ok       bool
+	caveat   string
+}
+
+func (a aspect) check(views []podView) layer.Check {
+	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
+	var all, each, caveats []string
+	for _, s := range views {
+		got := a.show(s)
+		all, each = append(all, got.observed), append(each, fmt.Sprintf("%s: %s", s.place, got.observed))
+		k.OK = k.OK && got.ok
+		if got.caveat != "" && !slices.Contains(caveats, got.caveat) {
+			caveats = append(caveats, got.caveat)
+		}
+	}
+	k.Observed, k.Caveat = strings.Join(each, "; "), strings.Join(caveats, "; ")
+	if same := slices.Compact(all); len(same) == 1 {
+		k.Observed = same[0]
+	}
+	return k
+}
+
+// checks makes the checks of those aspects whose field spec has the given value.
+func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
+	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
+	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })
 }

@@ -19,15 +19,6 @@ func seccompWord(pod *corev1.Pod) string {
 	return none
 }
 
-// appArmorWord returns the AppArmor profile in the pod's specification, in the form of the experiment file; "" if
-// there is none.
-func appArmorWord(pod *corev1.Pod) string {
-	if p := cmp.Or(security(pod).AppArmorProfile, podSecurity(pod).AppArmorProfile); p != nil {
-		return word(string(p.Type), p.LocalhostProfile)
-	}
-	return ""
-}
-
 func podSecurity(pod *corev1.Pod) *corev1.PodSecurityContext {
 	return cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{})
 }
@@ -39,7 +30,6 @@ func word(kind string, file *string) string {
 	return kind
 }
 
-// security returns the security context of the programs' container.
 func security(pod *corev1.Pod) *corev1.SecurityContext {
 	for _, c := range pod.Spec.Containers {
 		if c.Name == container && c.SecurityContext != nil {
@@ -83,7 +73,6 @@ func confined() aspect {
 	}}
 }
 
-// seccompOf returns the seccomp profile in a pod's specification, and the seccomp mode that the pod shows.
 func seccompOf(s podView) (profile string, got shown) {
 	profile = seccompWord(s.pod)
 	got.observed = fmt.Sprintf("%s, mode %s", profile, cmp.Or(s.facts.Seccomp, unreported))
@@ -132,7 +121,7 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a node does not support a setting of the layer, and its kubelet has not reported this.
+// capable returns an error if a pod runs on a node that does not support AppArmor, although the layer sets a profile.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
@@ -145,7 +134,7 @@ func (c *Config) capable(views []podView) error {
 
 var everything, sysAdmin = capsOf(all), capsOf("SYS_ADMIN")
 
-// bounding returns the bounding set of the pod's programs. They cannot gain other capabilities.
+// bounding returns the capabilities that the pod's programs have or can gain (the bounding set), and a text.
 func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
@@ -154,8 +143,7 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. For root, all of its capabilities are in effect.
-// For another user, none is.
+// capabilities shows the bounding set of the pod's programs. If the programs run as root, it must also be in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -185,7 +173,7 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes the expected capabilities: all in the set with, and none in the set without.
+// boundaries describes the expected capabilities: all of the first set, and none of the second set.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:
@@ -202,8 +190,7 @@ func boundaries(with, without capSet) string {
 	return fmt.Sprintf("with %s, without %s", with, without)
 }
 
-// capSet is a set of capabilities, by their numbers as bits.
-type capSet uint64
+type capSet uint64 // a set of capabilities; bit n stands for capability number n
 
 // parseCaps parses a set of capabilities in the hexadecimal form of /proc/PID/status.
 func parseCaps(hex string) (capSet, error) {

@@ -1,6 +1,5 @@
-// Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and
-// AppArmor profiles, capabilities, the choice of nodes, labels and annotations that inject sidecars, or any
-// patch of the pod.
+// Package pod is the layer of settings in a pod's specification: a sandbox by RuntimeClass, seccomp and AppArmor
+// profiles, capabilities, the choice of nodes, labels and annotations that inject sidecars, or any patch of the pod.
 //
 //   - pod: {runtimeClass: gvisor}
 //   - pod: {seccomp: Unconfined}
@@ -63,7 +62,6 @@ type Config struct {
 	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the programs' container, in the form of a pod's, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
-// capabilities are changes to the capabilities of a container.
 type capabilities struct {
 	Add  []string `yaml:"add" doc:"capabilities to add, such as NET_ADMIN"`
 	Drop []string `yaml:"drop" doc:"capabilities to drop, such as NET_RAW; absent: ALL; none: keep the capabilities of the container runtime"`
@@ -91,7 +89,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// These are words that may stand in the lists of capabilities in place of a capability.
+// These are words that a list of capabilities may have in place of a capability.
 const (
 	all  = "ALL"
 	none = "none"
@@ -174,8 +172,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	}
 }
 
-// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without
-// it.
+// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without it.
 func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {

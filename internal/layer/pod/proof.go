@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists the aspects that show that the layer is on, or off in an arm without a pod layer. Settings that pods
-// have anyway, such as seccomp RuntimeDefault, do not show that the layer is off. The argument sandbox is the sandbox
-// of the layer's RuntimeClass.
+// aspects lists the aspects that show that the layer is on if on is set, and otherwise that it is off in an arm without
+// a pod layer. Settings that pods have anyway, such as seccomp RuntimeDefault, do not show that the layer is off. The
+// argument sandbox is the sandbox of the layer's RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -20,7 +21,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 			list = append(list, a)
 		}
 	}
-	whole := len(c.NodeSelector) // the layer chooses only nodes with all these labels
+	whole := len(c.NodeSelector) // the layer chooses only nodes that have all labels of NodeSelector
 	class := c.RuntimeClass.OrZero()
 	labels := func(s podView) map[string]string { return s.pod.Labels }
 	annotations := func(s podView) map[string]string { return s.pod.Annotations }
@@ -63,16 +64,15 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	return list
 }
 
-// value completes an aspect of one value. If on is set, the value must be the wanted one, and otherwise any other
-// one.
+// value completes an aspect of a value, which must equal want if on is set, and must differ from want otherwise.
 func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
 	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
 	return a
 }
 
-// pairs completes an aspect of a map. If on is set, the map must contain all wanted pairs, and otherwise fewer of
-// them than the given number.
+// pairs completes an aspect of a map. If on is set, the map must contain all keys of want with their values.
+// Otherwise it must contain fewer of them than limit.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -108,7 +108,7 @@ func sandboxed(class, sandbox string) aspect {
 		a.expected = "that of RuntimeClass " + class
 		a.show = func(s podView) shown {
 			got := ownKernel(s, class)
-			if !got.ok { // crun and similar runtimes share the kernel, and look like any other runtime
+			if !got.ok { // runtimes such as crun use the node's kernel, and look like any other runtime from inside
 				got.ok, got.caveat = true, weak(class)
 			}
 			return got
@@ -121,8 +121,8 @@ func weak(class string) string {
 	return "nothing inside the pod shows that it runs in RuntimeClass " + class + ": the only evidence is its specification"
 }
 
-// ownKernel shows that a pod has another kernel than its node, by the boot id or else by the kernel's
-// release.
+// ownKernel shows that a pod has another kernel than its node, by the boot ids. Without boot ids it compares the
+// kernels' releases: kernels of the same release pass with a caveat.
 func ownKernel(s podView, class string) shown {
 	mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 	switch {
@@ -186,4 +186,84 @@ func sidecar(pod *corev1.Pod, name string) string {
 		return ready
 	}
 	return "not ready"
+}
+
+func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
+	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
+	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
+	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s podView) shown {
+		got := shown{observed: s.facts.Confidential, ok: s.facts.Confidential != c.Confidential}
+		if got.observed == "" {
+			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: the only evidence is the labels of its node"
+		}
+		return got
+	}})
+	add(seccomp == unconfined || c.Privileged, confined())
+	word := func(s podView) string { return seccompWord(s.pod) }
+	add(strings.HasPrefix(seccomp, localhost), aspect{name: "seccomp", spec: true}.value(false, seccomp, word))
+	add(profile != "" && profile != runtimeDefault, noAppArmor(profile))
+	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
+}
+
+func unsandboxed(sandbox string) aspect {
+	if sandbox == gvisor {
+		return aspect{name: "sandbox", expected: "not gVisor", show: func(s podView) shown {
+			text := cmp.Or(s.facts.Sandbox, none+" that can be seen")
+			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox != gvisor}
+		}}
+	}
+	return aspect{name: "kernel", expected: "the node's", show: func(s podView) shown {
+		got := ownKernel(s, "")
+		return shown{observed: strings.TrimPrefix(got.observed, "the node's: "), ok: !got.ok || got.caveat != ""}
+	}}
+}
+
+// noAppArmor shows that an AppArmor profile is not in force in a pod. A pod that does not report its profile fails the
+// check, unless SELinux confines the pod's programs, or a sandbox answers in place of the node's kernel.
+func noAppArmor(profile string) aspect {
+	named, local := strings.CutPrefix(profile, localhost)
+	if !local {
+		named = unconfinedAppArmor
+	}
+	return aspect{name: "AppArmor", expected: "not " + named, show: func(s podView) shown {
+		has, _ := profileInForce(s.facts.AppArmor)
+		got := shown{observed: cmp.Or(s.facts.AppArmor, unreported), ok: has != "" && has != named}
+		switch {
+		case has != "":
+		case s.facts.Sandbox != "":
+			asked := ""
+			if p := cmp.Or(security(s.pod).AppArmorProfile, podSecurity(s.pod).AppArmorProfile); p != nil {
+				asked = word(string(p.Type), p.LocalhostProfile)
+			}
+			got = shown{observed: cmp.Or(asked, unreported), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
+		case s.facts.SELinux != "":
+			got.observed, got.ok = "none: SELinux is in force", true
+		}
+		return got
+	}}
+}
+
+// noCapabilities shows that the programs of a pod cannot get the capabilities that the layer adds or keeps.
+func (c *Config) noCapabilities() aspect {
+	var added capSet
+	if c.Capabilities != nil {
+		added = capsOf(c.Capabilities.Add...)
+	}
+	if c.Privileged || added == 0 {
+		added = everything
+	}
+	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s podView) shown {
+		set, text := bounding(s)
+		return shown{observed: text, ok: text != unreported && set&added == 0}
+	}}
+}
+
+func nodeUsers(s podView) shown {
+	got := ownUsers(s)
+	if s.facts.UIDMap != "" && s.facts.Sandbox == "" {
+		got.ok = s.facts.UIDMap == hostUsers
+		return got
+	}
+	asked := s.pod.Spec.HostUsers != nil && !*s.pod.Spec.HostUsers
+	return shown{observed: fmt.Sprintf("hostUsers: %t", !asked), ok: !asked, caveat: got.caveat}
 }

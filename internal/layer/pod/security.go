@@ -34,8 +34,7 @@ var tunable = []string{"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range",
 	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
 	"net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
-// security returns the Pod Security levels that the layer needs at all levels of its factors, and why.
-// Validate reports a patch that cannot be applied.
+// security returns the Pod Security levels that the layer needs at all levels of its factors, with the reasons.
 func (c *Config) security() []experiment.PodSecurity {
 	var needs []experiment.PodSecurity
 	for _, v := range c.variants() {
@@ -125,7 +124,6 @@ func (j *judgement) pod(spec *corev1.PodSpec) {
 	j.when(s.RunAsUser != nil && *s.RunAsUser == 0, baseline, "programs of root")
 }
 
-// profiles judges the security profiles of a pod or of a container.
 func (j *judgement) profiles(seccomp *corev1.SeccompProfile, appArmor *corev1.AppArmorProfile, se *corev1.SELinuxOptions) {
 	j.when(seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeUnconfined, privileged, "seccomp profile Unconfined")
 	j.when(appArmor != nil && appArmor.Type == corev1.AppArmorProfileTypeUnconfined, privileged, "AppArmor profile Unconfined")

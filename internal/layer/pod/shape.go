@@ -17,6 +17,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer/keyvalue"
+	"tare/internal/testbed"
 )
 
 const (
@@ -138,8 +139,7 @@ func appArmorProfile(word string) *corev1.AppArmorProfile {
 	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(kind), LocalhostProfile: file}
 }
 
-// patched returns the pod with the patch applied. A field that pods do not have is an error: the API server
-// would drop it silently.
+// patched returns the pod with the patch. Unknown fields are an error, since the API server would drop them silently.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
@@ -163,7 +163,7 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	return out, nil
 }
 
-// carries reports whether the pod has every field of the patch: applying it again changes nothing.
+// carries reports whether the pod has every field of the patch: whether applying the patch again changes nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -172,7 +172,8 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical returns the pod with those lists sorted that a patch may reorder without a change of the meaning.
+// canonical returns the pod with sorted lists of volumes, containers and mounts: a patch may reorder these lists
+// without a change of the meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -183,8 +184,7 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can
-// change.
+// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
@@ -202,16 +202,14 @@ func pristine() *corev1.Pod {
 	}}
 }
 
-// fill moves the fields of the securityContext to the fields of the layer with the same meaning. If it fails,
-// validate reports the problem.
+// fill moves the securityContext to the layer's fields with the same meaning. If it fails, validate reports why.
 func (c *Config) fill() {
 	if settled, err := c.settled(); err == nil {
 		*c = *settled
 	}
 }
 
-// settled returns the layer without a securityContext. Settings for which the layer has no field become a
-// patch.
+// settled returns the layer without a securityContext. Settings for which the layer has no field become a patch.
 func (c *Config) settled() (*Config, error) {
 	text, out := c.SecurityContext, *c
 	if out.SecurityContext = ""; text == "" {
@@ -271,11 +269,8 @@ func (c *Config) settled() (*Config, error) {
 	return &out, nil
 }
 
-func names(capabilities []corev1.Capability) (names []string) {
-	for _, c := range capabilities {
-		names = append(names, string(c))
-	}
-	return names
+func names(list []corev1.Capability) []string {
+	return testbed.Each(list, func(c corev1.Capability) string { return string(c) })
 }
 
 var isProfile = regexp.MustCompile(`^(RuntimeDefault|Unconfined|Localhost/.+)$`)

@@ -8,9 +8,9 @@
 // Tare's pods have no capabilities and have no_new_privs anyway. Both layers are therefore refused on a
 // cluster. The layer pod sets the privileges of pods.
 //
-// Proofs for capabilities: /proc/self/status of a subject shows none of the dropped capabilities, and outside
-// the layer shows them. Also, an action that needs one of them (changing the root, a raw socket, a mount) is
-// denied, and outside the layer is allowed. Proof for no-new-privs: the flag in /proc/self/status.
+// Proofs for capabilities: a subject's /proc/self/status shows none of the dropped capabilities, and an action that
+// needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer the opposite
+// holds. Proof for no-new-privs: the flag in /proc/self/status.
 package privileges
 
 import (
@@ -28,13 +28,11 @@ const all = "ALL"
 // actions holds the prober's words for actions, by the capability that they need.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
-// capabilities holds the parameters of the layer capabilities.
 type capabilities struct {
 	Drop   []string   `yaml:"drop" json:"drop" doc:"capabilities that are taken from programs, such as NET_RAW, or ALL"`
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// noNewPrivs holds the parameters of the layer no-new-privs.
 type noNewPrivs struct {
 	Around layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
@@ -62,7 +60,6 @@ var Kinds = []layer.Kind{
 
 const elsewhere = "pods have neither capabilities nor the means to get any: add some to the baseline's pods by the layer pod (capabilities, privileged)"
 
-// Declare declares how the parameters are validated, and that Tare's launcher starts the subjects.
 func (c *capabilities) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -95,17 +92,14 @@ func (c *capabilities) front() wrapper.Wrapper {
 	return f
 }
 
-// Up takes the capabilities away.
 func (c *capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that programs have the capabilities.
 func (c *capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
 
-// Declare declares that the layer works on this machine only, and that Tare's launcher starts the subjects.
 func (c *noNewPrivs) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), Elsewhere: elsewhere, Launched: true}
 }
@@ -114,12 +108,10 @@ func (c *noNewPrivs) front() wrapper.Wrapper {
 	return wrapper.Launched(ofNoNewPrivs, c.Around, launcher.Settings{NoNewPrivs: true}, wrapper.Is("no_new_privs", "status:NoNewPrivs", "1"))
 }
 
-// Up sets the flag no_new_privs of subjects.
 func (c *noNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the flag no_new_privs is not set.
 func (c *noNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

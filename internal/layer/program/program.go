@@ -7,8 +7,7 @@
 // The workloads command and startup start the other program like their own: with the same variables, at the
 // same place, and in the wrappers of the arm's other layers.
 //
-// Proof, after every trial: the workload has started the program. In arms without the layer the workload has
-// no way to start the program. Nothing is checked in these arms.
+// Proof, after every trial: the workload has started the program.
 package program
 
 import (
@@ -83,7 +82,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	}, nil
 }
 
-// ProveOff makes no check.
+// ProveOff makes no check: in arms without the layer the workload cannot start the program.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
 // Text returns a command line: the program and its arguments, or a shell that runs a text.
@@ -94,8 +93,7 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 	return run
 }
 
-// At returns the command that a workload must start: the command of the arm's program layer or, without one, the
-// workload's own.
+// At returns the command that a workload must start: that of the arm's program layer or else the workload's own.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
 	for _, i := range testbed.Held[*instead](site) {
 		i.started.Add(1)

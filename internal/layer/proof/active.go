@@ -16,13 +16,13 @@ import (
 )
 
 type active struct {
-	config *Config
+	config *config
 	site   testbed.Site           // the site with the wrappers, as the workload gets it
-	once   map[string]layer.Check // results of checks that are made once, by the pods that they apply to
+	once   map[string]layer.Check // results of checks that are made once, by check and pods
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
-func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
+func (c *config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...when) ([]layer.Check, error) {
 	var checks []layer.Check
 	for i, item := range c.Checks {
 		moment := item.When
@@ -59,7 +59,7 @@ func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.Stat
 	return checks, nil
 }
 
-// check runs the check's program in all its targets. Every target must show the wanted state.
+// check runs the check's program in all its targets. Every target must show the state want.
 func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State) (layer.Check, error) {
 	targets, err := i.targets(ctx, site)
 	if err != nil {
@@ -75,10 +75,10 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 }
 
 // ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check with the
-// number of the other targets. The argument also is the format of this number.
-func ofAll(targets int, also string, one func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
+// number of the other targets, in the given format.
+func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
-		title, check, err := one(n)
+		title, check, err := make(n)
 		if err != nil {
 			return check, err
 		}
@@ -93,7 +93,7 @@ func ofAll(targets int, also string, one func(n int) (title string, check layer.
 		}
 	}
 	if targets > 1 {
-		all.Observed += fmt.Sprintf(also, targets-1)
+		all.Observed += fmt.Sprintf(format, targets-1)
 	}
 	return all, nil
 }
@@ -156,9 +156,8 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	return checks, nil
 }
 
-// Some counters only count up. If such a counter grows during a trial, the trial went through the mechanism.
-
-// counter compiles the regular expression of a counter, whose only group is the number.
+// counter compiles the regular expression of a counter, whose only group is the number. If a counter grows during a
+// trial, the trial went through the mechanism.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {
@@ -194,7 +193,6 @@ func sum(pattern *regexp.Regexp, text string) (total float64, found int, err err
 	return total, found, nil
 }
 
-// reading is the value of a counter in one target.
 type reading struct {
 	title string
 	total float64
@@ -225,7 +223,6 @@ func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 	return all, nil
 }
 
-// number returns the counter's number in an output, or why there is none.
 func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
 	if failed != nil {
 		return 0, safetext.Tail(failed.Error(), 400)
@@ -240,8 +237,7 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the reading of an output without the counter. Many counters appear only with their first event:
-// before a trial, this reading counts as 0.
+// absent is the reading of an output without the counter. Before a trial it counts as 0: a counter may appear later.
 const absent = "no such number"
 
 // grown checks that a counter has grown in every target between its readings before and after a trial.

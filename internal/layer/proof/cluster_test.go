@@ -17,7 +17,7 @@ import (
 // TestOnCluster runs programs in the pods under test, by the agent and by an exec, in other pods of the cluster, and
 // where there are no such pods.
 func TestOnCluster(t *testing.T) {
-	c := &Config{Checks: []Item{
+	c := &config{Checks: []Item{
 		{Name: "by the agent", In: testbed.ClientPod, Run: []string{"sh", "-c", "echo in $(TARE_NAMESPACE) as $(id -u)"}, On: `^in tare-\S+ as [0-9]+$`, Off: "^never$"},
 		{Name: "a port of the server", In: testbed.ClientPod, Run: []string{"sh", "-c", "nc -w 5 $(TARE_SERVER) 5299 2>&1; true"}, On: `refused`, Off: "^never$"},
 		{Name: "by an exec", In: testbed.ServerPod, Container: pods.Container, Run: []string{"echo", "$(TARE_CONTEXT)"}, On: `\S`, Off: "^never$"},

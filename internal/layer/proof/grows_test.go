@@ -26,7 +26,7 @@ func TestGrows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &Config{Checks: []Item{{Name: "TLS", In: testbed.Host, Run: []string{"cat", file}, Grows: opened}}}
+	c := &config{Checks: []Item{{Name: "TLS", In: testbed.Host, Run: []string{"cat", file}, Grows: opened}}}
 	if errs := c.validate(); errs != nil {
 		t.Fatal(errs)
 	}
@@ -93,7 +93,7 @@ func TestValidateGrows(t *testing.T) {
 		{"a moment", Item{Grows: `(\d+)`, When: after}, []experiment.FieldError{{Field: "checks[0].when", Message: "a number that grows is read before and after each trial"}}},
 	} {
 		test.item.Name, test.item.In, test.item.Run = "n", testbed.Host, []string{"cat"}
-		if diff := cmp.Diff(test.want, (&Config{Checks: []Item{test.item}}).validate()); diff != "" {
+		if diff := cmp.Diff(test.want, (&config{Checks: []Item{test.item}}).validate()); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -117,9 +117,9 @@ func FuzzSum(f *testing.F) {
 // Checks that an arm's own layer also has are left to that layer.
 func TestProveOffBeside(t *testing.T) {
 	same := Item{Name: "same", In: testbed.Host, Run: []string{"echo", "same"}, On: "same"}
-	c := &Config{Checks: []Item{same, {Name: "other", In: testbed.Host, Run: []string{"echo", "other"}, On: "other"}}}
+	c := &config{Checks: []Item{same, {Name: "other", In: testbed.Host, Run: []string{"echo", "other"}, On: "other"}}}
 	s := new(layer.Run).At(localtest.Host(t))
-	s.Own = &Config{Checks: []Item{same}}
+	s.Own = &config{Checks: []Item{same}}
 	got, err := c.ProveOff(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,10 @@
 //     on: 'Encryption: +Wireguard'
 //     off: 'Encryption: +Disabled'
 //
-// An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's
-// sidecar or in the agent on the pod's node can show this. In the arm with the layer, the program's standard
-// output must match on, or contain a number that grows during the trial. In the other arms, the output must
-// match off. If off is not set, an output that does not match on shows that the mechanism is off, but only if
-// the program succeeded.
+// An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's sidecar
+// or in the agent on the pod's node can show this. In the arm with the layer, the program's standard output must
+// match on, or contain a number that grows during the trial. In the other arms, the output must match off. If off is
+// not set, an output that does not match on shows that the mechanism is off, but only if the program succeeded.
 package proof
 
 import (
@@ -34,8 +33,7 @@ import (
 
 const name = "proof"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Checks []Item `yaml:"checks" json:"checks" required:"true" doc:"programs whose output shows whether a mechanism is on"`
 }
 
@@ -59,8 +57,7 @@ type Pods struct {
 	Node      node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
 }
 
-// node says which pods are used, by the nodes on which they run.
-type node string
+type node string // selects pods by the nodes on which they run
 
 const (
 	client node = "client"
@@ -70,8 +67,7 @@ const (
 	all    node = "all"
 )
 
-// when is the time of a check in the arm with the layer. In other arms, a check is made before each trial, or
-// once.
+// when is the time of a check in the arm with the layer. In other arms, a check is made before each trial, or once.
 type when string
 
 const (
@@ -85,17 +81,16 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "programs whose output shows that other layers of the arm are on",
 	Example: "checks:\n  - {name: it is on, in: client-pod, run: [cat, /proc/version], on: gVisor, off: Linux}",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
 }
 
-// Declare declares the places, rights and programs of the checks.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true,
 		Elsewhere: "there are no pods and containers: run a program of this machine, with in: client-pod or server-pod"}
 }
 
-func (c *Config) needs() experiment.Needs {
+func (c *config) needs() experiment.Needs {
 	var n experiment.Needs
 	for _, item := range c.Checks {
 		switch item.In {
@@ -111,9 +106,8 @@ func (c *Config) needs() experiment.Needs {
 	return n
 }
 
-// programs lists the programs that run on Tare's machine. The others run in pods, or at places of the
-// workload.
-func (c *Config) programs() []experiment.Program {
+// programs lists the programs that run on Tare's machine. Other programs run in pods, or at places of the workload.
+func (c *config) programs() []experiment.Program {
 	var programs []experiment.Program
 	for _, item := range c.Checks {
 		if item.In == testbed.Host && len(item.Run) > 0 {
@@ -123,7 +117,7 @@ func (c *Config) programs() []experiment.Program {
 	return programs
 }
 
-func (c *Config) rights(namespace string) []experiment.Right {
+func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	for _, item := range c.Checks {
 		if item.Pods == nil && item.Container == "" {
@@ -140,7 +134,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	return list
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.Checks) == 0 {
 		errs.Add("checks", "there is no check: the layer would show nothing")
@@ -175,25 +169,24 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. The number of grows must not appear in arms without the
-// layer.
+// patterns returns the patterns for a check's output. The pattern grows must not match in arms without the layer.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
 
 // Up changes nothing. It prepares the checks.
-func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// offChecks keeps the results of checks that are made once in other arms, by these arms' own proof layers (or
-// nil), and then by check and pods.
-type offChecks map[*Config]map[string]layer.Check
+// offChecks keeps the results of checks that are made once at the sites of other arms. The keys are the other arm's own
+// proof layer or nil, and then check and pods.
+type offChecks map[*config]map[string]layer.Check
 
 // ProveOff makes the checks at another arm's site, except for those that the arm's own proof layer has, too.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	own, _ := s.Own.(*Config)
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	own, _ := s.Own.(*config)
 	kept := layer.Kept[offChecks](s.Run, c)
 	if *kept == nil {
 		*kept = offChecks{}
@@ -204,11 +197,11 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], before, after, Once)
 }
 
-func (c *Config) without(own *Config) *Config {
+func (c *config) without(own *config) *config {
 	if own == nil {
 		return c
 	}
-	return &Config{Checks: slices.DeleteFunc(slices.Clone(c.Checks), func(item Item) bool {
+	return &config{Checks: slices.DeleteFunc(slices.Clone(c.Checks), func(item Item) bool {
 		return slices.ContainsFunc(own.Checks, func(other Item) bool { return reflect.DeepEqual(item, other) })
 	})}
 }

@@ -23,7 +23,7 @@ func TestOnTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &Config{Checks: []Item{
+	c := &config{Checks: []Item{
 		{Name: "state", In: testbed.Host, Run: []string{"cat", file}, On: "on", Off: "off"},
 		{Name: "trace", In: testbed.Host, Run: []string{"cat", file}, On: "on", When: after},
 	}}
@@ -83,7 +83,7 @@ func compare(t *testing.T, want, got []layer.Check) {
 
 // The programs of a check run like those of the workload, in its wrappers.
 func TestAsTheWorkload(t *testing.T) {
-	c := &Config{Checks: []Item{{Name: "variable", In: testbed.Host, Run: []string{"sh", "-c", "echo [$TARE_TEST_PROOF]"}, On: `^\[x\]$`, Off: `^\[\]$`}}}
+	c := &config{Checks: []Item{{Name: "variable", In: testbed.Host, Run: []string{"sh", "-c", "echo [$TARE_TEST_PROOF]"}, On: `^\[x\]$`, Off: `^\[\]$`}}}
 	site := localtest.Host(t)
 	up := layertest.Up(t, c, site)
 	dressed := layer.WithWrappers(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
@@ -199,7 +199,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, (&Config{Checks: test.checks}).validate()); diff != "" {
+			if diff := cmp.Diff(test.want, (&config{Checks: test.checks}).validate()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -219,7 +219,7 @@ func TestNeeds(t *testing.T) {
 		{Item{Pods: &Pods{Namespace: "kube-system"}}, experiment.Needs{Only: experiment.TestbedKubernetes}, rights("kube-system")},
 	}
 	for _, test := range tests {
-		c := &Config{Checks: []Item{test.item}}
+		c := &config{Checks: []Item{test.item}}
 		if diff := cmp.Diff(test.needs, c.Declare().Needs); diff != "" {
 			t.Error(diff)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ const maxPods = 50 // the largest number of pods that one check may have
 // target is a place or a container for the program of a check.
 type target struct {
 	title   string
-	missing string // reason why the program cannot run there; the mechanism counts as off then
+	missing string // reason why the program cannot run in the target, where the mechanism then counts as off
 	run     func(ctx context.Context, args reference.Arguments) (string, error)
 }
 
@@ -53,11 +54,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 	if err != nil {
 		return nil, err
 	}
-	var targets []target
-	for _, pod := range pods {
-		targets = append(targets, i.inContainer(s, pod, values))
-	}
-	return targets, nil
+	return testbed.Each(pods, func(pod corev1.Pod) target { return i.inContainer(s, pod, values) }), nil
 }
 
 func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
@@ -92,7 +89,7 @@ func has(pod corev1.Pod, container string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
 }
 
-// pods returns the pods of the check: the site's own at a place, or others of the cluster.
+// pods returns the pods of the check: the site's own pod at a place, or other pods of the cluster.
 func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	own, err := s.Pods(ctx)
 	if err != nil {
@@ -142,7 +139,7 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	return nodes, nil
 }
 
-// choose keeps the pods on the nodes, sorted by name. Every node must have such a pod, or none may: a
+// choose keeps the running pods on the nodes, sorted by name. If one node has such a pod, all nodes must have one: a
 // mechanism whose agent is missing on one node is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
@@ -176,10 +173,7 @@ func podsOf(ctx context.Context, site testbed.Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var uids []string
-	for _, pod := range pods {
-		uids = append(uids, string(pod.UID))
-	}
+	uids := testbed.Each(slices.Collect(maps.Values(pods)), func(pod *corev1.Pod) string { return string(pod.UID) })
 	slices.Sort(uids)
 	return strings.Join(uids, " "), nil
 }

@@ -16,14 +16,13 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program that has a daemon start its command, or that leaves units of systemd, containers or the like
-// behind when it is killed.
+// runner is a program that starts a command in a unit of systemd or in a container, which may outlive the program.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // the command is no descendant of the program
 	alive                  []string
-	// list returns the command that prints the names of what a run has left, one per line. remove removes
-	// these names.
+	// list returns the command that prints the names of a run's leftovers, one per line. The command remove, followed
+	// by these names, removes the leftovers.
 	list   func(label string) []string
 	remove []string
 }
@@ -52,12 +51,10 @@ var (
 	podman = containers("podman", "apt-get install podman", false)
 )
 
-// Systemd holds the parameters of the layer systemd.
-type Systemd struct {
+type unit struct {
 	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); absent: the layer's defaults"`
 }
 
-// container holds the parameters of the layers docker and podman.
 type container struct {
 	runner  *runner
 	Image   string     `yaml:"image" json:"image" required:"true" doc:"image, which must exist locally and contain the programs that are run"`
@@ -69,7 +66,7 @@ var systemdKind = layer.Kind{
 	Name:    systemd.name,
 	Summary: "a unit of systemd whose properties sandbox it (systemd-run)",
 	New: func() layer.Layer {
-		return &Systemd{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
+		return &unit{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
 	},
 	Probe: func(ctx context.Context) []testbed.Finding {
 		return []testbed.Finding{wrapper.Works(ctx, systemd.alive, systemd.install)}
@@ -88,8 +85,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe only asks the program for its containers. A container would need an image, which the experiment file
-// names. tare plan tries that image.
+// probe only asks the program for its containers. A container would need an image, which the experiment file names.
+// tare plan tries that image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -100,28 +97,20 @@ func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// Declare declares that the layer works on this machine only.
-func (c *Systemd) Declare() experiment.Declaration {
+func (c *unit) Declare() experiment.Declaration {
 	return experiment.Declaration{Needs: experiment.Needs{Only: experiment.TestbedLocal}, Programs: inFront(c.args("")), OwnProves: true,
 		Elsewhere: "there is no systemd in pods: set their security context by the layer pod"}
 }
 
-// args returns the arguments before a command that runs in the given unit.
-func (c *Systemd) args(unit string, names ...string) []string {
+func (c *unit) args(unit string, names ...string) []string {
 	args := slices.Clone(systemd.alive)
 	if unit != "" {
 		args = append(args, "--unit="+unit)
 	}
-	for _, p := range c.Properties {
-		args = append(args, "--property="+p)
-	}
-	for _, n := range names {
-		args = append(args, "--setenv="+n)
-	}
-	return append(args, "--same-dir", "--")
+	return slices.Concat(args, prefixed("--property=", c.Properties), prefixed("--setenv=", names), []string{"--same-dir", "--"})
 }
 
-func (c *Systemd) front(label string) wrapper.Wrapper {
+func (c *unit) front(label string) wrapper.Wrapper {
 	n := 0
 	f := wrapper.Wrapper{Layer: systemd.name, Elsewhere: true, Args: func(cmd testbed.Command) []string {
 		n++
@@ -131,17 +120,14 @@ func (c *Systemd) front(label string) wrapper.Wrapper {
 	return f
 }
 
-// Up starts the subjects as units of systemd.
-func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *unit) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return systemd.up(s, c.front)
 }
 
-// ProveOff shows that programs are in no unit with the layer's properties.
-func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *unit) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
 
-// Declare declares that the layer works on this machine only.
 func (c *container) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(experiment.TestbedLocal), OwnProves: true,
 		Elsewhere: "pods are containers already: set their properties by the layer pod"}
@@ -151,7 +137,7 @@ func (c *container) Declare() experiment.Declaration {
 	return d
 }
 
-// args returns the arguments before a command. They mount Tare's executable at its path.
+// args returns the arguments before a command. The arguments mount Tare's executable at its path.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
@@ -160,10 +146,11 @@ func (c *container) args(label string, names ...string) []string {
 	if self, err := os.Executable(); err == nil {
 		args = append(args, "--volume="+self+":"+self+":ro")
 	}
-	for _, n := range names {
-		args = append(args, "--env="+n)
-	}
-	return slices.Concat(args, c.Options, []string{c.Image})
+	return slices.Concat(args, prefixed("--env=", names), c.Options, []string{c.Image})
+}
+
+func prefixed(prefix string, list []string) []string {
+	return testbed.Each(list, func(s string) string { return prefix + s })
 }
 
 func (c *container) front(label string) wrapper.Wrapper {
@@ -174,28 +161,23 @@ func (c *container) front(label string) wrapper.Wrapper {
 	}
 }
 
-// Up starts the subjects in containers.
 func (c *container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.runner.up(s, c.front)
 }
 
-// ProveOff shows that programs are in no container.
 func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front("").Off(ctx, s)
 }
 
-// variables returns the names of a command's variables. Their values must not be arguments, which other users
-// can see.
+// variables returns the names of a command's variables. Other users can see arguments, but must not see the values.
 func variables(cmd testbed.Command) []string {
-	var names []string
-	for _, v := range cmd.Env {
+	return testbed.Each(cmd.Env, func(v string) string {
 		name, _, _ := strings.Cut(v, "=")
-		names = append(names, name)
-	}
-	return names
+		return name
+	})
 }
 
-// up puts the layer up, and notes in the ledger how to remove what a killed run leaves.
+// up puts the layer up, and notes in the ledger how to remove the leftovers of a killed run.
 func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*layer.Active, error) {
 	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
 		return nil, fmt.Errorf("%s starts programs in another process, outside the networks that Tare creates: use a workload without a network (in: host)", r.program)
@@ -212,7 +194,7 @@ func (r *runner) up(s *layer.Session, of func(label string) wrapper.Wrapper) (*l
 	return a, nil
 }
 
-// left removes what the runner has left under a label, and returns the names.
+// left removes the leftovers with a label, and returns their names.
 func (r *runner) left(ctx context.Context, label string) ([]string, error) {
 	out, err := testbed.Output(ctx, local.Here, testbed.Host, r.list(label)...)
 	if err != nil {

@@ -24,15 +24,13 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// preset is one sandbox program with its options.
 type preset struct {
 	name, summary, program string
 	install                string   // command that installs the program
 	options                []string // options of the preset
 	after                  []string // arguments between the options and the command
 	evidence               []wrapper.Evidence
-	// launcher has the settings of Tare's launcher, which replaces the program if the experiment gives no
-	// options; nil: the program is always used.
+	// launcher has the settings of Tare's launcher, which replaces the program if there are no options; nil: never.
 	launcher *launcher.Settings
 }
 
@@ -70,8 +68,7 @@ func (p *preset) front(options []string) []string {
 	return slices.Concat([]string{p.program}, p.options, options, p.after)
 }
 
-// Config holds the parameters of the sandbox layers.
-type Config struct {
+type config struct {
 	preset  *preset
 	Options []string   `yaml:"options" json:"options,omitempty" doc:"options of the program, after the layer's own options"`
 	Around  layer.Side `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
@@ -84,7 +81,7 @@ func Kinds() []layer.Kind {
 		p := &presets[i]
 		kinds = append(kinds, layer.Kind{
 			Name: p.name, Summary: p.summary,
-			New: func() layer.Layer { return &Config{preset: p} },
+			New: func() layer.Layer { return &config{preset: p} },
 			Probe: func(ctx context.Context) []testbed.Finding {
 				if p.launcher != nil {
 					return []testbed.Finding{wrapper.Launches(ctx, p.name, *p.launcher)}
@@ -96,8 +93,7 @@ func Kinds() []layer.Kind {
 	return append(kinds, systemdKind, dockerKind, podmanKind)
 }
 
-// Declare declares that the layer needs the sandbox program, or that Tare's launcher starts the subjects.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Needs: c.Around.Needs(""), Launched: c.launched()}
 	if !d.Launched && c.preset != nil { // the preset is nil in tests only
 		d.Programs = inFront(c.preset.front(c.Options))
@@ -109,23 +105,21 @@ func inFront(args []string) []experiment.Program {
 	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.WrapperPlace}}
 }
 
-func (c *Config) launched() bool {
+func (c *config) launched() bool {
 	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
 }
 
-func (c *Config) front() wrapper.Wrapper {
+func (c *config) front() wrapper.Wrapper {
 	if c.launched() {
 		return wrapper.Launched(c.preset.name, c.Around, *c.preset.launcher, c.preset.evidence...)
 	}
 	return wrapper.Wrapper{Layer: c.preset.name, Around: c.Around, Args: wrapper.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
 }
 
-// Up puts the sandbox around the programs.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that programs are not in the sandbox.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

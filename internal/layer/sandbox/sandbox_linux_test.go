@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { layertest.Main(m) }
 
 // working returns the layer of a sandbox, and skips the test if the sandbox does not work here.
-func working(t *testing.T, name string) *Config {
+func working(t *testing.T, name string) *config {
 	t.Helper()
 	kinds := Kinds()
 	kind := kinds[slices.IndexFunc(kinds, func(k layer.Kind) bool { return k.Name == name })]
@@ -27,7 +27,7 @@ func working(t *testing.T, name string) *Config {
 			t.Skipf("%s: %s: %s", f.Status, f.Detail, f.Hint)
 		}
 	}
-	return kind.New().(*Config)
+	return kind.New().(*config)
 }
 
 // around puts a layer up and makes its checks.

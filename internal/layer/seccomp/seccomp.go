@@ -53,8 +53,7 @@ func (c *Config) Declare() experiment.Declaration {
 func settings(rules int, arguments bool) launcher.Settings {
 	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
 	if arguments {
-		first := uint64(wrapper.Magic)
-		filter.First = &first
+		filter.First = new(uint64(wrapper.Magic))
 	}
 	return launcher.Settings{Seccomp: filter}
 }

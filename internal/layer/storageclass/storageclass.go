@@ -29,14 +29,12 @@ import (
 
 const name = "storage-class"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	Name       factor.Levels[string] `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a storage class" doc:"storage class of the volume"`
 	AccessMode string                `yaml:"accessMode" enum:"ReadWriteOnce,ReadWriteOncePod,ReadWriteMany" doc:"access mode of the claim"`
 	Expect     *expect               `yaml:"expect" doc:"expected properties of the volume"`
 }
 
-// expect holds properties that a volume of the class must have.
 type expect struct {
 	Driver     string            `yaml:"driver" doc:"CSI driver of the volume, such as disk.csi.azure.com"`
 	Attributes map[string]string `yaml:"attributes" doc:"CSI attributes of the volume"`
@@ -48,13 +46,11 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "storage class of the workload's volume, such as an encrypting one",
 	Example: "name: encrypted-rwo",
-	New:     func() layer.Layer { return &Config{} },
+	New:     func() layer.Layer { return &config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }
 
-// Declare declares that the layer needs a cluster, a workload with a volume, and the rights to read the class
-// and the volume.
-func (c *Config) Declare() experiment.Declaration {
+func (c *config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
 		Elsewhere: "its volumes are loop devices of this machine: encrypt them by the layers luks, fscrypt and gocryptfs, and set file system and options by testbed.local.volume",
@@ -70,7 +66,7 @@ func (c *Config) Declare() experiment.Declaration {
 }
 
 // Up sets the class of the site's claims. The testbed creates the claims later.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
@@ -89,21 +85,21 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, fmt.Errorf("read storage class %s: %w", c.Name.OrZero(), err)
 	}
 	site.ShapeVolume(c.shape)
-	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) { return c.before(ctx, site, class) }
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+		return c.checkAll(ctx, site, true, class)
+	}
 	return &layer.Active{Before: before}, nil
 }
 
-func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
-	class := c.Name.OrZero()
-	claim.Spec.StorageClassName = &class
+func (c *config) shape(claim *corev1.PersistentVolumeClaim) {
+	claim.Spec.StorageClassName = new(c.Name.OrZero())
 	if c.AccessMode != "" {
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(c.AccessMode)}
 	}
 }
 
-// checks shows that a volume has the class and the expected properties if on is set, and otherwise that it has
-// another class.
-func (c *Config) checks(
+// checks shows that a volume has the class and the expected properties if on is set, and otherwise another class.
+func (c *config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
 	var out []layer.Check
@@ -132,8 +128,7 @@ func (c *Config) checks(
 	return out
 }
 
-// none stands in checks for a class that is not set.
-const none = "none"
+const none = "none" // stands in checks for a class that is not set
 
 // driver returns the CSI driver of a volume, or else the way in which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
@@ -148,8 +143,8 @@ func driver(v *corev1.PersistentVolume) string {
 	return "none of CSI"
 }
 
-// checkAll makes the checks of all volumes of a site; none if its workload has no volume.
-func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
+// checkAll makes the checks of all volumes of a site. The argument class is nil if Tare may not read the class.
+func (c *config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
 	claims, err := s.Claims(ctx)
 	if err != nil {
 		return nil, err
@@ -163,24 +158,17 @@ func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 			out = append(out, k)
 		}
 	}
+	if on && out == nil { // the arm is measured like an arm without the layer
+		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
+			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
+	}
 	return out, nil
 }
 
-// ProveOff shows that the site's volume has another class.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
 	return c.checkAll(ctx, site, false, nil)
-}
-
-// before shows that the site's volume has the class. class is nil if Tare may not read it.
-func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
-	checks, err := c.checkAll(ctx, site, true, class)
-	if err == nil && checks == nil { // the arm is measured like one without the layer
-		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
-			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
-	}
-	return checks, err
 }

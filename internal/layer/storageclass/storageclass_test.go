@@ -29,7 +29,7 @@ func made(class, driver string, attributes map[string]string) *corev1.Persistent
 	return v
 }
 
-var encrypted = &Config{
+var encrypted = &config{
 	Name: factor.Of("encrypted"),
 	Expect: &expect{
 		Driver: "disk.csi", Attributes: map[string]string{"encrypted": "true"}, Parameters: map[string]string{"type": "luks"},
@@ -107,12 +107,12 @@ func TestDriver(t *testing.T) {
 
 func TestShape(t *testing.T) {
 	claim := claimed("")
-	(&Config{Name: factor.Of("fast"), AccessMode: "ReadWriteMany"}).shape(claim)
+	(&config{Name: factor.Of("fast"), AccessMode: "ReadWriteMany"}).shape(claim)
 	if got := *claim.Spec.StorageClassName; got != "fast" || len(claim.Spec.AccessModes) != 1 || claim.Spec.AccessModes[0] != corev1.ReadWriteMany {
 		t.Errorf("got %+v", claim.Spec)
 	}
 	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	(&Config{Name: factor.Of("slow")}).shape(claim)
+	(&config{Name: factor.Of("slow")}).shape(claim)
 	if got := *claim.Spec.StorageClassName; got != "slow" || claim.Spec.AccessModes[0] != corev1.ReadWriteOnce {
 		t.Errorf("got %+v", claim.Spec)
 	}

@@ -17,9 +17,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// commandRunner runs the commands of a switch at one site.
 type commandRunner struct {
-	config *Config
+	config *config
 	site   testbed.Site
 	values placeholder.Values
 	env    []string
@@ -34,8 +33,7 @@ func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit
 	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
-// look runs the check's program. It returns the state that the output shows, and the check of the wanted
-// state.
+// look runs the check's program. It returns the state that the output shows, and the check that this is the state want.
 func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
@@ -54,7 +52,7 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// These are the first and the longest pause between two looks at a switch that is being turned.
+// These are the first and the longest pause between two readings of a switch that is being turned.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
@@ -65,7 +63,7 @@ func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // the timeout of the context ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // the shorter timeout of the context ends first
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
@@ -102,8 +100,8 @@ type active struct {
 	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. A switch that is on may be needed by
-// somebody: it is turned off only if the layer turns it on again after the run (found: restore).
+// begin makes sure that the switch is off before the first site. If the switch is on, somebody may need it: begin turns
+// it off only if the layer turns it on again after the run (found: restore).
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++
@@ -150,7 +148,7 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 
 // turnOn turns the switch on or, if that fails, off again.
 func (a *active) turnOn(ctx context.Context) error {
-	if !a.wasOn { // otherwise the ledger already has an entry, which turns the switch on in the end
+	if !a.wasOn { // if the switch was on before the run, the ledger has an entry already
 		if err := a.owe(evidence.Off); err != nil {
 			return err
 		}
@@ -205,8 +203,7 @@ func (a *active) down(ctx context.Context) error {
 
 const kubeconfig = "KUBECONFIG" // the variable that names the configuration with which the commands reach their cluster
 
-// undoData is all that another process needs to turn the switch back, from any directory. References stand in
-// place of secrets.
+// undoData is all that another process needs to turn the switch back. References stand in place of secrets.
 type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
 	Check      check                 `json:"check"`
@@ -246,7 +243,6 @@ func (a *active) owe(to evidence.State) error {
 	return a.ledger.NoteUndo(u)
 }
 
-// undo restores the state of a switch that a killed run has changed.
 func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	var h undoData
 	if err := json.Unmarshal(u.How, &h); err != nil {
@@ -257,7 +253,7 @@ func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 		return err
 	}
 	o := &commandRunner{
-		config: &Config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
+		config: &config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
 		env: append(append(environ.Assignments(env), environ.Assignments(h.Values)...), kubeconfig+"="+h.Kubeconfig),
 	}
 	want := evidence.Off

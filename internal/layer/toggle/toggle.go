@@ -10,16 +10,13 @@
 // arm in the variables TARE_CONTEXT and TARE_NAMESPACE. In arguments, these values stand in place of
 // $(TARE_CONTEXT) and $(TARE_NAMESPACE).
 //
-// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run,
-// the layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found:
-// restore).
+// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run, the
+// layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found: restore).
 //
-// When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run
-// directory how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the
-// state.
+// When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run directory
+// how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the state.
 //
-// Proof, before every trial: the output of the check's program matches on in the arm, and off in the other
-// arms.
+// Proof, before every trial: the output of the check's program matches on in the arm, and off in the other arms.
 package toggle
 
 import (
@@ -44,8 +41,7 @@ import (
 
 const name = "switch"
 
-// Config holds the layer's parameters.
-type Config struct {
+type config struct {
 	On        []reference.Arguments `yaml:"on" json:"on" required:"true" doc:"commands that turn the mechanism on, each a list of program and arguments"`
 	Off       []reference.Arguments `yaml:"off" json:"off" required:"true" doc:"commands that turn the mechanism off"`
 	Check     check                 `yaml:"check" json:"check" required:"true" doc:"program that shows whether the mechanism is on"`
@@ -56,8 +52,7 @@ type Config struct {
 	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
-// found says what the layer does if the switch is on before the run.
-type found string
+type found string // the layer's action if the switch is on before the run
 
 const (
 	refuse  found = "refuse"
@@ -69,10 +64,9 @@ type switchState struct {
 	key   string      // key of the entry in the ledger
 	sites int         // number of sites at which the layer is up
 	found layer.Check // state before the first site
-	wasOn bool        // the switch was on before the first site, and must be on after the last one
+	wasOn bool        // the switch was on before the first site, and must be on after the last site
 }
 
-// check is a program whose output shows whether the switch is on.
 type check struct {
 	Run reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
 	On  string              `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while the mechanism is on; ^ and $ match at each line"`
@@ -87,22 +81,20 @@ var Kind = layer.Kind{
 	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
 	Example: "on: [[cilium, config, set, enable-wireguard, \"true\"]]\noff: [[cilium, config, set, enable-wireguard, \"false\"]]\ncheck: {run: [cilium, encryption, status], on: Wireguard, off: Disabled}",
 	New: func() layer.Layer {
-		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: refuse}
+		return &config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: refuse}
 	},
 	Probe: testbed.AlwaysWorks(name, "any programs of this machine"),
 	Undo:  undo,
 }
 
-// Declare declares the programs that the commands start on Tare's machine.
-func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Switches: c.Exclusive}
-	for _, program := range c.programs() {
-		d.Programs = append(d.Programs, experiment.Program{Name: program, Where: experiment.OnMachine})
-	}
-	return d
+func (c *config) Declare() experiment.Declaration {
+	programs := testbed.Each(c.programs(), func(name string) experiment.Program {
+		return experiment.Program{Name: name, Where: experiment.OnMachine}
+	})
+	return experiment.Declaration{Validate: c.validate, Programs: programs, ProvesBeside: true, Switches: c.Exclusive}
 }
 
-func (c *Config) programs() []string {
+func (c *config) programs() []string {
 	var programs []string
 	for _, command := range slices.Concat(c.On, c.Off, []reference.Arguments{c.Check.Run}) {
 		if len(command) > 0 && !slices.Contains(programs, command[0]) {
@@ -112,7 +104,7 @@ func (c *Config) programs() []string {
 	return programs
 }
 
-func (c *Config) validate() []experiment.FieldError {
+func (c *config) validate() []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Env.Validate("env"))
 	known := []string{placeholder.Context, placeholder.Namespace}
 	for _, each := range []struct {
@@ -140,7 +132,7 @@ func (c *Config) validate() []experiment.FieldError {
 }
 
 // Up turns the switch on. An exclusive switch is turned on by the runner instead.
-func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	for _, program := range c.programs() {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("find the program of a command: %w", err)
@@ -171,9 +163,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch that the commands turn. Each cluster has one switch, or each
-// namespace if the commands contain it.
-func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
+// stateOf returns the state of the switch: one for each cluster, or for each namespace if the commands contain it.
+func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, placeholder.Namespace) }) {
@@ -191,10 +182,9 @@ func (c *Config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	return (*states)[key]
 }
 
-// ProveOff shows that the switch is off at another arm's site. It makes no check if the arm has its own
-// switch with the same check.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if own, _ := s.Own.(*Config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
+// ProveOff shows that the switch is off at another arm's site, unless the arm has its own switch with the same check.
+func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
 		return nil, nil
 	}
 	on, err := c.operate(ctx, s.Site)
@@ -205,7 +195,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-func (c *Config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
+func (c *config) operate(ctx context.Context, site testbed.Site) (*commandRunner, error) {
 	env, err := c.Env.Resolve(ctx)
 	if err != nil {
 		return nil, err

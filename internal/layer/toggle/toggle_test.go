@@ -23,11 +23,11 @@ import (
 )
 
 // lamp returns a switch that writes on or off to a file.
-func lamp(t *testing.T) (*Config, string) {
+func lamp(t *testing.T) (*config, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lamp")
 	set(t, file, "off")
-	c := Kind.New().(*Config)
+	c := Kind.New().(*config)
 	c.On = []reference.Arguments{{"sh", "-c", "echo on >$LAMP"}}
 	c.Off = []reference.Arguments{{"sh", "-c", "echo off >$LAMP"}}
 	c.Check = check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
@@ -230,29 +230,29 @@ func (h hangs) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*Config)
+		change func(*config)
 		want   string // result of Up and On together
 		state  string // state afterwards
 	}{
-		{"no such program", func(c *Config) { c.Off = []reference.Arguments{{"tare-test-no-such-program"}} },
+		{"no such program", func(c *config) { c.Off = []reference.Arguments{{"tare-test-no-such-program"}} },
 			`find the program of a command: exec: "tare-test-no-such-program": executable file not found in $PATH`, "off"},
-		{"neither on nor off", func(c *Config) { c.Check.Run = []string{"echo", "dim"} },
+		{"neither on nor off", func(c *config) { c.Check.Run = []string{"echo", "dim"} },
 			`the check's output matches neither on nor off: echo dim: expected to match is off$, and not is on$, observed "dim\n"`, "off"},
-		{"a command fails", func(c *Config) { c.On = append(c.On, []string{"sh", "-c", "echo no >&2; exit 3"}) },
+		{"a command fails", func(c *config) { c.On = append(c.On, []string{"sh", "-c", "echo no >&2; exit 3"}) },
 			"turn it on: sh -c 'echo no >&2; exit 3': exit status 3: no", "off"},
-		{"it has no effect", func(c *Config) {
+		{"it has no effect", func(c *config) {
 			c.On = []reference.Arguments{{"true"}}
 			c.Limit = quantity.Duration(3 * time.Second)
 		}, "turn the switch on: " + look + ` does not show this state within 3s: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
-		{"it hangs", func(c *Config) {
+		{"it hangs", func(c *config) {
 			c.On = []reference.Arguments{{"sleep", "60"}}
 			c.Limit = quantity.Duration(3 * time.Second)
 		}, "turn it on: sleep 60: not finished within 3s", "off"},
-		{"it cannot be turned off", func(c *Config) {
+		{"it cannot be turned off", func(c *config) {
 			c.On = append(c.On, []string{"false"})
 			c.Off = []reference.Arguments{{"false"}}
 		}, "turn it on: false: exit status 1\nturn it off: false: exit status 1", "on"},
-		{"no cluster", func(c *Config) { c.On = []reference.Arguments{{"echo", "$(TARE_CONTEXT)"}} },
+		{"no cluster", func(c *config) { c.On = []reference.Arguments{{"echo", "$(TARE_CONTEXT)"}} },
 			"turn it on: $(TARE_CONTEXT) is not known here: it needs a cluster", "off"},
 	}
 	for _, test := range tests {
@@ -276,30 +276,30 @@ func TestFailures(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := func() *Config {
-		c := Kind.New().(*Config)
+	good := func() *config {
+		c := Kind.New().(*config)
 		c.On, c.Off = []reference.Arguments{{"a", "$(TARE_CONTEXT)"}}, []reference.Arguments{{"b"}}
 		c.Check = check{Run: []string{"c"}, On: "on"}
 		return c
 	}
 	tests := []struct {
 		name   string
-		change func(*Config)
+		change func(*config)
 		want   []experiment.FieldError
 	}{
-		{"good", func(*Config) {}, nil},
-		{"nothing", func(c *Config) { *c = Config{} }, []experiment.FieldError{
+		{"good", func(*config) {}, nil},
+		{"nothing", func(c *config) { *c = config{} }, []experiment.FieldError{
 			{Field: "on", Message: "there is no command"}, {Field: "off", Message: "there is no command"},
 			{Field: "check.run", Message: "no program is given: write it as a list, [program, argument…]"}}},
-		{"empty command", func(c *Config) { c.On = append(c.On, nil) }, []experiment.FieldError{
+		{"empty command", func(c *config) { c.On = append(c.On, nil) }, []experiment.FieldError{
 			{Field: "on[1]", Message: "no program is given: write it as a list, [program, argument…]"}}},
-		{"placeholder", func(c *Config) { c.Off[0] = append(c.Off[0], "$(TARE_ARM)") }, []experiment.FieldError{
+		{"placeholder", func(c *config) { c.Off[0] = append(c.Off[0], "$(TARE_ARM)") }, []experiment.FieldError{
 			{Field: "off[0]", Message: "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE)"}}},
-		{"check that always matches", func(c *Config) { c.Check.On = ".*" }, []experiment.FieldError{
+		{"check that always matches", func(c *config) { c.Check.On = ".*" }, []experiment.FieldError{
 			{Field: "check.on", Message: `".*" matches even if nothing is printed, and so proves nothing`}}},
-		{"settle without switching", func(c *Config) { c.Exclusive, c.Settle = false, 1 }, []experiment.FieldError{
+		{"settle without switching", func(c *config) { c.Exclusive, c.Settle = false, 1 }, []experiment.FieldError{
 			{Field: "settle", Message: "with exclusive: false the switch stays on during the whole run, so there is nothing to wait for"}}},
-		{"variables", func(c *Config) { c.Env = environ.Variables{"TARE_CONTEXT": "x", "A B": "c"} }, []experiment.FieldError{
+		{"variables", func(c *config) { c.Env = environ.Variables{"TARE_CONTEXT": "x", "A B": "c"} }, []experiment.FieldError{
 			{Field: "env.A B", Message: `"A B" is not the name of a variable: letters, digits and underscores`},
 			{Field: "env.TARE_CONTEXT", Message: "TARE_CONTEXT is set by Tare"}}},
 	}

@@ -14,8 +14,7 @@ import (
 const (
 	// routes is the number of the routing table that leads into the tunnel. wg-quick(8) uses the same number.
 	routes = 51820
-	// wireRule and tunnelRule are the priorities of the routing rules. Both come before the rule of the table
-	// main.
+	// wireRule and tunnelRule are the priorities of the routing rules. Both come before the rule of the table main.
 	wireRule, tunnelRule = 32000, 32001
 )
 
@@ -43,7 +42,7 @@ func (p *Protocol) route(d direction) error {
 		return fmt.Errorf("interface %s: %w", d.Device, err)
 	}
 	lead := d.Peers
-	if d.Service.IsValid() { // so that packets for the service, too, have the tunnel's MTU from the start
+	if d.Service.IsValid() { // packets for the service must have the tunnel's MTU from the start
 		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}

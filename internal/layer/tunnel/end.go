@@ -102,23 +102,22 @@ func (e *end) close(ctx context.Context) error {
 	return nil
 }
 
-// request is one request, on one line, to the helper at an end. Exactly one field is set. The helper acts in
-// its own network namespace.
+// request is one request to the helper at an end, which acts in its own network namespace. Exactly one field is set.
 type request struct {
-	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why it cannot encrypt, "" if it can
-	Open    *Opening  `json:"open,omitempty" title:"open"`                 // the response is an Opened
+	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why it cannot encrypt; "" if it can
+	Open    *Opening  `json:"open,omitempty" title:"open"`                 // the response has the type Opened
 	Ready   *struct{} `json:"ready,omitempty" title:"wait for the daemon"` // the response is the version
 	Rekey   *rekeying `json:"rekey,omitempty" title:"set key and peers"`
 	Connect *struct{} `json:"connect,omitempty" title:"connect"`
-	Traffic *struct{} `json:"traffic,omitempty" title:"read the counters"` // the response is a Traffic
+	Traffic *struct{} `json:"traffic,omitempty" title:"read the counters"` // the response has the type Traffic
 	Close   *struct{} `json:"close,omitempty" title:"close"`
 
 	// The other fields are for ends in pods. For ends on nodes of this machine, the testbed does this work.
 
 	Direct *direction `json:"direct,omitempty" title:"route packets for the peers into the tunnel"`
 	Undo   *struct{}  `json:"undo,omitempty" title:"route packets for the peers past the tunnel"`
-	Send   *sending   `json:"send,omitempty" title:"send a marker"`    // the response is a sent
-	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // the response is whether the tunnel's interface exists
+	Send   *sending   `json:"send,omitempty" title:"send a marker"`    // the response has the type sent
+	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // the response reports whether the tunnel's interface exists
 }
 
 // String returns the title of the request.
@@ -142,7 +141,8 @@ type rekeying struct {
 type direction struct {
 	Device string       `json:"device"` // "": the kernel encrypts by policy
 	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
-	// Service is replaced by Server, the address of the server's pod. An invalid Service means none.
+	// Packets for Service, the service's address, go to Server, the address of the server's pod. If Service is invalid,
+	// no packets are redirected.
 	Service netip.Addr `json:"service"`
 	Server  netip.Addr `json:"server"`
 }
@@ -155,7 +155,6 @@ type sending struct {
 	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
 }
 
-// sent is the outcome of sending a marker.
 type sent struct {
 	Arrived bool `json:"arrived"`
 	Wire    int  `json:"wire"`   // number of frames with the marker on interfaces other than the tunnel's

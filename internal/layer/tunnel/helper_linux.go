@@ -113,7 +113,7 @@ func makeTUN() error {
 	return nil
 }
 
-// mtuOf returns the MTU of the interface with the first of these addresses.
+// mtuOf returns the MTU of the interface that has the first address.
 func mtuOf(own []netip.Addr) (int, error) {
 	if len(own) == 0 {
 		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
@@ -200,7 +200,7 @@ func (o sending) send(device string) (s sent, err error) {
 		s.Arrived, err = o.exchange()
 		return s, err
 	}
-	tunnel := 0 // no interface has this index
+	tunnel := 0 // 0 is the index of no interface
 	if link, err := net.InterfaceByName(device); err == nil {
 		tunnel = link.Index
 	}

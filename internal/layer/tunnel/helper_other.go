@@ -7,6 +7,5 @@ import (
 	"errors"
 )
 
-// Helper returns an error. On this system the local testbed has no nodes, and the helpers of a cluster run in
-// its pods, on Linux.
+// Helper returns an error: the local testbed has no nodes here, and the pods of a cluster run Linux.
 func (p *Protocol) Helper(context.Context) error { return errors.New("tunnels need Linux") }

@@ -6,26 +6,16 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 
 	"tare/internal/layer"
 	"tare/internal/testbed"
 )
 
-// inPods is the state of tunnels between the pods of a cluster. The helpers run in sidecars; in an arm without the
-// layer, they run beside the programs.
-type inPods struct {
-	sidecars testbed.Sidecars
-	watches  bool         // the helpers have the right to watch
-	present  atomic.Int32 // number of pods that had the tunnel's interface when their helper started answering
-}
-
-// inPods returns tunnels whose ends are the pods of a site, still closed.
+// inPods returns tunnels whose ends are the pods of a site, still closed. The helpers run in sidecars or, in an arm
+// without the layer, beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
-	t := &Tunnels{Protocol: p, site: site, pods: &inPods{sidecars: sidecars, watches: watches}}
-	for _, pod := range sidecars.SidecarPods() {
-		t.ends = append(t.ends, &end{at: pod, place: pod, pod: pod})
-	}
+	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
+	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
 	t.send = t.sendFromPod
 	return t
 }
@@ -61,21 +51,19 @@ func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error)
 // meet finds the pods' addresses and starts the helpers, which answer markers from then on.
 func (t *Tunnels) meet(ctx context.Context) error {
 	return t.each(func(e *end) error {
-		e.own = t.pods.sidecars.PodAddresses(e.pod)
+		e.own = t.sidecars.PodAddresses(e.pod)
 		if len(e.own) == 0 {
 			return fmt.Errorf("the %s has no address", e.pod)
 		}
-		e.peer = Peer{Address: e.own[0]}
-		for _, a := range e.own {
-			e.peer.Behind = append(e.peer.Behind, netip.PrefixFrom(a, a.BitLen()))
-		}
+		behind := testbed.Each(e.own, func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) })
+		e.peer = Peer{Address: e.own[0], Behind: behind}
 		if err := e.start(ctx, t); err != nil {
 			return err
 		}
 		var present bool
 		err := e.ask(ctx, request{Answer: &struct{}{}}, &present)
 		if present {
-			t.pods.present.Add(1)
+			t.present.Add(1)
 		}
 		return err
 	})
@@ -93,13 +81,12 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 		}
 	}
 	var s sent
-	err := from.ask(ctx, request{Send: &sending{To: to.own[0], Marker: string(marker), Limit: w.limit, Watch: t.pods.watches}}, &s)
+	err := from.ask(ctx, request{Send: &sending{To: to.own[0], Marker: string(marker), Limit: w.limit, Watch: t.watches}}, &s)
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// lead routes packets between the pods into the tunnels if on is set, and otherwise past them. If on is set, clients'
-// packets for the service go to the server's pod.
-func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
+// leadInPods is lead for tunnels between pods. If on is set, clients' packets for the service go to the server's pod.
+func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {
 		switch {
@@ -121,9 +108,8 @@ func (p *inPods) lead(ctx context.Context, t *Tunnels, on bool) error {
 	})
 }
 
-// proveOff shows that the pods have no tunnel, and reach each other. No program may watch the interfaces in
-// pods without sidecars. The arm with the layer therefore shows, before its tunnels, that markers are in
-// clear.
+// proveOff shows that the pods have no tunnel, and reach each other. In pods without sidecars, no program may watch the
+// interfaces. The arm with the layer therefore shows, before it creates its tunnels, that markers are in clear.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {
@@ -139,12 +125,11 @@ func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error
 	if err != nil {
 		return nil, fmt.Errorf("prove that pods reach each other: %w", err)
 	}
-	n, say := int(t.pods.present.Load()), fmt.Sprintf("in %%d of %d pods", len(t.ends))
+	n, say := int(t.present.Load()), fmt.Sprintf("in %%d of %d pods", len(t.ends))
 	return []layer.Check{
 		m.checkArrival(t.Layer, "marker from pod to pod", true),
 		{Layer: t.Layer, Name: "interface " + t.Device, Expected: fmt.Sprintf(say, 0), Observed: fmt.Sprintf(say, n), OK: n == 0},
 	}, nil
 }
 
-// podCaveat is the caveat of every check of tunnels between pods.
 const podCaveat = "these tunnels are between the pods, and not between their nodes: to measure the encryption of a network plugin, use kubernetes/cilium-wireguard.yaml and kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)"

@@ -2,21 +2,22 @@ package tunnel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/internal/layer"
+	"tare/internal/layer/evidence"
 	"tare/internal/testbed"
 )
 
 const (
-	// arrival is the timeout of a marker that should arrive. WireGuard repeats a lost handshake after five
-	// seconds.
+	// arrival is the timeout of a marker that should arrive. WireGuard repeats a lost handshake after five seconds.
 	arrival = 6 * time.Second
-	// absence is the timeout of a marker that should not arrive. With the right key a marker takes a few
-	// milliseconds.
+	// absence is the timeout of a marker that should not arrive. A marker that arrives takes a few milliseconds.
 	absence = 300 * time.Millisecond
 )
 
@@ -58,14 +59,14 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 		check.Caveat = t.Protocol.Kernel + " encrypts in threads of the kernel: only the CPU time of the whole machine includes its cost"
 	}
 	check.OK = wanted == Auto || strings.HasPrefix(check.Observed, string(wanted))
-	if t.pods != nil {
+	if t.sidecars != nil {
 		check.Caveat += "; " + podCaveat
 	}
 	return check
 }
 
-// proveKeys shows that no marker from the client's end arrives while it has a key that no other end knows,
-// and that markers arrive between all ends with the right key. No trial then has to wait for a handshake.
+// proveKeys shows that no marker from the client's end arrives while this end has a key that no other end knows, and
+// that markers arrive between all ends with the right key. No trial then has to wait for a handshake.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -97,8 +98,8 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It also reads
-// the counters with which through compares.
+// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It keeps the counters
+// for the method through.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -115,7 +116,7 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 		m.checkArrival(t.Layer, "marker from pod to pod", true),
 		m.checkWire(t.Layer, "marker on the wire", false),
 	}
-	if t.pods != nil && t.ends[0].opened.Device != "" {
+	if t.sidecars != nil && t.ends[0].opened.Device != "" {
 		checks = append(checks, m.check(t.Layer, "marker on the tunnel's interface", "in at least 1 frame", func(one markerOutcome) (string, bool) {
 			return fmt.Sprintf("in %d frames", one.inside), one.inside > 0
 		}))
@@ -123,8 +124,7 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows that the tunnels' counters grew by the bytes that the trial sent, if the workload reports
-// them.
+// through shows that the tunnels' counters grew by the bytes that the trial sent, if the workload reports them.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
@@ -148,7 +148,7 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic checks that at least size bytes entered the tunnels, and that as many left them.
+// checkTraffic checks that at least size bytes entered the tunnels, and that at least size bytes left the tunnels.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{
@@ -181,4 +181,107 @@ func (p *Protocol) find(ctx context.Context, which Implementation) testbed.Findi
 	}
 	f.Hint = t.hint(err)
 	return f.Tried(err)
+}
+
+// way is the way of a marker: from a pod behind one end to a pod behind another end.
+type way struct {
+	from, to testbed.Place
+	limit    time.Duration // timeout of the marker
+}
+
+// ways returns one way for each pair of ends. The end that comes first in the list of ends sends, since this end starts
+// the handshakes (Peer.Connect).
+func (t *Tunnels) ways(limit time.Duration) (all []way) {
+	for i, from := range t.ends {
+		for _, to := range t.ends[i+1:] {
+			all = append(all, way{from.pod, to.pod, limit})
+		}
+	}
+	return all
+}
+
+type markerOutcome struct {
+	way     way
+	size    int // size of the marker in bytes
+	arrived bool
+	clear   int // number of frames on the wire that show the marker in clear
+	inside  int // number of frames on the tunnel's interface in the pod that show the marker
+}
+
+func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) {
+	marker := []byte(evidence.Marker())
+	m, err := t.send(ctx, w, marker)
+	if err != nil {
+		return markerOutcome{}, err
+	}
+	m.way, m.size = w, len(marker)
+	return m, nil
+}
+
+type markerOutcomes []markerOutcome
+
+const atATime = 32 // number of markers that are sent in parallel: the end of a watch takes some ten milliseconds
+
+func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
+	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
+	var wait sync.WaitGroup
+	free := make(chan struct{}, atATime)
+	for i, w := range all {
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			seen[i], errs[i] = t.sendMarker(ctx, w)
+		})
+	}
+	wait.Wait()
+	return seen, errors.Join(errs...)
+}
+
+// carried returns the smallest number of bytes by which the markers together increase a protocol's counters.
+func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
+	for _, one := range m {
+		bytes += p.Carried(one.size)
+	}
+	return bytes
+}
+
+// checkArrival checks that every marker arrived if want is set, and otherwise that none did.
+func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
+	say := map[bool]string{true: "arrives", false: "does not arrive"}
+	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
+}
+
+// checkWire checks that every marker arrived, and that the wire showed all in clear or, if clear is not set, none.
+func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
+	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
+	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
+		return fmt.Sprintf("in clear in %d frames", one.clear), one.arrived && (one.clear > 0) == clear
+	})
+}
+
+// check compares the outcome of each marker with the expected outcome. If there are several markers, the check has the
+// number of expected outcomes and names some of the other outcomes.
+func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
+	const most = 3 // number of unexpected outcomes that are named
+	c := layer.Check{Layer: kind, Name: name, Expected: expected}
+	if len(m) == 1 {
+		c.Observed, c.OK = look(m[0])
+		return c
+	}
+	var other []string
+	for _, one := range m {
+		if observed, ok := look(one); !ok {
+			other = append(other, fmt.Sprintf("%s from %s to %s", observed, one.way.from, one.way.to))
+		}
+	}
+	c.OK = len(m) > 0 && len(other) == 0
+	c.Expected += fmt.Sprintf(", between all %d pairs", len(m))
+	c.Observed = fmt.Sprintf("so between %d of %d", len(m)-len(other), len(m))
+	if more := len(other) - most; more > 0 {
+		other = append(other[:most], fmt.Sprintf("and %d more", more))
+	}
+	if len(other) > 0 {
+		c.Observed += ": " + strings.Join(other, ", ")
+	}
+	return c
 }

@@ -1,6 +1,5 @@
-// Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the
-// nodes of a network, like the transparent encryption of Cilium and Calico. Each layer describes its
-// Protocol.
+// Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the nodes of a
+// network, like the transparent encryption of Cilium and Calico. Each layer describes its Protocol.
 //
 // Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
 // kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
@@ -26,6 +25,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
@@ -63,16 +63,13 @@ type Traffic struct {
 
 // Engine is an end that has been opened, in the helper's network namespace.
 type Engine interface {
-	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier
-	// peers.
+	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with those peers that have Peer.Connect set. It does nothing for a protocol
-	// whose first packets make the handshake.
+	// Connect makes handshakes with those peers that have Peer.Connect set, unless the first packets do.
 	Connect() error
 	// Traffic returns the counters, summed over all peers.
 	Traffic() (Traffic, error)
-	// Ready waits until the end's daemon is ready, if the end has one. It returns the name and version of the
-	// program that encrypts.
+	// Ready waits for the end's daemon, if there is one. It returns name and version of the program that encrypts.
 	Ready() (program string, err error)
 	// Close closes the end.
 	Close() error
@@ -94,8 +91,7 @@ type Opened struct {
 	// Device is the tunnel's interface. It is "" if the kernel encrypts by policy, which needs no interface.
 	Device string `json:"device"`
 	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
-	// Daemon is the command line of a program in user space that must run at the end's place. It is nil if no
-	// program is needed.
+	// Daemon is the command line of a program in user space that must run at the end's place; nil if none must.
 	Daemon []string `json:"daemon,omitempty"`
 	Env    []string `json:"env,omitempty"` // variables of the daemon
 }
@@ -110,20 +106,17 @@ type Protocol struct {
 	Ports    []int  // UDP ports, at both ends, of the tunnel's packets
 	Overhead int    // largest number of bytes that the tunnel adds to a packet
 	Image    string // image of the sidecars on a cluster; "": Tare's own
-	// Carried returns the smallest number of bytes by which the counters grow for a UDP packet with this much
-	// payload.
+	// Carried returns the least number of bytes by which the counters grow for a UDP packet of this payload size.
 	Carried func(size int) uint64
 	// Keys generates keys for n ends.
 	Keys   func(n int) ([]Key, error)
 	Public func(Key) Key // returns that part of an end's key that the end's peers know
-	// Hint returns how the user can meet the missing requirements of a system. lacks is ErrNoKernel or
-	// errUserspace. pods is set on a cluster.
+	// Hint returns how to meet missing requirements. lacks is ErrNoKernel or errUserspace. pods is set on a cluster.
 	Hint func(lacks error, pods bool) string
 
 	// The functions below run in the helper.
 
-	// Lacks returns the reason why the kernel cannot encrypt in the helper's network namespace; nil if it
-	// can.
+	// Lacks returns the reason why the kernel cannot encrypt in the helper's network namespace; nil if it can.
 	Lacks func() error
 	// Open opens an end. The end has no key and no peers yet.
 	Open func(Opening) (Engine, Opened, error)
@@ -149,12 +142,17 @@ type Tunnels struct {
 	*Protocol
 	site   testbed.Site
 	nodes  []testbed.Node // nil in pods
-	pods   *inPods        // nil on nodes
 	ends   []*end
 	proofs []layer.Check
 	before Traffic // counters at the beginning of the trial
 	// send sends a marker. It reports whether the marker arrived, and where it was seen.
 	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
+
+	// The other fields are for tunnels between the pods of a cluster.
+
+	sidecars testbed.Sidecars // nil on nodes
+	watches  bool             // the helpers have the right to watch interfaces
+	present  atomic.Int32     // number of pods that had the tunnel's interface when their helper started answering
 }
 
 // Up puts tunnels around the site. In pods, Settle creates the tunnels.
@@ -236,8 +234,7 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 		return fmt.Errorf("make keys: %w", err)
 	}
 	for i, e := range t.ends {
-		e.key = keys[i]
-		e.peers = nil
+		e.key, e.peers = keys[i], nil
 		for k, other := range t.ends {
 			if i != k {
 				peer := other.peer
@@ -259,8 +256,7 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each runs a function for all ends in parallel, and returns the first error: several ends usually have the
-// same one.
+// each runs a function for all ends in parallel, and returns one error: all ends usually have the same error.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -271,8 +267,7 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts. It does if the kernels of all ends can, unless the user wants user
-// space.
+// choose reports whether the kernel encrypts: the kernels of all ends can, and the user does not want user space.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -288,9 +283,10 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
+// lead routes packets between the pods into the tunnels if on is set, and past the tunnels otherwise.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
-	if t.pods != nil {
-		return t.pods.lead(ctx, t, on)
+	if t.sidecars != nil {
+		return t.leadInPods(ctx, on)
 	}
 	var errs []error
 	for _, node := range t.nodes {
@@ -328,14 +324,10 @@ func (t *Tunnels) costs() ([]layer.Cost, error) {
 
 // down routes the pods' packets over the wire again, and removes the tunnels.
 func (t *Tunnels) down(ctx context.Context) error {
-	errs := []error{t.lead(ctx, false)}
-	for _, e := range t.ends {
-		errs = append(errs, e.close(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(t.lead(ctx, false), errors.Join(testbed.Each(t.ends, func(e *end) error { return e.close(ctx) })...))
 }
 
-// hinted adds to an error how to meet the missing requirements.
+// hinted adds to an error a hint on how to meet the missing requirement.
 func (t *Tunnels) hinted(err error) error {
 	if hint := t.hint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)
@@ -346,7 +338,7 @@ func (t *Tunnels) hinted(err error) error {
 func (t *Tunnels) hint(err error) string {
 	for _, lacks := range []error{ErrNoKernel, errUserspace} {
 		if errors.Is(err, lacks) {
-			return t.Hint(lacks, t.pods != nil)
+			return t.Hint(lacks, t.sidecars != nil)
 		}
 	}
 	return ""

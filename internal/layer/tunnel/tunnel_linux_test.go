@@ -22,6 +22,7 @@ import (
 	"tare/internal/layer/layertest"
 	"tare/internal/layer/tunnel"
 	"tare/internal/layer/wireguard"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -134,6 +135,7 @@ func transfer(t *testing.T, site testbed.Site, path testbed.Path) {
 // openSite opens a site whose network has the given MTU and allows tunnels.
 func openSite(t *testing.T, mtu int) testbed.Site {
 	t.Helper()
+	slow.Test(t)
 	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {
 		t.Skipf("%v: %s", err, tunnel.HintTUN(false))

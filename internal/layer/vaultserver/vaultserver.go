@@ -46,7 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns these settings. A setting that is set in one of the others replaces the setting here.
+// Over returns the settings s, with the settings that the others set in place of those of s.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -95,8 +95,7 @@ type Peer struct {
 type Listener struct {
 	TLS   string `json:"tls"`   // TLS version, or the reason why no TLS was possible
 	Plain string `json:"plain"` // response to a request in plaintext
-	// Encrypts is set if a client got TLS with the right certificate. Clear is set if a request in plaintext was
-	// answered.
+	// Encrypts is set if a client got TLS with the right certificate, Clear if a request in plaintext was answered.
 	Encrypts bool `json:"encrypts"`
 	Clear    bool `json:"clear"`
 }
@@ -121,10 +120,7 @@ var Kind = layer.Kind{
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 	if len(c.Members) > 0 {
-		d.Needs.Network = true
-		for _, n := range c.Members {
-			d.Needs.Members = max(d.Needs.Members, n)
-		}
+		d.Needs.Network, d.Needs.Members = true, slices.Max(c.Members)
 	}
 	return d
 }
@@ -145,8 +141,7 @@ func (c *Config) validate() []experiment.FieldError {
 func (c *Config) settings() Settings {
 	s := Settings{Audit: c.Audit.OrZero(), Members: c.Members.OrZero()}
 	if len(c.TLS) > 0 {
-		on := c.TLS.One()
-		s.TLS = &on
+		s.TLS = new(c.TLS.One())
 	}
 	return s
 }
@@ -171,8 +166,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return up, nil
 }
 
-// ProveOff shows that the servers do not have the settings, except for those that the arm's own layer of this
-// kind sets.
+// ProveOff shows that the servers do not have the settings. It leaves out the settings of the arm's own layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {
@@ -199,7 +193,6 @@ func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Che
 	return checks, nil
 }
 
-// checks checks that the settings are in force if on is set, and otherwise that they are not.
 func (s *State) checks(want Settings, on bool) []layer.Check {
 	var checks []layer.Check
 	if want.TLS != nil {
@@ -209,12 +202,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 		checks = append(checks, s.audits(want.Audit, on))
 	}
 	if want.Members > 0 {
-		voters := 0
-		for _, p := range s.Peers {
-			if p.Voter {
-				voters++
-			}
-		}
+		voters := len(slices.DeleteFunc(slices.Clone(s.Peers), func(p Peer) bool { return !p.Voter }))
 		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
 		checks = append(checks, k.Expect(on, voters == want.Members))
 	}

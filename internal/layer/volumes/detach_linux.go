@@ -10,7 +10,7 @@ import (
 // still uses the file system, it is unmounted when no program uses it any more.
 func detach(at string) error {
 	err := unix.Unmount(at, unix.MNT_DETACH)
-	if errors.Is(err, unix.EINVAL) { // nothing is mounted there
+	if errors.Is(err, unix.EINVAL) { // nothing is mounted at the directory
 		return nil
 	}
 	return err

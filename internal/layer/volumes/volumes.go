@@ -8,7 +8,7 @@
 // kernel describes the volume.
 //
 // All arms have the same device, file system and options: only the layer differs. A file system outside the
-// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the first.
+// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the cost of FUSE.
 package volumes
 
 import (
@@ -33,7 +33,7 @@ import (
 // Needs are the requirements of a layer that needs a volume of this machine.
 var Needs = experiment.Needs{Only: experiment.TestbedLocal, UsesVolume: true}
 
-// Elsewhere tells the user of an alternative on a cluster.
+// Elsewhere tells the user of the alternative on a cluster.
 const Elsewhere = "volumes there are encrypted by their storage class: compare classes by the layer storage-class, as examples/kubernetes/encrypted-storage.yaml does"
 
 // Stack returns the volume of a site, to which layers can add parts.
@@ -64,9 +64,8 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver makes a check that names the kernel code for a cipher. cipher is the name in /proc/crypto, such as
-// xts(aes). The check always holds. Its caveat says that the code does not use the processor's instructions
-// for encryption.
+// Driver makes a check that always holds: it names the kernel's driver of a cipher (a name in /proc/crypto, such as
+// xts(aes)). It has a caveat if the driver does not use the processor's instructions for encryption.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -79,8 +78,8 @@ func Driver(kind, cipher string) layer.Check {
 	return c
 }
 
-// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. Names
-// of other drivers contain generic, fixed-time or lib.
+// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. The names of
+// drivers that use neither contain generic, fixed-time or lib.
 func accelerated(driver string) bool {
 	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
 		if strings.Contains(driver, plain) {
@@ -90,8 +89,7 @@ func accelerated(driver string) bool {
 	return true
 }
 
-// mounted returns the type and mount point of the innermost file system around a directory, as the client's
-// pod sees it.
+// mounted returns type and mount point of the innermost file system around a directory of the client's pod.
 func mounted(stack testbed.VolumeStack, dir string) (kind, at string, err error) {
 	err = stack.InVolume(func() error {
 		text, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -135,15 +133,16 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory that stores the files; Mode is its mode. Through is the name of the
-	// directory through which programs see the files.
+	// Files is the name of the directory that stores the files, and Mode its mode. Programs see the files in Through.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
 	Command func(ctx context.Context, files, through string) (testbed.Command, error)
-	Site    testbed.Site
-	Stack   testbed.VolumeStack
+	// Settle makes the checks that are made once for each set-up.
+	Settle func(testbed.VolumeStack) []layer.Check
 
+	site    testbed.Site
+	stack   testbed.VolumeStack
 	files   string // path of the directory Files
 	at      string // mount point
 	process testbed.Process
@@ -154,27 +153,28 @@ type Daemon struct {
 
 const mountLimit = 20 * time.Second // how long the mount may take to appear
 
-// Up asks the site for the daemon's file system. The active layer has no Settle.
+// Up asks the site for the daemon's file system.
 func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
-	d.Site = s.Site
-	if d.Stack, err = Stack(s.Site); err != nil {
+	d.site = s.Site
+	if d.stack, err = Stack(s.Site); err != nil {
 		return nil, err
 	}
 	part := testbed.VolumePart{Name: d.Kind, Encrypts: d.Encrypts, Directory: d.put, Backing: func() []string { return []string{d.files} }}
-	if err := d.Stack.AddVolumePart(part); err != nil {
+	if err := d.stack.AddVolumePart(part); err != nil {
 		return nil, err
 	}
 	costs := func() ([]layer.Cost, error) {
 		cost, err := layer.CostOf("daemon", d.process)
 		return []layer.Cost{cost}, err
 	}
-	return &layer.Active{Before: d.before, Costs: costs, Down: d.down}, nil
+	settle := func(context.Context) ([]layer.Check, error) { return d.Settle(d.stack), nil }
+	return &layer.Active{Settle: settle, Before: d.before, Costs: costs, Down: d.down}, nil
 }
 
 // put creates the directories Files and Through below dir, and mounts the file system.
 func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
-	err := d.Stack.InVolume(func() error {
+	err := d.stack.InVolume(func() error {
 		if err := os.Mkdir(files, d.Mode); err != nil {
 			return err
 		}
@@ -187,34 +187,27 @@ func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.files = files
-	return through, d.mount(ctx, cmd, through)
-}
-
-func (d *Daemon) mount(ctx context.Context, cmd testbed.Command, at string) error {
-	d.at, d.ended = at, make(chan struct{})
+	d.files, d.at, d.ended = files, through, make(chan struct{})
 	cmd.Stdout, cmd.Stderr = &d.said, &d.said
-	process, err := d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd)
-	if err != nil {
-		return err
+	if d.process, err = d.site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd); err != nil {
+		return "", err
 	}
-	d.process = process
-	go func() {
+	go func(process testbed.Process) {
 		_, d.how = process.Wait()
 		close(d.ended)
-	}()
+	}(d.process)
 	limited, cancel := context.WithTimeout(ctx, mountLimit)
 	defer cancel()
 	for {
-		kind, where, err := mounted(d.Stack, at)
-		if err != nil || where == at && strings.HasPrefix(kind, "fuse") {
-			return err
+		kind, where, err := mounted(d.stack, through)
+		if err != nil || where == through && strings.HasPrefix(kind, "fuse") {
+			return through, err
 		}
 		select {
 		case <-d.ended:
-			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.last())
+			return "", fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.last())
 		case <-limited.Done():
-			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.last()), d.down(context.WithoutCancel(ctx)))
+			return "", errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.last()), d.down(context.WithoutCancel(ctx)))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -224,7 +217,7 @@ func (d *Daemon) last() string { return safetext.Tail(d.said.String(), 400) }
 
 func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "FUSE, and its process runs"}
-	kind, where, err := mounted(d.Stack, d.at)
+	kind, where, err := mounted(d.stack, d.at)
 	c.Observed = kind + ", and its process runs"
 	select {
 	case <-d.ended:
@@ -243,7 +236,7 @@ func (d *Daemon) down(context.Context) error {
 	if d.process == nil {
 		return nil
 	}
-	err := d.Stack.InVolume(func() error { return detach(d.at) })
+	err := d.stack.InVolume(func() error { return detach(d.at) })
 	err = errors.Join(err, d.process.Kill())
 	<-d.ended
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
 	"tare/internal/layer/tunnel"
+	"tare/internal/testbed"
 )
 
 func lacks() error {
@@ -50,7 +52,6 @@ func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err err
 	return engine, tunnel.Opened{Device: device, MTU: o.MTU}, nil
 }
 
-// kernelEngine is an end that uses the kernel's WireGuard.
 type kernelEngine struct{}
 
 func withClient(f func(*wgctrl.Client) error) error {
@@ -65,14 +66,11 @@ func withClient(f func(*wgctrl.Client) error) error {
 func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 	var peers []wgtypes.PeerConfig
 	for _, p := range list {
-		one := wgtypes.PeerConfig{PublicKey: wgtypes.Key(p.Key), Endpoint: net.UDPAddrFromAddrPort(p.Endpoint(port))}
-		for _, behind := range p.Behind {
-			one.AllowedIPs = append(one.AllowedIPs, net.IPNet{
-				IP:   behind.Masked().Addr().AsSlice(),
-				Mask: net.CIDRMask(behind.Bits(), behind.Addr().BitLen()),
-			})
-		}
-		peers = append(peers, one)
+		behind := testbed.Each(p.Behind, func(b netip.Prefix) net.IPNet {
+			return net.IPNet{IP: b.Masked().Addr().AsSlice(), Mask: net.CIDRMask(b.Bits(), b.Addr().BitLen())}
+		})
+		to := net.UDPAddrFromAddrPort(p.Endpoint(port))
+		peers = append(peers, wgtypes.PeerConfig{PublicKey: wgtypes.Key(p.Key), Endpoint: to, AllowedIPs: behind})
 	}
 	key, listen := wgtypes.Key(own), port
 	return withClient(func(client *wgctrl.Client) error {
@@ -111,7 +109,6 @@ func (kernelEngine) Close() error {
 	return nil
 }
 
-// goEngine is an end that uses wireguard-go in this process.
 type goEngine struct{ device *wgdevice.Device }
 
 // openOwn creates wireguard-go's interface, with its UDP socket open before the interface is up.
@@ -128,8 +125,8 @@ func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	return goEngine{d}, nil
 }
 
-// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers:
-// an old peer would wait before it starts another handshake.
+// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers, since an
+// old peer would wait before it starts another handshake.
 func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")
@@ -171,7 +168,6 @@ func (g goEngine) Close() error {
 	return nil
 }
 
-// parseTraffic returns the sum of the counters in wireguard-go's answer to "get".
 func parseTraffic(text string) (tunnel.Traffic, error) {
 	var sum tunnel.Traffic
 	for line := range strings.Lines(text) {

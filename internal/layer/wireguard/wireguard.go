@@ -1,7 +1,7 @@
 // Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by
 // WireGuard tunnels (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise
-// wireguard-go does, in the helper at each end. One is several times faster than the other. A check of every
-// run records the implementation.
+// wireguard-go encrypts, in the helper at each end. The two implementations differ several times in speed. A check of
+// every run records the implementation.
 package wireguard
 
 import (

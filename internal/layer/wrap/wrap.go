@@ -1,6 +1,5 @@
-// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any
-// other program that takes a command as its last arguments. With it, Tare can measure mechanisms that it has
-// no layer for.
+// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any other
+// program that takes a command as its last arguments. With it, Tare can measure mechanisms that it has no layer for.
 //
 //   - wrap:
 //     run: [bwrap, --unshare-net, --dev-bind, /, /]
@@ -8,10 +7,9 @@
 //     run: [cat, /proc/net/dev]
 //     match: 'lo:\s+0\s[^\n]*\n$'
 //
-// Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside.
-// Without the parameter proof, the only check is that the wrapper starts its command and passes on the
-// command's output. This check has the caveat that the wrapper's effect was not shown. In an arm without the
-// layer there is then no check.
+// Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside. Without
+// the parameter proof, the only check is that the wrapper starts its command and passes on the command's output. This
+// check has the caveat that the wrapper's effect was not shown, and arms without the layer have no check.
 package wrap
 
 import (
@@ -39,7 +37,6 @@ type Config struct {
 	Around layer.Side          `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 
-// proof is a command whose output differs with the layer.
 type proof struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is checked"`
 	Match string              `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and not without it; ^ and $ match at each line"`
@@ -60,7 +57,7 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
 		p := experiment.Program{Name: c.Run[0], Where: experiment.WrapperPlace}
-		if len(c.Run.References()) == 0 { // otherwise the arguments are not known yet
+		if len(c.Run.References()) == 0 { // arguments with references are not known yet
 			p.Front = c.Run
 		}
 		d.Programs = []experiment.Program{p}
@@ -108,19 +105,16 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that the output of the proof does not match without the layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
-		return nil, nil // without a proof, a caveat of the check in the layer's own arm says so
+		return nil, nil // the check in the layer's own arm has a caveat that there is no proof
 	}
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)
 	})
 }
 
-// pattern compiles the regular expression. As in grep, ^ and $ match at each line.
-func (p *proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
-
 // check runs the proof as a subject. The proof's output must match if on is set, and must not match otherwise.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
-	pattern, err := p.pattern()
+	pattern, err := regexp.Compile("(?m)" + p.Match) // as in grep, ^ and $ match at each line
 	if err != nil {
 		return nil, fmt.Errorf("proof.match: %w", err)
 	}
@@ -132,13 +126,9 @@ func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 	if err := wrapper.Interrupted(ctx, failed); err != nil {
 		return nil, err
 	}
-	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: evidence.Quote(text)}
-	if on {
-		check.Expected = "to match " + p.Match
-	}
-	check.OK = pattern.MatchString(text) == on
-	// A program that fails without the layer still shows that the layer is off, if it was started and has
-	// ended.
+	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "to match " + p.Match, Observed: evidence.Quote(text)}
+	check = check.Expect(on, pattern.MatchString(text))
+	// A program that fails without the layer still shows that the layer is off, if it was started and has ended.
 	var exit *testbed.ExitError
 	if failed != nil {
 		check.Observed += "; " + failed.Error()

@@ -29,7 +29,7 @@ type Evidence struct {
 	Expected string // description of the expected answer
 }
 
-const allowed = "allowed" // the answer for an action that was not denied // the answer for an action that was not denied
+const allowed = "allowed" // the answer for an action that was not denied
 
 // Denied is evidence by an action that fails with one of the errnos inside the wrapper, and not outside.
 func Denied(name string, errnos []string, actions ...string) Evidence {
@@ -43,7 +43,7 @@ func Differs(name, ask string) Evidence {
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence by a value that equals the wanted value only inside the wrapper.
+// Is is evidence by a value that equals want inside the wrapper, and does not outside.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
@@ -57,7 +57,7 @@ func More(name, ask string, difference int) Evidence {
 	}}
 }
 
-// Without is evidence by a hexadecimal set. Inside the wrapper it has none of the given bits.
+// Without is evidence by a set of bits, in hexadecimal. Inside the wrapper, the set has none of the given bits.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -66,15 +66,11 @@ func Without(name, ask string, bits uint64) Evidence {
 }
 
 func words(list []Evidence) []string {
-	var all []string
-	for _, e := range list {
-		all = append(all, e.Ask...)
-	}
-	return all
+	return slices.Concat(testbed.Each(list, func(e Evidence) []string { return e.Ask })...)
 }
 
 // choose returns the evidence whose answer outside the wrapper differs from the expected answer inside. Each piece of
-// evidence keeps only the question that is used. An action that this user may never do shows nothing.
+// evidence keeps only the question that is used. An action that is denied outside, too, shows nothing.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
@@ -85,13 +81,11 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	return chosen
 }
 
-// same returns a message: outside the wrapper, the prober already gives the answers that are expected inside.
+// same returns the message that the prober outside the wrapper already gives the answers that are expected inside.
 func same(list []Evidence, outside answers) string {
-	var all []string
-	for _, e := range list {
-		all = append(all, fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]]))
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(testbed.Each(list, func(e Evidence) string {
+		return fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]])
+	}), "; ")
 }
 
 // check makes the check that the layer is on, by the evidence's only question.
@@ -150,7 +144,6 @@ func output(ctx context.Context, site testbed.Site, where testbed.Place, subject
 	return evidence.Output(ctx, site, where, cmd, evidence.Limit)
 }
 
-// run runs the prober as a subject, and returns the CPU time and memory that it used.
 func run(ctx context.Context, site testbed.Site, where testbed.Place, q question) (testbed.Usage, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {

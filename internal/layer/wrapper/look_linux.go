@@ -21,22 +21,21 @@ import (
 // look answers one question. The words are:
 //
 //	status:FIELD   a field of /proc/self/status
-//	ns:NAME        the namespace of that kind
+//	ns:NAME        the namespace of a kind, such as pid
 //	release        the kernel's release
 //	label          the profile of AppArmor, with its mode
 //	write:DIR      make a file in the directory, and remove it
 //	open:PATH      open a file for reading
 //	exec:PATH      execute a file
 //	connect:TO     connect a socket for datagrams to an address and port; nothing is sent
-//	ptrace         read memory of the parent where nothing is
+//	ptrace         read memory of the parent at an address without memory
 //	mount[:SOURCE] mount a file system of no type
 //	chroot         change the root to /
 //	raw-socket     open a raw socket
 //	alarm-timer    make a timer that wakes a machine that sleeps, and do not set it
 //	call:NAME      make a system call of the list calls
 //
-// An action is answered with "allowed", or with the name of the errno. If an action is allowed, it still
-// changes nothing.
+// An action is answered with "allowed", or with the name of the errno. An allowed action changes nothing.
 func look(word string) string {
 	what, argument, _ := strings.Cut(word, ":")
 	switch what {
@@ -68,7 +67,7 @@ func look(word string) string {
 		_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{here}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
 		return named(err)
 	case "mount":
-		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks the type only after the rights
+		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks the rights before the type
 	case "chroot":
 		return named(unix.Chroot("/"))
 	case "raw-socket":
@@ -138,7 +137,6 @@ func orError(text string, err error) string {
 	return text
 }
 
-// named returns the answer for an error: "allowed", or the name of the errno.
 func named(err error) string {
 	if err == nil {
 		return allowed

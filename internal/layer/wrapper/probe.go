@@ -71,16 +71,15 @@ func Launched(kind string, around layer.Side, s launcher.Settings, evidence ...E
 	return Wrapper{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
 }
 
-// Idle returns a wrapper that is a launcher without settings, for a layer with 0 rules. effect says what 0
-// rules mean.
+// Idle returns a wrapper that is a launcher without settings, for a layer with 0 rules. The argument effect describes
+// such a layer: "installs no filter".
 func Idle(kind string, around layer.Side, effect string) Wrapper {
 	f := Launched(kind, around, launcher.Settings{})
 	f.Unshown = "rules: 0 " + effect + ": the only check is that the launcher starts programs"
 	return f
 }
 
-// Makeable holds questions to the prober: may it create a file in this directory? The least harmful one is
-// the first.
+// Makeable holds the prober's words for creating a file in a directory. The least harmful word is the first.
 var Makeable = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
 
 // Always returns a function that puts the same arguments before every command.
@@ -88,7 +87,7 @@ func Always(args ...string) func(testbed.Command) []string {
 	return func(testbed.Command) []string { return args }
 }
 
-const starts = 5 // how often a program is started to measure the start-up time of its wrapper
+const starts = 5 // number of starts of a program, to measure the start-up time of its wrapper
 
 // startUp measures how long a program that ends at once runs, inside and outside the wrapper. Every run of a
 // program has this difference, however long the run is. If no wrapper program is started, there is no check.
@@ -114,7 +113,6 @@ func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check
 	return checks
 }
 
-// typical returns the median run time of several starts.
 func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
 	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
 	defer cancel()

@@ -42,8 +42,7 @@ type Wrapper struct {
 	Layer  string // kind of the layer
 	Around layer.Side
 	Args   func(testbed.Command) []string // returns the wrapper's program and arguments, which are put before a command
-	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its
-	// command.
+	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command.
 	Evidence []Evidence
 	// Shown makes the checks that the layer is on, in place of Evidence.
 	Shown   func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
@@ -90,8 +89,7 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out how the wrapper treats programs, and which evidence can be used. Its errors and failed
-// checks end a run before the first trial.
+// settle finds out which evidence shows the layer. Its errors and failed checks end a run before the first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -114,7 +112,6 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return append(checks, slices.DeleteFunc(shown, func(c layer.Check) bool { return c.OK })...), err
 }
 
-// find finds out how Tare's executable can be started inside the wrapper.
 func (a *active) find(ctx context.Context, site testbed.Site) error {
 	for _, where := range a.places {
 		for {
@@ -135,8 +132,8 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses. counts is the smallest share of burn that must be counted, since the
-// clocks of sandboxes are coarse.
+// burn is the CPU time that the prober uses. counts is the smallest share of burn that must be counted: it is less than
+// 1, since the clocks of sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5
@@ -172,7 +169,6 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 
 const uncounted = "the CPU time and memory of programs inside the wrapper are not counted with it: they are unavailable, and limits on them count them as those of other programs"
 
-// choose chooses, at each place, the evidence that differs inside and outside the wrapper.
 func (a *active) choose(ctx context.Context) error {
 	if len(a.Evidence) == 0 {
 		return nil
@@ -211,18 +207,13 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 		if failed != nil {
 			return []layer.Check{{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: failed.Error()}}, nil
 		}
-		var checks []layer.Check
-		for _, c := range a.chosen[where] {
-			checks = append(checks, c.check(a.Layer, inside, a.outside[where]))
-		}
-		return checks, nil
+		return testbed.Each(a.chosen[where], func(e Evidence) layer.Check { return e.check(a.Layer, inside, a.outside[where]) }), nil
 	})
 }
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if
-// no helper can be started in the wrapper.
+// starts shows that the wrapper starts a command and passes on its answer: a helper, or cat if no helper can start.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -261,9 +252,8 @@ func (a *active) down(ctx context.Context) error {
 	return err
 }
 
-// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Another layer
-// of that arm may have some of the effects. One missing piece of evidence is then enough: if the layer were
-// on, all would appear.
+// Off shows that the layer's evidence does not appear at the site of an arm without the layer. If other layers of the
+// arm have some of the effects, one missing piece of evidence is enough: if this layer were on, all would appear.
 func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil
@@ -285,15 +275,12 @@ func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, erro
 		if failed != nil {
 			return nil, failed
 		}
-		var checks []layer.Check
-		for _, c := range choose(f.Evidence, outside) {
-			checks = append(checks, c.off(f.Layer, inside, outside))
-		}
-		if !dressed || !slices.ContainsFunc(checks, func(c layer.Check) bool { return !c.OK }) {
+		checks := testbed.Each(choose(f.Evidence, outside), func(e Evidence) layer.Check { return e.off(f.Layer, inside, outside) })
+		if !dressed {
 			return checks, nil
 		}
 		kept := slices.DeleteFunc(slices.Clone(checks), func(c layer.Check) bool { return !c.OK })
-		if len(kept) == 0 {
+		if len(kept) == 0 && len(checks) > 0 {
 			kept = checks[:1]
 			kept[0].OK, kept[0].Caveat = true, "another layer of this arm has the same effect: whether this layer is off cannot be seen from inside"
 		}

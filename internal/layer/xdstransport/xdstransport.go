@@ -4,10 +4,9 @@
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}
 //
-// Proof, after every trial: the sidecars report the connections by which they became ready. For each
-// connection they report the protocol, and either that it was in clear or its version and cipher of TLS. In
-// an arm with the layer every connection must have the layer's values. In an arm without the layer none may
-// have them.
+// Proof, after every trial: the sidecars report the connections by which they became ready. For each connection they
+// report the protocol, and either that it was in clear or its version and cipher of TLS. In an arm with the layer
+// every connection must have the layer's values. In an arm without the layer none may have them.
 package xdstransport
 
 import (
@@ -36,7 +35,7 @@ const (
 // Values lists the variants.
 func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
 
-// Security says whether connections are encrypted.
+// Security is the encryption of connections.
 type Security string
 
 const (
@@ -96,17 +95,16 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	}, nil
 }
 
-// ProveOff has nothing to show before a trial.
+// ProveOff makes no check: the transport shows only after a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no sidecar connected with the layer's values. If the arm has its own layer of this
-// kind, the parameters that it sets are left out: its own proof shows them.
+// ProveOffAfter shows that no sidecar connected with the layer's values. It leaves out the parameters that the arm's
+// own layer of this kind sets: the proof of that layer shows them.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts returns the protocol and the encryption of a connection. connection is its description, as String
-// returns it.
+// parts returns the protocol and the encryption of a connection. connection is its description, as String returns it.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {

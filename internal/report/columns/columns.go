@@ -32,22 +32,22 @@ func last(s string, n int) string {
 	return s
 }
 
-// Shorten cuts s to at most n columns. It replaces the middle by mark, since names of arms and cells
+// Shorten cuts s to at most n columns. The text gap replaces the middle of s, since names of arms and cells
 // differ at both ends.
-func Shorten(s string, n int, mark string) string {
+func Shorten(s string, n int, gap string) string {
 	if Width(s) <= n {
 		return s
 	}
-	room := n - Width(mark)
+	room := n - Width(gap)
 	if room < 2 {
 		return first(s, n)
 	}
 	tail := room / 2
-	return first(s, room-tail) + mark + last(s, tail)
+	return first(s, room-tail) + gap + last(s, tail)
 }
 
-// Abbreviate shortens names to n columns so that they stay distinct. Names that would look the same keep
-// the part in which they differ.
+// Abbreviate shortens each name to at most n columns. Names whose short forms would be equal keep the part in
+// which they differ.
 func Abbreviate(names []string, n int) map[string]string {
 	out, taken := map[string]string{}, map[string][]string{}
 	for _, name := range names {
@@ -62,7 +62,10 @@ func Abbreviate(names []string, n int) map[string]string {
 		}
 		shared := same[0]
 		for _, name := range same[1:] {
-			shared = commonPrefix(shared, name)
+			for !strings.HasPrefix(name, shared) {
+				_, size := utf8.DecodeLastRuneInString(shared)
+				shared = shared[:len(shared)-size]
+			}
 		}
 		head := first(short, n/3)
 		for _, name := range same {
@@ -74,32 +77,22 @@ func Abbreviate(names []string, n int) map[string]string {
 	return out
 }
 
-func commonPrefix(a, b string) string {
-	for i, r := range a {
-		if !strings.HasPrefix(b[min(i, len(b)):], string(r)) {
-			return a[:i]
-		}
-	}
-	return a
-}
-
 // Pad adds spaces on the right up to n columns.
 func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width(s))) }
 
-// quantity matches a number with its unit.
 var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
 
 // Tie puts a no-break space between each number and its unit.
 func Tie(s string) string {
-	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // a fast path for most texts of long tables
+	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // most texts of long tables have no number
 		return s
 	}
 	return quantity.ReplaceAllString(s, "$1\u00a0$2")
 }
 
-// Wrap breaks s at spaces into lines of at most width columns. It does not break at a no-break space,
-// which becomes an ordinary one. Only words longer than a line are broken; other words stay whole, with
-// hyphens or not, so that they can be copied.
+// Wrap breaks s at spaces into lines of at most width columns. It does not break at a no-break space, and
+// writes an ordinary space instead. Only words longer than a line are broken. Hyphenated words stay whole, so
+// that readers can copy them.
 func Wrap(s string, width int) []string {
 	width = max(width, 8)
 	var lines []string
@@ -108,7 +101,11 @@ func Wrap(s string, width int) []string {
 	for _, word := range strings.FieldsFunc(s, blank) {
 		word = strings.ReplaceAll(word, "\u00a0", " ")
 		for {
-			head := piece(word, width)
+			head := first(word, width)
+			if head == "" { // not even one character fits
+				_, size := utf8.DecodeRuneInString(word)
+				head = word[:size]
+			}
 			n := Width(head)
 			if used > 0 && used+1+n <= width && len(head) == len(word) {
 				line, used = line+" "+head, used+1+n
@@ -127,13 +124,4 @@ func Wrap(s string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// piece returns the part of a word that fits a line, at least one character.
-func piece(word string, width int) string {
-	if head := first(word, width); head != "" {
-		return head
-	}
-	_, n := utf8.DecodeRuneInString(word)
-	return word[:n]
 }

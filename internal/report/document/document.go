@@ -1,12 +1,11 @@
-// Package document describes the content of a view before its output form is chosen: headings,
-// paragraphs, tables, pictures. A view builds one Document. The writers in internal/report/text, internal/report/markdown,
-// internal/report/html and internal/report/tex render it.
+// Package document describes the content of an output before its form is chosen: headings, paragraphs, tables,
+// pictures. Package report builds a Document. The packages text, markdown, html and tex write it.
 //
 // Strings in a document come from users, tools and machines. All writers show them as text, whatever they
 // contain. Only an SVG is markup.
 //
-// A terminal has less room than a page. Blocks for some forms only are wrapped in an Only, and a Column
-// names the forms that show it.
+// A terminal has less room than a page. An Only wraps blocks for some forms, and a Column names the forms that
+// show it.
 package document
 
 import (
@@ -19,10 +18,10 @@ import (
 // Document is a page, or the output of a command on a terminal.
 type Document struct {
 	Title  string
-	Style  Style  // style of the title; a verdict's style puts the verdict's sign before it
-	About  string // added to the title in the title of a browser's window
-	Lede   string // a line below the title
-	Level  int    // level of the title's heading in Markdown; 0: 1
+	Style  Style  // style of the title; the sign of a verdict's style stands before the title
+	About  string // text that a browser's window title adds to the title
+	Lede   string // line below the title
+	Level  int    // heading level of the title in Markdown; 0: level 1
 	Blocks []Block
 	Footer string // text at the foot of a page
 	Styles string // style sheet of the pictures, with the page's colours
@@ -36,12 +35,12 @@ type Live struct{ Script, Events string } // addresses of the script and of the 
 // Forms is a set of output forms.
 type Forms uint8
 
-// The forms. Each writer has one; tex takes the blocks for Markdown.
+// Each writer has one form, except that tex writes the blocks for Markdown.
 const (
 	Terminal Forms = 1 << iota
 	Markdown
 	Page
-	NoForm // hides a column that a document does not need
+	NoForm // no writer has this form
 )
 
 // Has reports whether the set contains form.
@@ -56,12 +55,12 @@ type Section struct {
 	ID    string // target of links within the page; "": none
 	Title string
 	Short string // title in a list of contents; "": Title
-	// Value and Note are shown behind the title: the result in short, and a remark.
+	// Value, the result in short, and Note, a remark, follow the title.
 	Value, Note string
 	NoTitle     Forms // forms that show the blocks without the title; zero: none
 	Flush       bool  // a terminal does not indent the blocks below the title
 	Fold        Forms // forms in which the reader can fold the section; zero: none
-	Open        bool  // a section that can be folded is open at first
+	Open        bool  // a section with Fold starts unfolded
 	ScreenOnly  bool  // a page omits the section when printed
 	Blocks      []Block
 }
@@ -88,7 +87,7 @@ func If(ok bool, blocks ...Block) Only {
 	return On(Terminal|Markdown|Page, blocks...)
 }
 
-// Paragraph is text.
+// Paragraph is a paragraph of text.
 type Paragraph struct{ Text Text }
 
 // Say returns a paragraph without a style.
@@ -107,7 +106,7 @@ type List struct {
 	Most     int // largest number of items on a terminal; 0: all
 }
 
-// Alert is what a reader must see before trusting the rest: a title, or a title above a list of items.
+// Alert warns the reader before the rest of the document. Its title may have a list of items below.
 type Alert struct {
 	Title string
 	Style Style
@@ -117,7 +116,7 @@ type Alert struct {
 // Answers lists results in sentences, each with its verdict.
 type Answers struct{ List []Answer }
 
-// Answer is one result. A page shows its possible causes below it.
+// Answer is one result in a sentence. A page lists the possible causes of a change below the sentence.
 type Answer struct {
 	Verdict Text
 	Text    Text
@@ -132,7 +131,8 @@ type Facts struct {
 
 type factsLook int
 
-// Keyed is a table, Glance a row at the top of a page, and Terms a list of words with their explanations.
+// Keyed is a table with a row for each key, Glance a row at the top of a page, and Terms a list of words with
+// their explanations.
 const (
 	Keyed factsLook = iota
 	Glance
@@ -148,10 +148,10 @@ type Code struct{ Text string }
 // picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
 type picture func() string
 
-// Figure is a picture, in one size or in two.
+// Figure is a picture, for wide and for narrow pages.
 type Figure struct {
 	Wide, Narrow picture
-	// Plot draws the figure in lines of at most width columns; nil: a terminal omits the figure.
+	// Plot draws the figure for a terminal as lines of at most width columns; nil: a terminal omits the figure.
 	Plot func(width int) []string
 }
 
@@ -192,25 +192,24 @@ func (d *Document) Add(blocks ...Block) *Document {
 // Text is a line of words in one or several styles.
 type Text []Span
 
-// Span is words in one style. Its link leads to a section ("#results"), a file ("./raw/") or a page of
-// the web.
+// Span is words in one style. Link leads to a section ("#results"), a file ("./raw/") or a page of the web.
 type Span struct {
 	Words string
 	Style Style
 	Link  string
 }
 
-// Style is the look of words. Writers use the means they have. A style adds no information to the words,
-// except for the sign of a verdict.
+// Style is the look of words. Each writer uses the means that its form has. Except for the sign of a verdict,
+// a style adds no information to the words.
 type Style int
 
-// The styles of prose, then those of verdicts.
+// The styles of prose, then the styles of verdicts.
 const (
 	Plain Style = iota
 	Strong
 	Muted
 	Mono
-	Badge // a short remark behind a verdict
+	Badge // short remark behind a verdict
 
 	Cost
 	Gain
@@ -251,8 +250,9 @@ func Each(list []string) []Text {
 	return texts
 }
 
-// Trimmed returns the words of a span, with the sign of a verdict before them. White space at their ends
-// belongs to the sentence around, and is returned as one space before or after.
+// Trimmed returns the words of a span without the white space around them. The sign of a verdict stands before
+// the words. White space before or after the words is returned as one space, so that a writer can put it
+// outside the markup.
 func (s Span) Trimmed(sign string) (before, words, after string) {
 	all := strings.TrimLeft(sign+" ", " ") + s.Words
 	words = strings.TrimSpace(all)
@@ -265,8 +265,8 @@ func (s Span) Trimmed(sign string) (before, words, after string) {
 	return before, words, after
 }
 
-// Address returns the address of a link to a page of the web or to a file nearby. Other links are not
-// followed, but shown as text.
+// Address returns the address of a link to a page of the web or to a file nearby. Ok is false for any other
+// link: writers show such a link as text.
 func Address(link string) (address string, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme == "" && u.Host != "" || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {

@@ -1,14 +1,14 @@
 package document
 
-// Table is rows in groups. A page shows one table, with a line across it at the head of each group and
-// part. A terminal aligns the columns; if the terminal is too narrow, a row takes several lines.
+// Table is rows in groups. A page shows all groups in one table, with a heading line for each group and part.
+// A terminal aligns the columns; on a narrow terminal, a row takes several lines.
 type Table struct {
 	Columns  []Column
 	Groups   []Group
 	Split    bool   // in Markdown, each group is a table below a heading
 	NoTitles bool   // a terminal omits the titles of columns
 	Dense    bool   // a page uses smaller letters
-	Matrix   bool   // a page shades the cells and prints only the first line of each
+	Matrix   bool   // a page shades the cells, and on paper shows only the first line of each cell
 	Key      string // explains the drawings on a terminal
 }
 
@@ -18,7 +18,7 @@ type Column struct {
 	Label   string // text before a value on a terminal that omits the titles
 	Kind    Kind
 	Right   bool  // aligned to the right, like numbers
-	Tight   bool  // a terminal leaves only one space before the column
+	Tight   bool  // a terminal leaves one space before the column instead of two
 	NoBreak bool  // a page does not break lines in the column
 	Signs   bool  // a terminal shows only the signs of verdicts
 	In      Forms // forms that show the column; zero: all
@@ -27,8 +27,8 @@ type Column struct {
 // Kind is the kind of a column's cells.
 type Kind int
 
-// Value is the usual kind. A terminal may shorten a Name, which names its row. It writes Prose, which is
-// sentences, below the row. Only a terminal shows a Drawing.
+// Value is the usual kind. A Name is the name of its row; a terminal may shorten it. Prose is sentences; a
+// terminal writes them below the row. A Drawing is shown on terminals only.
 const (
 	Value Kind = iota
 	Name
@@ -36,7 +36,7 @@ const (
 	Drawing
 )
 
-// Group is rows about one subject. A group without a title is just rows.
+// Group is rows about one subject, such as a cell.
 type Group struct {
 	Title Text
 	Notes []string
@@ -50,7 +50,7 @@ func (g *Group) Add(row Row) { g.Parts[len(g.Parts)-1].Add(row) }
 type Part struct {
 	Title Text
 	Notes []string
-	Above func(width int) []string // drawing below the title on a terminal; nil: none
+	Above func(width int) []string // drawing below the title of the part on a terminal; nil: none
 	Axis  func(width int) string   // axis above the drawings; nil: none
 	Rows  []Row
 }
@@ -58,18 +58,18 @@ type Part struct {
 // Add adds a row.
 func (p *Part) Add(row Row) { p.Rows = append(p.Rows, row) }
 
-// Row is cells, one for each column of the table in any form.
+// Row has a cell for each column of the table, including columns that a form hides.
 type Row struct {
 	Cells []Cell
-	Notes []string // below the row
+	Notes []string // remarks below the row
 	Muted bool
 }
 
-// Cell is lines below each other, or a drawing.
+// Cell is lines of text, one below the other, or a drawing.
 type Cell struct {
 	Lines []Text
 	Shade int                    // shade on a page: 1 to 3 for a cost, −1 to −3 for a gain
-	Draw  func(width int) string // draws at most width columns
+	Draw  func(width int) string // draws the cell in at most width columns
 }
 
 // C returns a cell with words.

@@ -14,10 +14,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,89 +47,8 @@ var Formats = []Format{
 	{Name: "csv", Doc: "one line for each trial and metric", Write: CSV},
 	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: goBench},
 	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: openMetrics},
-	{Name: "json", Doc: "the whole analysis", Write: JSON},
+	{Name: "json", Doc: "the whole analysis", Write: func(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }},
 	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: bundle},
-}
-
-// JSON writes the analysis. docs/analysis.schema.json describes the format.
-func JSON(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }
-
-// row is one metric of one trial with its context, so that tables of many runs can be concatenated. The
-// tags name the columns, in the order of the fields; docs/exports.md explains each. The command tare
-// import csv reads a table back by these names. A nil value is unknown.
-type row struct {
-	Run           string     `column:"run"`       // name of the experiment
-	Directory     string     `column:"directory"` // last element of the run directory's path
-	Cell          string     `column:"cell"`
-	Workload      string     `column:"workload"` // kind of the workload
-	Levels        string     `column:"levels"`   // levels of the cell's, the arm's and a factorial design's factors: "mtu=1500;rules=8;wireguard=on"
-	Arm           string     `column:"arm"`
-	Role          string     `column:"role"`
-	Round         int32      `column:"round"`
-	Attempt       int32      `column:"attempt"`
-	Position      *int32     `column:"position"`
-	Session       int32      `column:"session"`
-	Start         *time.Time `column:"start"` // UTC
-	WallSeconds   *float64   `column:"wall_seconds"`
-	Metric        string     `column:"metric"`
-	Unit          string     `column:"unit"`
-	Better        string     `column:"better"`
-	Scale         string     `column:"scale"`
-	Headline      bool       `column:"headline"`
-	Value         *float64   `column:"value"` // nil: an invalid trial without a value
-	Valid         bool       `column:"valid"`
-	Rules         string     `column:"invalid_rules"` // rules that an invalid trial broke, each once: "errors;foreign-cpu"
-	Paired        bool       `column:"paired"`        // trials of a round form pairs; else arms are independent samples
-	Observational string     `column:"observational"` // reason why the run is no experiment; "": it is one
-}
-
-// rows returns the rows of a run, with trials in the order of the journal and metrics in the order of the
-// plan. An invalid trial has a row for every metric of its cell, also without a value. A valid trial has no
-// row for an optional metric without a value. Trials of cells or arms that the plan lacks have no rows.
-func rows(run Run) iter.Seq[row] {
-	r := run.Record
-	return func(yield func(row) bool) {
-		for i := range r.Trials {
-			t := &r.Trials[i]
-			cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
-			if cell == nil || arm == nil {
-				continue
-			}
-			row := row{
-				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(r.Plan, cell, arm),
-				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt),
-				Session:  int32(t.Session),
-				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()),
-				WallSeconds: known(max(0, t.Wall.Seconds())),
-				Valid:       t.Valid(), Rules: rules(t), Paired: r.Plan.Paired(),
-				Observational: wording.Observation(run.Analysis.Observation),
-			}
-			for _, m := range cell.Metrics {
-				value, measured := t.Values[m.Name]
-				if !measured && row.Valid {
-					continue
-				}
-				row.Metric, row.Unit, row.Better, row.Scale, row.Headline = m.Name, m.Unit, string(m.Better),
-					string(m.Scale), m.Headline
-				row.Value = nil
-				if measured && !math.IsNaN(value) {
-					row.Value = &value
-				}
-				if !yield(row) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// known returns a pointer to v, or nil for a zero.
-func known[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }
 
 // directory returns the last element of a run directory's path.
@@ -166,27 +83,46 @@ func rules(t *journal.Trial) string {
 	return strings.Join(all, ";")
 }
 
-var columns = func() (names []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[row]()) {
-		names = append(names, f.Tag.Get("column"))
-	}
-	return names
-}()
+// columns names the columns of the table of trials, which docs/exports.md explains. The command tare import csv
+// reads the table back by these names.
+var columns = []string{"run", "directory", "cell", "workload", "levels", "arm", "role", "round", "attempt", "position", "session",
+	"start", "wall_seconds", "metric", "unit", "better", "scale", "headline", "value", "valid", "invalid_rules", "paired", "observational"}
 
-// CSV writes the rows of a run according to RFC 4180, except that lines end in a line feed alone. Numbers
-// have full precision. Unknown values are empty, and so is the number 0 in columns that count from 1.
-// Fields that a spreadsheet would take for a formula start with an apostrophe.
-func CSV(w io.Writer, r Run) error {
-	out := csv.NewWriter(w)
-	_ = out.Write(columns) // out.Error returns this error, too
-	line := make([]string, len(columns))
-	for row := range rows(r) {
-		fields := reflect.ValueOf(row)
-		for i := range line {
-			line[i] = field(fields.Field(i).Interface())
+// CSV writes a line for each metric of each trial according to RFC 4180, except that lines end in a line feed
+// alone. Trials are in the order of the journal, metrics in the order of the plan. An invalid trial has a line
+// for every metric of its cell, also without a value. A valid trial has no line for an optional metric without
+// a value. Trials of cells or arms that the plan lacks have no lines. Numbers have full precision. Unknown
+// values are empty, and so is the number 0 in columns that count from 1. Fields that a spreadsheet would take
+// for a formula start with an apostrophe.
+func CSV(w io.Writer, run Run) error {
+	r, out, line := run.Record, csv.NewWriter(w), make([]string, len(columns))
+	_ = out.Write(columns) // out.Error repeats this error
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
+		if cell == nil || arm == nil {
+			continue
 		}
-		if out.Write(line) != nil {
-			break
+		trial := []any{r.Plan.Name, directory(r.Dir), t.Cell, cell.Kind, levels(r.Plan, cell, arm), t.Arm, string(arm.Role),
+			t.Round, t.Attempt, max(0, t.Position), t.Session, t.Start.UTC(), math.NaN()}
+		if t.Wall > 0 {
+			trial[len(trial)-1] = t.Wall.Seconds()
+		}
+		end := []any{t.Valid(), rules(t), r.Plan.Paired(), wording.Observation(run.Analysis.Observation)}
+		for _, m := range cell.Metrics {
+			value, measured := t.Values[m.Name]
+			switch {
+			case !measured && t.Valid():
+				continue
+			case !measured:
+				value = math.NaN()
+			}
+			for k, v := range slices.Concat(trial, []any{m.Name, m.Unit, string(m.Better), string(m.Scale), m.Headline, value}, end) {
+				line[k] = field(v)
+			}
+			if err := out.Write(line); err != nil {
+				return fmt.Errorf("write csv: %w", err)
+			}
 		}
 	}
 	out.Flush()
@@ -202,20 +138,12 @@ func field(v any) string {
 		return report.Field(v)
 	case bool:
 		return strconv.FormatBool(v)
-	case int32:
-		return field(known(v))
-	case *int32:
-		if v != nil {
-			return strconv.Itoa(int(*v))
-		}
-	case *float64:
-		if v != nil {
-			return number(*v)
-		}
-	case *time.Time:
-		if v != nil {
-			return v.Format(time.RFC3339Nano)
-		}
+	case int:
+		return wording.When(v != 0, strconv.Itoa(v))
+	case float64:
+		return wording.When(!math.IsNaN(v), number(v))
+	case time.Time:
+		return wording.When(!v.IsZero(), v.Format(time.RFC3339Nano))
 	}
 	return ""
 }
@@ -274,8 +202,5 @@ func bundle(w io.Writer, r Run) error {
 			return err
 		}
 	}
-	if err := out.Close(); err != nil {
-		return err
-	}
-	return zip.Close()
+	return cmp.Or(out.Close(), zip.Close())
 }

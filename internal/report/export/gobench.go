@@ -21,7 +21,7 @@ import (
 //	BenchmarkNetwork.tcp/arm=wireguard/workload=network 1 9.1e+08 tcp-bandwidth-bit/s 0.00042 tcp-rtt-sec
 //
 // The command benchstat -col /arm compares the arms. It treats the arms as independent samples, and so
-// detects less than Tare, whose rounds are pairs. Nor does it correct for the number of comparisons.
+// detects less than Tare, whose rounds are pairs. It does not correct for the number of comparisons.
 //
 // A unit consists of the metric's name and its unit of measurement, since all values of one line need
 // different units. Unit lines state which direction is better. The number of iterations is 1, because a
@@ -32,30 +32,33 @@ func goBench(w io.Writer, r Run) error {
 		fmt.Fprintf(out, "%s: %s\n", c[0], c[1])
 	}
 	fmt.Fprintln(out)
-	for _, m := range metrics(r.Record.Plan) {
-		fmt.Fprintf(out, "Unit %s better=%s\n", unit(m), m.Better)
+	known := map[string]bool{}
+	for _, c := range r.Record.Plan.Cells {
+		for _, m := range c.Metrics {
+			if u := unit(m); !known[u] {
+				known[u] = true
+				fmt.Fprintf(out, "Unit %s better=%s\n", u, m.Better)
+			}
+		}
 	}
 	fmt.Fprintln(out)
 
 	first := benchmarkNames(r.Record.Plan.Cells)
 	for _, a := range r.Record.Plan.Arms { // the baseline first: benchstat compares with the first arm
-		names, metricsOf := map[string]string{}, map[string][]experiment.Metric{}
-		for _, c := range r.Record.Plan.Cells {
-			names[c.ID], metricsOf[c.ID] = benchmark(first[c.ID], c, a), c.Metrics
-		}
 		for i := range r.Record.Trials {
 			t := &r.Record.Trials[i]
-			if t.Arm != a.Name || !t.Valid() {
+			c := r.Record.Plan.Cell(t.Cell)
+			if t.Arm != a.Name || !t.Valid() || c == nil {
 				continue
 			}
 			values := ""
-			for _, m := range metricsOf[t.Cell] {
+			for _, m := range c.Metrics {
 				if v, known := t.Values[m.Name]; known {
 					values += " " + number(v) + " " + unit(m)
 				}
 			}
 			if values != "" {
-				fmt.Fprintf(out, "%s 1%s\n", names[t.Cell], values)
+				fmt.Fprintf(out, "%s 1%s\n", benchmark(first[c.ID], c, a), values)
 			}
 		}
 	}
@@ -65,7 +68,6 @@ func goBench(w io.Writer, r Run) error {
 	return nil
 }
 
-// configuration returns the properties that all results share, as keys and values.
 func configuration(r Run) [][2]string {
 	plan := r.Record.Plan
 	all := [][2]string{{"run", plan.Name}, {"directory", directory(r.Record.Dir)}, {"testbed", plan.Testbed}, {"tare", plan.Version}}
@@ -84,21 +86,9 @@ func configuration(r Run) [][2]string {
 	return slices.DeleteFunc(all, func(c [2]string) bool { return c[1] == "" })
 }
 
-func metrics(p *experiment.Plan) []experiment.Metric {
-	var all []experiment.Metric
-	for _, c := range p.Cells {
-		for _, m := range c.Metrics {
-			if !slices.ContainsFunc(all, func(known experiment.Metric) bool { return unit(known) == unit(m) }) {
-				all = append(all, m)
-			}
-		}
-	}
-	return all
-}
-
 // benchmark returns the benchmark name of an arm in a cell. The workload's kind comes last, because Go
 // takes a number behind a final dash for the number of processors.
-func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) string {
+func benchmark(beginning string, c *experiment.Cell, a experiment.PlannedArm) string {
 	name := "Benchmark" + beginning + "/arm=" + escape(a.Name)
 	for _, l := range c.Levels {
 		name += "/" + escape(l.Factor) + "=" + escape(l.Value)
@@ -106,9 +96,9 @@ func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) str
 	return name + "/workload=" + escape(c.Kind)
 }
 
-// benchmarkNames returns the name behind the word Benchmark for each cell ID. Go requires a capital
-// there. If capitals would merge two cells, "read" and "Read", or if a letter has no capital, the small
-// letter is written by its bytes: "%72ead".
+// benchmarkNames returns, for each cell ID, the name behind the word Benchmark. Go requires a capital as the
+// first letter. If the letter has no capital, or if the cells "read" and "Read" would get one name, the small
+// letter is written as a hexadecimal number: "%72ead".
 func benchmarkNames(cells []experiment.Cell) map[string]string {
 	alike := map[string]int{}
 	for _, c := range cells {
@@ -130,7 +120,6 @@ func benchmarkNames(cells []experiment.Cell) map[string]string {
 	return all
 }
 
-// capital returns a name with its first letter as a capital, if that letter has one.
 func capital(name string) string {
 	first, size := utf8.DecodeRuneInString(name)
 	if !unicode.IsLower(first) {
@@ -151,7 +140,7 @@ func unit(m experiment.Metric) string {
 	return strings.ReplaceAll(escape(m.Name+"-"+u), "%2F", "/")
 }
 
-// escape encodes one part of a benchmark name as in URLs, by percent signs. Spaces and slashes would end
+// escape encodes one part of a benchmark name as in URLs, by percent signs, because a space or slash would end
 // the part. Different names stay different.
 func escape(s string) string {
 	var out strings.Builder
@@ -167,7 +156,6 @@ func escape(s string) string {
 	return out.String()
 }
 
-// percent encodes every byte as in URLs.
 func percent(s string) string {
 	var out strings.Builder
 	for _, b := range []byte(s) {

@@ -35,7 +35,6 @@ func openMetrics(w io.Writer, r Run) error {
 	return nil
 }
 
-// family is a Prometheus metric with its series.
 type family struct {
 	name string
 	unit string // unit that the metric's name ends in; "": none, or a label has the unit
@@ -121,32 +120,29 @@ func comparisonFamilies(r Run) []*family {
 			{"noise_floor", "Difference of the control from the baseline, without its sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},
 		} {
-			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit,
-				help: e.help})
+			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit, help: e.help})
 		}
 		all = append(all, byScale[scale]...)
 	}
-	for _, list := range [][]analysis.Comparison{r.Analysis.Comparisons, r.Analysis.Controls} {
-		for _, c := range list {
-			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // the copy gets a label for each verdict
-			for _, v := range verdicts {
-				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
-			}
-			rounds.add(float64(c.Rounds), labels...)
-			if !wording.HasNumbers(c) {
-				continue
-			}
-			of := byScale[c.Metric.Scale]
-			for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi} {
-				of[i].add(v, labels...)
-			}
-			if c.Mean != nil {
-				of[3].add(c.Mean.Point, labels...)
-			}
-			of[4].add(c.Floor, labels...)
-			if c.MDE > 0 {
-				of[5].add(c.MDE, labels...)
-			}
+	for _, c := range slices.Concat(r.Analysis.Comparisons, r.Analysis.Controls) {
+		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip: each verdict appends its label to a copy
+		for _, v := range verdicts {
+			verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
+		}
+		rounds.add(float64(c.Rounds), labels...)
+		if !wording.HasNumbers(c) {
+			continue
+		}
+		of := byScale[c.Metric.Scale]
+		for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi} {
+			of[i].add(v, labels...)
+		}
+		if c.Mean != nil {
+			of[3].add(c.Mean.Point, labels...)
+		}
+		of[4].add(c.Floor, labels...)
+		if c.MDE > 0 {
+			of[5].add(c.MDE, labels...)
 		}
 	}
 	executions := &family{name: "tare_executions", help: "Executions of the program in an arm that the machine's condition did not spoil."}
@@ -164,7 +160,6 @@ func comparisonFamilies(r Run) []*family {
 	return append(all, executions, failed)
 }
 
-// valueFamilies describe the measured values of each arm, the baseline included.
 func valueFamilies(r Run) []*family {
 	median := &family{name: "tare_value_median", help: "Median of the valid trials, in the unit of the label."}
 	count := &family{name: "tare_value_trials", help: "Valid trials behind the median."}
@@ -195,8 +190,8 @@ func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	}
 }
 
-// observational returns the label of results that come from no experiment. Every series has it, since an
-// alert sees only the labels of its own series.
+// observational returns the label "observational": "true" if the run is no experiment. Every series has this
+// label, since an alert sees only the labels of its own series.
 func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observation != nil) }
 
 func truth(is bool) float64 {

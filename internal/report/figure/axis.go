@@ -61,16 +61,12 @@ func (a Axis) scale(write func(float64) string) string {
 
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
-// bendRatio is a limit: an axis bends if its largest bound exceeds the typical bound by this factor.
-const bendRatio = 12
+// BendRatio is the usual value of the parameter bendRatio of Overheads.
+const BendRatio = 12
 
-// Overheads returns a common axis for overheads, with all intervals, zero and the margin.
-func Overheads(list []analysis.Interval, margin float64) Axis {
-	return overheads(list, margin, bendRatio)
-}
-
-// overheads is Overheads with another limit than bendRatio.
-func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
+// Overheads returns an axis that covers all intervals, zero and the margin. The axis bends if the ratio of the
+// largest to the typical bound of an interval exceeds bendRatio.
+func Overheads(list []analysis.Interval, margin, bendRatio float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
 	var bounds []float64
@@ -85,7 +81,7 @@ func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 	if len(bounds) > 0 {
 		slices.Sort(bounds)
 		typical, largest := max(bounds[(len(bounds)-1)/2], margin), bounds[len(bounds)-1]
-		if typical > 0 && largest > bendAbove*typical {
+		if typical > 0 && largest > bendRatio*typical {
 			return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: typical}
 		}
 	}
@@ -93,10 +89,9 @@ func overheads(list []analysis.Interval, margin, bendAbove float64) Axis {
 	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
 }
 
-// bounded limits a value to a range that can be labelled. Values beyond are drawn at the edge.
+// bounded limits a value to a range that labels can show. Values beyond the range are drawn at the edge.
 func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
-// ticks returns about n round values on the axis.
 func (a Axis) ticks(n int) []float64 {
 	switch {
 	case a.Log:
@@ -115,13 +110,13 @@ func (a Axis) ticks(n int) []float64 {
 	return list
 }
 
-// unit returns the unit in which the values of the axis are written.
-func (a Axis) unit(of string) wording.Scale {
-	return wording.ScaleOf(of, max(math.Abs(a.Lo), math.Abs(a.Hi)))
+// unit returns the unit for labels of the axis; base is the unit of its values.
+func (a Axis) unit(base string) wording.Scale {
+	return wording.ScaleOf(base, max(math.Abs(a.Lo), math.Abs(a.Hi)))
 }
 
-// inUnit returns ticks that are round in a unit. Their labels have enough decimals to differ. Values from
-// large on are written as powers of ten.
+// inUnit returns ticks that are round in a unit. The labels have enough decimals to differ from each other.
+// Values of at least large are written as powers of ten.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
@@ -216,7 +211,7 @@ func costOrGain(v float64, label string) string {
 	return label
 }
 
-// axisOver returns an axis over values, with a little room at both ends.
+// axisOver returns an axis that covers values, with a little room at both ends.
 func axisOver(values ...float64) Axis {
 	a := Axis{Lo: math.Inf(1), Hi: math.Inf(-1)}
 	for _, v := range values {

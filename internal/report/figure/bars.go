@@ -16,11 +16,11 @@ type Bars struct{ Groups []BarGroup }
 // BarGroup is the bars of one metric in one cell.
 type BarGroup struct {
 	Metric, Cell string
-	Note         string // the better direction
+	Note         string // better direction of the metric
 	Bars         []Bar
 }
 
-// Bar is one arm.
+// Bar is the value of one arm.
 type Bar struct {
 	Arm   string
 	Look  Look
@@ -28,7 +28,7 @@ type Bar struct {
 	At    analysis.Interval // end of the bar, and the interval drawn over it
 }
 
-// Axis covers all bars of the group and zero.
+// Axis returns an axis that covers all bars of the group, and zero.
 func (g BarGroup) Axis() Axis {
 	var a Axis
 	for _, b := range g.Bars {
@@ -39,7 +39,7 @@ func (g BarGroup) Axis() Axis {
 
 // Sizes of bars in pixels. Names and values stand above a bar, so that no line crosses them.
 const (
-	barsGap   = 28 // between groups beside each other
+	barsGap   = 28 // space between two groups side by side
 	barsHead  = 24
 	barPitch  = 31
 	barHeight = 9
@@ -48,9 +48,9 @@ const (
 
 // Draw draws the bars. A wide page has two groups beside each other, a narrow one a single column.
 func (b Bars) Draw(wide bool) string {
-	across, d := 1, &drawing{w: forestNarrow}
+	across, d := 1, &drawing{w: narrowWidth}
 	if wide {
-		d.w = forestWide
+		d.w = wideWidth
 		across = min(2, len(b.Groups))
 	}
 	width := (d.w - barsGap*float64(across-1)) / float64(max(across, 1))
@@ -98,14 +98,15 @@ const (
 // trials and a run chart shows bands.
 const ManyDots = 240
 
-// fewestBoxed is the smallest number of trials for a box, since quartiles of fewer are the trials themselves.
+// fewestBoxed is the smallest number of trials for a box. The quartiles of fewer trials are little more than
+// the trials themselves.
 const fewestBoxed = 8
 
 // Boxes is a box plot of one metric in one cell.
 type Boxes struct {
 	Metric, Cell string
 	Unit         string
-	Arms         []Arm // the median of the first arm is drawn through all
+	Arms         []Arm // the median of the first arm is a line across all arms
 }
 
 // Arm is the trials of one arm.
@@ -113,7 +114,7 @@ type Arm struct {
 	Name    string
 	Look    Look
 	Values  []float64
-	Summary analysis.Summary // of the values
+	Summary analysis.Summary // summary of Values
 }
 
 // Draw draws a box for each arm with enough trials: from quartile to quartile, with whiskers to the
@@ -170,20 +171,14 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 	}
 	mid := top + laneMiddle
 	if m.N >= fewestBoxed {
-		d.quartiles(a, x, mid)
+		lo, hi := a.whiskers()
+		ends := "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) + "v10"
+		d.path("M"+at(x(lo), mid)+"H"+px(x(m.Q1))+ends+"M"+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
+		d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 	}
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
 	d.dots(a, x, mid)
 	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
-}
-
-func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
-	m := a.Summary
-	lo, hi := a.whiskers()
-	whiskers := "M" + at(x(lo), mid) + "H" + px(x(m.Q1)) + "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) +
-		"v10M"
-	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
-	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 }
 
 // fences returns the limits beyond which a value is drawn as an outlier.
@@ -192,7 +187,8 @@ func (a Arm) fences() (lo, hi float64) {
 	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
 }
 
-// whiskers returns the ends of the whiskers: the furthest values within the fences, or the box.
+// whiskers returns the values furthest from the box within the fences. Without such a value, a whisker ends at
+// the box.
 func (a Arm) whiskers() (lo, hi float64) {
 	least, most := a.fences()
 	lo, hi = a.Summary.Q1, a.Summary.Q3
@@ -204,7 +200,7 @@ func (a Arm) whiskers() (lo, hi float64) {
 	return lo, hi
 }
 
-// laneLabel writes an arm's name above its lane, and a note at the right, over all that reaches up there.
+// laneLabel writes an arm's name above its lane, and a note at the right. A background hides the lines behind them.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")
@@ -212,13 +208,12 @@ func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.text(d.w-6, top+13, "small muted num halo", "end", note)
 }
 
-// tick writes a label below a picture's axis, within the picture's edges.
+// tick writes the label of a tick below a picture's axis. Labels near the edge are moved into the picture.
 func (d *drawing) tick(at, bottom float64, label string) {
-	half := float64(columns.Width(label)) * letter * 11 / 2
+	half := textWidth(label, 11) / 2
 	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
 }
 
-// mark is a tick with a short line.
 func (d *drawing) mark(at, bottom float64, label string) {
 	d.line(at, bottom, at, bottom+3, "grid")
 	d.tick(at, bottom, label)
@@ -247,8 +242,8 @@ func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	d.path(out, "out "+a.Look.class)
 }
 
-// jitter spreads dots that would hide each other: a fixed sequence in −1…1 that fills the range evenly
-// (the fractional parts of multiples of the golden ratio).
+// jitter moves the i-th dot by a value in −1…1, so that dots do not hide each other. The values form a fixed
+// sequence that fills the range evenly (the fractional parts of multiples of the golden ratio).
 func jitter(i int) float64 {
 	_, f := math.Modf(float64(i+1) * 0.6180339887498949)
 	return 2*f - 1

@@ -10,10 +10,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Widths of forest plots in pixels, on a wide and on a narrow page.
+// Widths of pictures in pixels, on a wide and on a narrow page.
 const (
-	forestWide   = 880
-	forestNarrow = 370
+	wideWidth   = 880
+	narrowWidth = 370
 )
 
 // Forest is a plot of overheads on one axis. It has a row for each arm, grouped by metric and cell.
@@ -24,11 +24,11 @@ type Forest struct {
 	Reach    []analysis.Interval // further intervals that the axis covers, so that several plots share one axis
 }
 
-// Split divides a plot into one with the first groups and one with the rest. The first plot has at most
-// maxRows rows, but at least one group.
-func (f Forest) Split(most int) (first, rest Forest) {
+// Split divides a plot into two. The first gets the first groups, with at most limit rows in all, but at least
+// one group.
+func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
-	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= most) {
+	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {
 		rows += len(f.Groups[n].Rows)
 		n++
 	}
@@ -48,12 +48,12 @@ type Row struct {
 	Arm     string
 	Label   string // name of the arm with its purpose
 	Look    Look
-	Control bool              // drawn in grey, without a verdict
+	Control bool              // the row is drawn in grey, without a verdict
 	Verdict string            // verdict with its sign
 	Numbers string            // overhead and interval as text
-	Drawn   bool              // an overhead is drawn
+	Drawn   bool              // the row has an overhead to draw
 	At      analysis.Interval // overhead and interval
-	Point   bool              // without an interval
+	Point   bool              // the overhead has no interval
 }
 
 // Draw draws the plot for a wide or for a narrow page.
@@ -92,10 +92,10 @@ type forest struct {
 // Heights of the parts of a forest plot, in pixels.
 const (
 	forestTop    = 26 // "gains" and "costs"
-	forestHeader = 26 // name of a group
+	forestHeader = 26 // height of the name of a group
 	forestGap    = 8  // space after a group
-	forestFoot   = 26 // tick labels
-	forestNote   = 16 // kind of axis, if not linear
+	forestFoot   = 26 // height of the tick labels
+	forestNote   = 16 // height of the note on an axis that is not linear
 )
 
 func (f Forest) layOut(wide bool) *forest {
@@ -111,13 +111,13 @@ func (f Forest) layOut(wide bool) *forest {
 			longest, numbers, verdicts = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers)), max(verdicts, columns.Width(r.Verdict))
 		}
 	}
-	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
-	var room float64 // width for names
+	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin, BendRatio), narrow: !wide}
+	var room float64 // width of the names
 	if p.narrow {
-		p.w, p.row = forestNarrow, 50
+		p.w, p.row = narrowWidth, 50
 		p.x0, p.x1, room = 8, p.w-8, p.w-30
 	} else {
-		p.w, p.row = forestWide, 22
+		p.w, p.row = wideWidth, 22
 		p.x0 = min(max(float64(longest)*letter*12+24, 90), 230)
 		p.numberX = p.w - float64(numbers)*letter*12
 		p.verdictX = p.numberX - max(110, float64(verdicts)*letter*12+12)
@@ -157,7 +157,6 @@ func (p *forest) draw() {
 	}
 }
 
-// background draws the margin band, the grid, the zero line and the axis labels.
 func (p *forest) background(bottom float64) {
 	const y0 = forestTop - 4
 	if m := p.Margin; m > 0 {

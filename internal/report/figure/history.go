@@ -29,9 +29,9 @@ var (
 
 // Heights above and below the plot, in pixels.
 const (
-	historyTop  = 34 // two rows of labels of changes
-	historyFoot = 34 // marks of events, and dates
-	historyRow  = 14 // a row of labels below the dates
+	historyTop  = 34 // height of two rows of labels of changes
+	historyFoot = 34 // height of the dates, and of the triangles at runs whose facts changed
+	historyRow  = 14 // height of the row of runs' labels below the dates
 )
 
 // History is a chart of a series over the runs of its experiment.
@@ -39,7 +39,7 @@ type History struct {
 	Name   string // name of the series
 	Series *history.Series
 	Runs   []*history.Run
-	// Functions that return texts when they are needed.
+	// These functions return texts when the chart needs them.
 	Point  func(history.Point) (title, link string)   // tooltip of a run, and the address of its report
 	Events func(run int) string                       // tooltip of a run whose facts differ from the run before
 	Label  func(run int) string                       // label of a run, below its date; "": none
@@ -55,8 +55,8 @@ type historyChart struct {
 	look   Look
 }
 
-// Draw draws a mark with its interval for each run, the levels between changes as lines, the changes, and
-// excluded runs as crosses. Marks at the foot show runs whose facts, such as the kernel, differ from the
+// Draw draws a marker with its interval for each run, the levels between changes as lines, the changes, and
+// excluded runs as crosses. Triangles at the foot show runs whose facts, such as the kernel, differ from the
 // run before. On a wide page every run is a link.
 func (h History) Draw(wide bool) string {
 	l := historyNarrow
@@ -120,7 +120,6 @@ func historyAxis(s *history.Series) Axis {
 	return axisOver(ends...)
 }
 
-// x returns the position of a run, y the position of a value.
 func (c *historyChart) x(run float64) float64 {
 	n := float64(max(len(c.Runs), 1))
 	return c.layout.left + (run+0.5)/n*(c.w-c.layout.left-c.layout.right)
@@ -153,7 +152,6 @@ func (c *historyChart) tick(v float64) string {
 	return c.axis.unit(s.Metric.Unit).Short(v)
 }
 
-// parameterChanges draws a dashed line wherever the parameters change.
 func (c *historyChart) parameterChanges() {
 	used := slices.DeleteFunc(slices.Clone(c.Series.Points), func(p history.Point) bool { return p.LeftOut != nil })
 	for i, p := range used {
@@ -182,7 +180,8 @@ const maxLabel = 11
 
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
-// labelled labels runs by their days if all days differ, else by their times or numbers.
+// labelled returns runs with their labels on the time axis. Labels are days if all days differ, else times,
+// else the numbers of the runs.
 func (c *historyChart) labelled() (runs []int, labels []string) {
 	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
 		runs, labels = c.spread(layout)
@@ -193,7 +192,7 @@ func (c *historyChart) labelled() (runs []int, labels []string) {
 	return runs, labels
 }
 
-// spread labels runs at equal steps, so that labels do not touch.
+// spread labels every n-th run, with n so large that labels do not touch.
 func (c *historyChart) spread(layout string) (runs []int, labels []string) {
 	const gap = 24
 	n := len(c.Runs)
@@ -208,7 +207,6 @@ func (c *historyChart) spread(layout string) (runs []int, labels []string) {
 	return runs, labels
 }
 
-// events marks the runs whose facts, such as the kernel, differ from the run before.
 func (c *historyChart) events() {
 	for i, r := range c.Runs {
 		if len(r.Events) == 0 {
@@ -231,7 +229,7 @@ func (c *historyChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	whiskers, dots, crosses := "", "", ""
 	for _, p := range c.Series.Points {
-		x, y := c.x(float64(p.Run)), c.bottom-6 // runs without a value stand at the foot
+		x, y := c.x(float64(p.Run)), c.bottom-6 // position of a run without a value
 		if p.Value != nil {
 			y = c.y(p.Value.Point)
 		}
@@ -270,7 +268,6 @@ func (c *historyChart) levels() {
 	}
 }
 
-// changeRanges shades the ranges that may contain a change.
 func (c *historyChart) changeRanges() {
 	for _, s := range c.Series.Shifts {
 		from, to := c.between(s, s.Earliest), c.between(s, s.Latest)
@@ -278,7 +275,7 @@ func (c *historyChart) changeRanges() {
 	}
 }
 
-// between returns the middle between a run and the previous one that the statistics include.
+// between returns the position halfway between a run and the last run before it that the statistics include.
 func (c *historyChart) between(s history.Change, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
@@ -289,7 +286,8 @@ func (c *historyChart) between(s history.Change, run int) float64 {
 	return c.x(float64(run+before) / 2)
 }
 
-// shifts marks the changes. Their sizes stand above, alternating between two rows.
+// shifts draws the changes. Their sizes stand above the plot in two rows, which alternate so that neighbours
+// do not touch.
 func (c *historyChart) shifts() {
 	for i, s := range c.Series.Shifts {
 		x := c.between(s, s.Run)

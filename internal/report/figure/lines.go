@@ -8,20 +8,20 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Lines plots a metric against the levels of a factor: the values of each arm above, and below, at the
-// same levels, their overhead relative to the baseline.
+// Lines plots a metric against the levels of a factor. The upper plot shows the values of each arm, the lower
+// plot the arm's overhead relative to the baseline.
 type Lines struct {
 	Metric, Unit       string
 	Factor, FactorUnit string
-	X                  []float64 // the levels, ascending
+	X                  []float64 // levels of the factor, ascending
 	Baseline           string    // name of the baseline; "": there is none
 	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
 	Ratio              bool      // overheads are shares of the baseline
-	Bars               bool      // intervals of the estimates are drawn as bars if a line is fitted
+	Bars               bool      // the intervals of the estimates are bars beside the fitted line
 	Arms               []Line
 }
 
-// Line is one arm.
+// Line is one arm at all levels.
 type Line struct {
 	Arm       string
 	Look      Look
@@ -36,20 +36,14 @@ type Line struct {
 // Estimate is the value or overhead of an arm at one level.
 type Estimate struct {
 	At    analysis.Interval
-	Known bool // a value exists
-	Point bool // without an interval
-	Open  bool // no claim, drawn hollow
+	Known bool // the arm has a value at this level
+	Point bool // the value has no interval
+	Open  bool // the verdict is no claim; the marker is hollow
 }
 
-// Widths of the picture in pixels, on a wide and on a narrow page.
-const (
-	linesWide   = 880
-	linesNarrow = 370
-)
-
-// Draw draws every trial as a dot, and the estimate of each arm at each level as its marker. The line is
-// either the fitted one with the band of its interval, or joins the estimates with the bands of their
-// intervals. It has a gap at levels without a value.
+// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is
+// the fitted line with the band of its interval. Without a fitted line, the line joins the estimates, with a
+// gap at levels without a value.
 func (l Lines) Draw(wide bool) string {
 	c := l.layOut(wide)
 	c.drawAxes()
@@ -84,10 +78,10 @@ func (l Lines) layOut(wide bool) *linesChart {
 	c := &linesChart{Lines: l, wide: wide}
 	c.levelAxis, c.valueAxis, c.overheadAxis = l.axes()
 	height, below, head := 250.0, 150.0, 24.0
-	c.w, c.right = linesWide, linesWide-168
+	c.w, c.right = wideWidth, wideWidth-168
 	if !wide {
 		height, below = 210, 140
-		c.w, c.right = linesNarrow, linesNarrow-8
+		c.w, c.right = narrowWidth, narrowWidth-8
 		head += 8 + legendRow*float64(len(c.legend()))
 	}
 	for _, ticks := range [][]tick{c.valueTicks(), c.overheadTicks()} {
@@ -126,7 +120,6 @@ func (c *linesChart) y(v float64) float64 {
 	return c.top + (1-c.valueAxis.At(bounded(v)))*(c.bottom-c.top)
 }
 
-// drawAxes draws the axis of the values, and the axis of the levels below both plots.
 func (c *linesChart) drawAxes() {
 	for _, t := range c.valueTicks() {
 		c.tickLine(c.y(t.at), t.label, "grid")
@@ -158,7 +151,6 @@ type tick struct {
 
 func (c *linesChart) valueTicks() []tick { return ticksIn(c.valueAxis, c.Unit, 7) }
 
-// ticksIn returns about n ticks of an axis of values in a unit.
 func ticksIn(a Axis, unit string, n int) (list []tick) {
 	ticks, labels := a.inUnit(a.unit(unit), n, 1e7)
 	for i, t := range ticks {
@@ -172,7 +164,8 @@ func (c *linesChart) tickLine(y float64, label, class string) {
 	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
 }
 
-// heading writes the subject of a plot above it, with unit and scale, in one row or in two.
+// heading writes a name above a plot. Unit and scale stand beside the name, or in a second row if there is too
+// little room.
 func (c *linesChart) heading(top float64, name string, about ...string) {
 	short, note, y := fit(name, c.w-8, 12), wording.Join(", ", about...), top-9
 	if c.stacks(name, note) {
@@ -184,44 +177,36 @@ func (c *linesChart) heading(top float64, name string, about ...string) {
 	c.text(c.right, y, "small muted", "end", note)
 }
 
-// stacks reports whether the two parts of a heading are too wide to stand side by side.
 func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
 }
 
 // interval draws the intervals of the fitted line, or of the estimates, as a band.
 func (c *linesChart) interval(a Line, index int) {
+	estimates := a.Estimates
 	if a.Fitted != nil {
-		if !a.Point && len(a.Fitted) == len(c.X) {
-			estimates := make([]Estimate, len(a.Fitted))
-			for k, i := range a.Fitted {
-				estimates[k] = Estimate{At: i, Known: k >= a.From}
-			}
-			c.bands(estimates, a.Look, index)
+		estimates = nil
+		for k, i := range a.Fitted {
+			estimates = append(estimates, Estimate{At: i, Known: k >= a.From, Point: a.Point || len(a.Fitted) != len(c.X)})
 		}
-		return
 	}
-	c.bands(a.Estimates, a.Look, index)
-}
-
-func (c *linesChart) bands(estimates []Estimate, look Look, index int) {
-	for _, run := range stretches(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
+	for _, run := range neighbours(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
+		if len(run) == 1 { // a single level has a bar instead of a band
+			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
+			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+a.Look.class)
+			continue
+		}
 		var upper, lower []string
 		for _, k := range run {
 			x := c.x(c.X[k])
 			upper, lower = append(upper, at(x, c.y(estimates[k].At.Hi))), append(lower, at(x, c.y(estimates[k].At.Lo)))
 		}
-		if len(run) == 1 { // a single level has a bar instead of a band
-			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
-			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+look.class)
-			continue
-		}
-		c.band(upper, lower, "spread "+look.class)
+		c.band(upper, lower, "spread "+a.Look.class)
 	}
 }
 
-// stretches groups neighbouring levels whose estimates are wanted.
-func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
+// neighbours groups neighbouring levels for whose estimates wanted holds. Any other level ends a group.
+func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
 	for k := range min(len(x), len(estimates)) {
 		if !wanted(estimates[k]) {
@@ -235,7 +220,6 @@ func stretches(x []float64, estimates []Estimate, wanted func(Estimate) bool) (l
 	return list
 }
 
-// trials draws trials as dots, evenly chosen ones if there are many.
 func (c *linesChart) trials(a Line, index int) {
 	dots := ""
 	aside := c.offset(index, len(c.Arms), 5)
@@ -251,12 +235,12 @@ func (c *linesChart) trials(a Line, index int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// offset returns the distance of one of n arms from its level, so that arms do not hide each other.
+// offset returns the distance of the marker of one of n arms from its level, so that arms do not hide each other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
 	if len(c.X) > 0 && n > 1 { // keeps all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
 	}
-	for k := 1; k < len(c.X); k++ { // close levels leave less room
+	for k := 1; k < len(c.X); k++ { // near levels leave less room
 		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
 	}
 	return step * (float64(index) - float64(n-1)/2)
@@ -274,7 +258,7 @@ func (c *linesChart) estimates(a Line) {
 			c.path("M"+strings.Join(line, "L"), "thin "+a.Look.class)
 		}
 	}
-	for _, run := range stretches(c.X, a.Estimates, known) {
+	for _, run := range neighbours(c.X, a.Estimates, known) {
 		if a.Fitted == nil && len(run) > 1 {
 			c.joined(run, a.Estimates, 0, c.y, "thin "+a.Look.class)
 		}
@@ -287,7 +271,8 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through estimates, each shifted by the offset.
+// joined draws a line through the estimates of a group of levels. Aside is the horizontal distance of the line
+// from the levels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {

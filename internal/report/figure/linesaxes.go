@@ -11,44 +11,33 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Levels have an even axis if they are spaced evenly enough, else a logarithmic one.
 const (
-	// minGapRatio is the ratio of the largest to the smallest gap between levels above which their axis
-	// is logarithmic.
-	minGapRatio = 3
-	// minValueRatio is the ratio of the largest to the smallest value above which the axis of values is
-	// logarithmic. With a lower ratio small values remain visible.
-	minValueRatio = 30
-	// overheadBendRatio is bendRatio for overheads at levels. Near a capacity they outgrow all others.
-	overheadBendRatio = 6
+	minGapRatio       = 3  // ratio of the largest to the smallest gap between levels, below which their axis is even
+	minValueRatio     = 30 // ratio of the largest to the smallest value, below which their axis is even
+	overheadBendRatio = 6  // BendRatio for overheads at levels: near a capacity, overheads are many times as large as elsewhere
 )
 
-// levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between
-// levels are uneven and the logarithm makes them more even. With a level of zero, the axis is linear up
-// to the next level.
+// levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between levels are uneven
+// and the logarithm makes them more even. With a level of zero, the axis is linear up to the next level.
 func levelAxis(x []float64) Axis {
 	even := axisOver(x...)
-	if len(x) < 3 || x[0] < 0 {
+	if len(x) < 3 || x[0] < 0 || gapRatio(x) < minGapRatio {
 		return even
 	}
-	if gapRatio(x) < minGapRatio {
-		return even
-	}
+	curved := Axis{Lo: x[0], Hi: x[len(x)-1], Log: true}
 	if x[0] == 0 {
-		bent := Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
-		if spread := transformed(bent, x); gapRatio(spread) < gapRatio(x) {
-			return bent.around(x)
-		}
-		return even
+		curved = Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
 	}
-	byLog := Axis{Lo: x[0], Hi: x[len(x)-1], Log: true}
-	if gapRatio(transformed(byLog, x)) < gapRatio(x) {
-		return byLog.around(x)
+	spread := make([]float64, len(x))
+	for i, v := range x {
+		spread[i] = curved.transform(v)
+	}
+	if gapRatio(spread) < gapRatio(x) {
+		return curved.around(x)
 	}
 	return even
 }
 
-// gapRatio returns the ratio of the largest to the smallest gap between neighbours.
 func gapRatio(x []float64) float64 {
 	least, most := math.Inf(1), 0.0
 	for i := range x[1:] {
@@ -58,15 +47,6 @@ func gapRatio(x []float64) float64 {
 	return most / least
 }
 
-func transformed(a Axis, x []float64) []float64 {
-	list := make([]float64, len(x))
-	for i, v := range x {
-		list[i] = a.transform(v)
-	}
-	return list
-}
-
-// around gives the axis a little room at both ends of ascending values.
 func (a Axis) around(x []float64) Axis {
 	lo, hi := a.transform(x[0]), a.transform(x[len(x)-1])
 	room := (hi - lo) * 0.05
@@ -109,10 +89,9 @@ func (l Lines) axes() (across, up, on Axis) {
 			}
 		}
 	}
-	return across, l.values(ends), overheads(drawn, l.Margin, overheadBendRatio)
+	return across, l.values(ends), Overheads(drawn, l.Margin, overheadBendRatio)
 }
 
-// values returns the axis of values. It is logarithmic if small values would otherwise be invisible.
 func (l Lines) values(ends []float64) Axis {
 	ends = slices.DeleteFunc(slices.Clone(ends), func(v float64) bool { return !wording.Finite(v) })
 	fitted := slices.ContainsFunc(l.Arms, func(a Line) bool { return a.Fitted != nil })
@@ -127,11 +106,10 @@ func (l Lines) values(ends []float64) Axis {
 }
 
 const (
-	labelPitch = 16 // distance between arms' names below each other
+	labelPitch = 16 // vertical distance between the names of two arms
 	legendRow  = 18
 )
 
-// labels writes the names of the arms: beside the ends of their lines, or above the plot on a narrow page.
 func (c *linesChart) labels() {
 	if c.wide {
 		c.beside()
@@ -213,7 +191,6 @@ func textWidth(s string, fontSize float64) float64 {
 	return float64(columns.Width(safetext.Line(s))) * letter * fontSize
 }
 
-// drawOverheads draws the overhead of each arm at each level, around the line of no difference.
 func (c *linesChart) drawOverheads() {
 	y := func(v float64) float64 {
 		return c.overheadTop + (1-c.overheadAxis.At(bounded(v)))*(c.overheadBottom-c.overheadTop)
@@ -232,12 +209,12 @@ func (c *linesChart) drawOverheads() {
 	differing := slices.DeleteFunc(slices.Clone(c.Arms), func(a Line) bool { return !slices.ContainsFunc(a.Overheads, known) })
 	for i, a := range differing {
 		aside := c.offset(i, len(differing), 8)
-		for _, run := range stretches(c.X, a.Overheads, known) {
+		for _, run := range neighbours(c.X, a.Overheads, known) {
 			if len(run) > 1 {
 				c.joined(run, a.Overheads, aside, y, "trace "+a.Look.class)
 			}
 		}
-		for _, run := range stretches(c.X, a.Overheads, known) {
+		for _, run := range neighbours(c.X, a.Overheads, known) {
 			for _, k := range run {
 				p, hollow := a.Overheads[k], ""
 				x := c.x(c.X[k]) + aside
@@ -253,7 +230,6 @@ func (c *linesChart) drawOverheads() {
 	}
 }
 
-// overheadTicks returns the ticks of the axis of overheads; none if it is not drawn.
 func (c *linesChart) overheadTicks() (list []tick) {
 	if !c.differs() {
 		return nil
@@ -280,7 +256,6 @@ func (c *linesChart) overheadHeading() (name, note string) {
 	return name, wording.Join(", ", unit.Label, c.overheadAxis.scale(unit.Short))
 }
 
-// gridOrZero returns the class of the line at a tick of an axis of overheads.
 func gridOrZero(tick float64) string {
 	return cmp.Or(wording.When(tick == 0, "zero"), "grid")
 }

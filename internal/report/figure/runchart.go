@@ -24,17 +24,16 @@ type RunChart struct {
 	Sessions []analysis.Session // pauses between sessions are left out; empty: one session of all trials
 }
 
-// Lane is one arm.
+// Lane is the trials of one arm.
 type Lane struct {
 	Arm
-	Seconds []float64 // start times of the trials since the start of the run; missing ones are a second apart
-	Changes []int     // indices of trials at which the level changes
+	Seconds []float64 // start times of the trials since the start of the run; empty: trials are a second apart
+	Changes []int     // indices of trials at which the arm's values move to another level
 	Invalid []float64 // start times of invalid trials
 }
 
-// Draw draws a lane per arm around the arm's median, all on the same scale, to show drift, steps and
-// outliers. Arrows point to trials beyond a lane, crosses mark invalid trials, and dashed lines mark
-// where the run was resumed.
+// Draw draws a lane per arm around the arm's median, all on the same scale, to show drift, steps and outliers. Arrows
+// point to trials beyond a lane, crosses mark invalid trials, and dashed lines mark where the run was resumed.
 func (r RunChart) Draw() string {
 	c := &runChart{RunChart: r, time: newTimeline(r.Sessions, r.Lanes)}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))
@@ -67,10 +66,9 @@ const (
 	chartLeft  = 8
 	chartRight = runChartWidth - 8
 	laneHalf   = 14
-	laneMiddle = 34 // below the lane's top
+	laneMiddle = 34 // distance of a lane's middle from its top
 )
 
-// deviation returns the distance of v from the arm's median.
 func (c *runChart) deviation(v, median float64) float64 {
 	if c.Ratio && median != 0 {
 		return v/median - 1
@@ -142,7 +140,6 @@ func startOf(a Lane, i int) float64 {
 	return float64(i)
 }
 
-// trace draws every trial. Lines join the trials of a session.
 func (c *runChart) trace(a Lane, y func(float64) float64) {
 	line, dots, last := "", "", -1
 	for i, v := range a.Values {
@@ -167,7 +164,7 @@ func (c *runChart) beyond(a Lane, y func(float64) float64) {
 		if n++; n > ManyDots {
 			break
 		}
-		tip := -4.0 // upwards
+		tip := -4.0 // the arrow points upwards
 		if d < 0 {
 			tip = 4
 		}
@@ -176,7 +173,6 @@ func (c *runChart) beyond(a Lane, y func(float64) float64) {
 	c.path(arrows, "cross")
 }
 
-// bands draws many trials as a band from minimum to maximum, with a line at the median.
 func (c *runChart) bands(a Lane, y func(float64) float64) {
 	const bins = 110
 	var upper, lower, middle []string
@@ -252,7 +248,6 @@ func (t timeline) elapsed(seconds float64) (sum float64) {
 	return sum
 }
 
-// session returns the index of the session at a moment.
 func (t timeline) session(seconds float64) int {
 	for i, s := range t.sessions {
 		if seconds <= s.To {

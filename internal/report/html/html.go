@@ -48,7 +48,10 @@ func Write(w io.Writer, d *document.Document) error {
 		p.element(`p class="lede"`, escape(d.Lede))
 	}
 	blocks := document.For(document.Page, d.Blocks)
-	head := slices.IndexFunc(blocks, linked)
+	head := slices.IndexFunc(blocks, func(b document.Block) bool {
+		s, ok := b.(document.Section)
+		return ok && s.ID != ""
+	})
 	if head < 0 {
 		head = len(blocks)
 	}
@@ -66,12 +69,6 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// linked reports whether a block is a section in the list of contents.
-func linked(b document.Block) bool {
-	s, ok := b.(document.Section)
-	return ok && s.ID != ""
-}
-
 // page is a page that is being written. Errors stay in the buffered writer until Flush.
 type page struct{ out *bufio.Writer }
 
@@ -81,14 +78,12 @@ func (p *page) put(markup ...string) {
 	}
 }
 
-// element writes markup within an element. The tag may have attributes.
 func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
 
-// contents writes the list of the sections that have IDs.
 func (p *page) contents(list []document.Block) {
 	items := ""
 	for _, b := range list {
-		if s, ok := b.(document.Section); ok && linked(b) {
+		if s, ok := b.(document.Section); ok && s.ID != "" {
 			items += around("li", around(`a href="#`+anchor(s.ID)+`"`, escape(cmp.Or(s.Short, s.Title)))) + "\n"
 		}
 	}
@@ -97,7 +92,6 @@ func (p *page) contents(list []document.Block) {
 	}
 }
 
-// blocks writes blocks. The headings of their sections have the given level.
 func (p *page) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Page, list) {
 		p.block(level, b)
@@ -127,7 +121,7 @@ func (p *page) block(level int, b document.Block) {
 	case document.Table:
 		p.table(b)
 	case document.Figure:
-		p.figure(b)
+		p.element("figure", around(`div class="wide"`, b.Wide())+around(`div class="narrow"`, b.Narrow()))
 	case document.Pair:
 		p.put(`<div class="pair"><div>`, b.Left(), "</div><div>", b.Right(), "</div></div>\n")
 	case document.Code:
@@ -135,7 +129,6 @@ func (p *page) block(level int, b document.Block) {
 	}
 }
 
-// section writes a heading with the blocks below it, or blocks that a reader can fold.
 func (p *page) section(level int, s document.Section) {
 	id := ""
 	if s.ID != "" {
@@ -164,7 +157,6 @@ func (p *page) section(level int, s document.Section) {
 	}
 }
 
-// aside returns value and note of a section, shown behind its title.
 func aside(s document.Section) string {
 	markup := ""
 	if s.Value != "" {
@@ -229,16 +221,6 @@ func (p *page) facts(f document.Facts) {
 	p.put(after, "\n")
 }
 
-func (p *page) figure(f document.Figure) {
-	switch {
-	case f.Wide == nil:
-	case f.Narrow == nil:
-		p.element("figure", f.Wide())
-	default:
-		p.element("figure", around(`div class="wide"`, f.Wide())+around(`div class="narrow"`, f.Narrow()))
-	}
-}
-
 // escape makes any string safe as text or as the value of an attribute.
 func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
 
@@ -263,7 +245,6 @@ func prose(s string) string {
 var classes = map[document.Style]string{document.Cost: "costs", document.Gain: "gains", document.Equal: "equivalent",
 	document.Open: "not-resolved", document.Invalid: "invalid", document.Mixed: "mixed", document.Rise: "rise", document.Fall: "fall", document.Passed: "passed", document.Failed: "failed"}
 
-// text returns styled words as markup.
 func text(t document.Text) string {
 	var b strings.Builder
 	for _, s := range t {
@@ -296,10 +277,8 @@ func span(s document.Span) string {
 	return before + markup + after
 }
 
-// notAnchor matches characters that an anchor must not contain.
 var notAnchor = regexp.MustCompile(`[^a-z0-9-]`)
 
-// anchor converts a section's ID to the fragment of an address.
 func anchor(id string) string { return notAnchor.ReplaceAllString(strings.ToLower(id), "-") }
 
 // link links markup to a section, a file nearby, or a page of the web. Any other address is added as text.

@@ -7,7 +7,6 @@ import (
 	"tare/internal/report/document"
 )
 
-// table writes a table with a line across it at the head of each group and part.
 func (p *page) table(t document.Table) {
 	columns := t.ColumnsIn(document.Page)
 	across := `td colspan="` + strconv.Itoa(len(columns)) + `"`
@@ -56,7 +55,7 @@ func (p *page) table(t document.Table) {
 	p.put("</tbody></table></div>\n")
 }
 
-// row writes a row. It is indented if its part has a title.
+// row writes a row. A row is indented if the row's part has a title.
 func (p *page) row(t document.Table, columns []int, row document.Row, indented bool) {
 	p.put("<tr")
 	if row.Muted {

@@ -14,9 +14,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Shown returns a copy of a result with labels in place of identifiers. The plans are those of the runs that
-// the result is about; identifiers that no plan has only become safe to print. Fields are recognised by their
-// names in JSON: arm, cell, metric and their plurals, baseline, and unit.
+// Shown returns a copy of a result with labels in place of identifiers. The plans are those of the result's
+// runs. An identifier that no plan contains is only made safe to print. Fields are recognised by their names
+// in JSON: arm, cell, metric and their plurals, baseline, and unit.
 func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 	n := &names{arms: map[string]string{}, cells: map[string]string{}, kinds: map[string]string{}, metrics: map[string]string{}}
 	for _, p := range plans {
@@ -32,17 +32,17 @@ func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 
 // names holds the labels of the identifiers of some plans.
 type names struct {
-	arms    map[string]string // by name
-	cells   map[string]string // by ID
-	kinds   map[string]string // kind of workload by cell ID
-	metrics map[string]string // labels that files set, by kind of workload, a zero byte and name
+	arms    map[string]string // labels by the arm's name
+	cells   map[string]string // labels by the cell's ID
+	kinds   map[string]string // kind of workload by the cell's ID
+	metrics map[string]string // labels from experiment files; a key is a kind of workload, a zero byte and a metric's name
 }
 
 func (n *names) add(p *experiment.Plan) {
 	for _, a := range p.Arms {
 		name, _, _ := strings.Cut(a.Name, "[")
 		label := labelOr(a.Label, name)
-		n.arms[name] = label // of an arm over all levels
+		n.arms[name] = label // name without levels, for results over all levels
 		if len(a.Levels) > 0 {
 			n.arms[a.Name] = label + " with " + Levels("", a.Levels, " and ")
 		}
@@ -86,7 +86,7 @@ func (n *names) add(p *experiment.Plan) {
 	}
 }
 
-// distinct replaces labels that several identifiers share by these identifiers.
+// distinct finds labels that several identifiers share, and replaces each such label by its identifier.
 func distinct(labels map[string]string) {
 	taken := map[string]int{}
 	for _, label := range labels {
@@ -99,7 +99,7 @@ func distinct(labels map[string]string) {
 	}
 }
 
-// labelOr returns the label that a file sets, or the identifier, safe to print.
+// labelOr returns the label from an experiment file, or the identifier without one, safe to print.
 func labelOr(label, id string) string {
 	if label == "" {
 		label = id
@@ -107,15 +107,15 @@ func labelOr(label, id string) string {
 	return safetext.Line(label)
 }
 
-// copy returns a copy of a value whose field in JSON has a name. The value lies within a cell of a workload of
-// some kind; "": in none, or in several.
+// copy returns a copy of v with labels in place of identifiers. Field is the name of v in JSON. Kind is the
+// kind of workload of the cell that contains v; "": no cell, or several.
 func (n *names) copy(v reflect.Value, field, kind string) reflect.Value {
 	if !named(v.Type()) {
 		return v
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() || field == "run" { // the address of a run identifies it
+		if v.IsNil() || field == "run" { // callers find a run by its pointer, which a copy does not have
 			return v
 		}
 		element := n.copy(v.Elem(), field, kind)
@@ -173,7 +173,7 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 			case name == "name" && field == "arm":
 				name = "arm"
 			case name == "" || name == "-":
-				name = f.Name // of no identifier
+				name = f.Name // a field without a name in JSON holds no identifier
 			}
 			fields[name] = i
 		}
@@ -202,7 +202,7 @@ func (n *names) kindOf(v reflect.Value, kind string) string {
 	return kind
 }
 
-// label returns the label of an identifier in a field of some name.
+// label returns the label of an identifier. Field is the name in JSON of the field that contains the identifier.
 func (n *names) label(field, id, kind string) string {
 	of := map[string]map[string]string{"arm": n.arms, "baseline": n.arms, "cell": n.cells}[field]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// countedWork names what a rate counts, by the kind of workload.
+// countedWork names the things that a rate counts, by the kind of workload.
 var countedWork = map[string]string{"http": "requests", "vault": "requests", "dns": "queries", "churn": "objects", "storage": "operations", "xds": "sidecars"}
 
 // rateUnit returns the unit of a metric as people write it: "requests/s" for "1/s" in http.
@@ -35,7 +35,7 @@ func Levels(kind string, list []factor.Level, separator string) string {
 }
 
 var (
-	// valueOnly lists factors whose values say what they are.
+	// valueOnly lists factors whose values need no name beside them: "pod to pod" instead of "path pod to pod".
 	valueOnly = []string{"path", "protocol", "operation", "test", "cipher", "program", "stressor", "rate"}
 	quantity  = regexp.MustCompile(`^([0-9.]+) ?([A-Za-z%][A-Za-z0-9/%]*)$`)
 	camel     = regexp.MustCompile(`([a-z])([A-Z])`)
@@ -80,10 +80,9 @@ var metricLabels = map[string]string{
 	"tcp-rtt": "TCP round-trip time",
 }
 
-// ownMetrics lists the kinds of workloads whose metrics have names that Tare gave.
+// ownMetrics lists the kinds of workloads whose metrics are named by Tare.
 var ownMetrics = []string{"network", "http", "vault", "dns", "xds", "churn", "startup", "storage", "syscalls"}
 
-// moments are the words for the last part of a metric's name.
 var moments = map[string]string{"p50": "median", "mean": "mean", "max": "maximum", "min": "minimum", "last": "last"}
 
 var percentile = regexp.MustCompile(`^p[0-9.]+$`)
@@ -124,17 +123,17 @@ func Metric(kind, name string) string {
 	return acronyms(strings.Join(parts, " "))
 }
 
-// work names the unit of work that CPU time is divided by, by the part of a metric's name before "cpu".
+// work names the unit of work in "CPU time per request". Keys are the part of a metric's name before "cpu".
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
-// resourceWords returns the words for CPU time or memory of a unit of work, of all programs or of one.
+// resourceWords returns the words for CPU time or memory of a unit of work. Program is one program; "" for all.
 func resourceWords(of []string, resource, program string) string {
 	text, last := "memory", of[len(of)-1]
 	if resource == "cpu" {
 		text = "CPU time per " + work[last]
 	}
-	if work[last] != last { // data that are moved
+	if work[last] != last { // the unit of work is an amount of data
 		text = strings.Join(of, " ") + " " + text
 	}
 	text += wording.When(program != "", ", "+program)

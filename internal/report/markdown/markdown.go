@@ -53,7 +53,6 @@ func (m *writer) heading(level int, title string) {
 	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + escape(title))
 }
 
-// blocks writes blocks. The headings of their sections have the given level.
 func (m *writer) blocks(level int, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		m.block(level, b)
@@ -83,7 +82,6 @@ func (m *writer) block(level int, b document.Block) {
 	}
 }
 
-// section writes a heading with the blocks below it, or blocks that a reader can unfold.
 func (m *writer) section(level int, s document.Section) {
 	switch {
 	case s.Title == "" || s.NoTitle.Has(document.Markdown):
@@ -164,7 +162,6 @@ func (m *writer) code(s string) {
 	m.paragraph(fence, s, fence)
 }
 
-// table writes one table, or one for each group.
 func (m *writer) table(level int, t document.Table) {
 	if !t.Split {
 		m.rows(t, t.Groups)
@@ -181,7 +178,6 @@ func (m *writer) table(level int, t document.Table) {
 	}
 }
 
-// rows writes the rows of groups as a table, and their notes below it.
 func (m *writer) rows(t document.Table, groups []document.Group) {
 	columns := t.ColumnsIn(document.Markdown)
 	head, rule := "|", "|"
@@ -202,7 +198,11 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 			for _, row := range p.Rows {
 				line := "|"
 				for _, i := range columns {
-					line += " " + joined(row.Cell(i).Lines) + " |"
+					var parts []string
+					for _, l := range row.Cell(i).Lines {
+						parts = append(parts, text(l))
+					}
+					line += " " + strings.Join(present(parts...), "; ") + " |"
 				}
 				lines = append(lines, line)
 				for _, note := range row.Notes {
@@ -226,14 +226,6 @@ var special = strings.NewReplacer(
 // escape makes any string inert as one line of Markdown, also within a table.
 func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
-func joined(lines []document.Text) string {
-	parts := make([]string, len(lines))
-	for i, l := range lines {
-		parts[i] = text(l)
-	}
-	return strings.Join(present(parts...), "; ")
-}
-
 func text(t document.Text) string {
 	var b strings.Builder
 	for _, s := range t {
@@ -243,7 +235,6 @@ func text(t document.Text) string {
 	return strings.TrimSpace(b.String())
 }
 
-// marked writes a span's words in its style, with its link.
 func marked(s document.Span, words string) string {
 	if words == "" {
 		return ""
@@ -263,7 +254,7 @@ func marked(s document.Span, words string) string {
 	return link(out, s.Link)
 }
 
-// link links a label to an address. An address that must not be followed is added as text.
+// link links a label to a page of the web or to a file. Any other address is added as text.
 func link(label, to string) string {
 	address, ok := document.Address(to)
 	if !ok {

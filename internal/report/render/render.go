@@ -1,6 +1,6 @@
 // Package render converts pictures and pages of package report to PNG and PDF files. It uses other
 // programs, since no Go library sets text in SVG with the system's fonts or lays out a page: rsvg-convert
-// for pictures, a browser of the Chromium family for pages. Neither may use the network. If a program is
+// for pictures, a browser of the Chromium family for pages. Neither program may use the network. If a program is
 // missing, the error names the command that installs it.
 package render
 
@@ -36,12 +36,13 @@ const (
 	PDF Format = "pdf"
 )
 
-// patience is the time limit of a program, long enough for a slow machine.
-const patience = 3 * time.Minute
+const (
+	patience = 3 * time.Minute // time limit of a program, long enough for a slow machine
+	zoom     = 2               // PNG pixels per pixel of a picture, for sharp pictures on dense screens
+)
 
 // program renders pictures or pages. It may be installed under several names.
 type program struct {
-	name     string
 	names    []string          // names in PATH or absolute paths, the best first
 	what     string            // kind of input: "a picture" or "a page"
 	packages map[string]string // installation command by operating system
@@ -68,7 +69,7 @@ func (p program) find() (string, error) {
 			return "", err
 		}
 	}
-	return "", &MissingError{Program: p.name, What: p.what, Install: cmp.Or(p.packages[runtime.GOOS], p.packages["linux"])}
+	return "", &MissingError{Program: p.names[0], What: p.what, Install: cmp.Or(p.packages[runtime.GOOS], p.packages["linux"])}
 }
 
 func (p program) run(ctx context.Context, stdin []byte, env []string, args ...string) ([]byte, error) {
@@ -90,30 +91,35 @@ func (p program) run(ctx context.Context, stdin []byte, env []string, args ...st
 	}
 	var exit *testbed.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("%s: %s: %s", path, exit.How(), lastLine(exit.Stderr))
+		text := strings.TrimSpace(exit.Stderr)
+		err = fmt.Errorf("%s: %s: %.300s", path, exit.How(), text[strings.LastIndexByte(text, '\n')+1:])
 	}
 	return nil, err
 }
 
-// lastLine returns the last line of a program's output, at most 300 characters of it.
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return fmt.Sprintf("%.300s", s[strings.LastIndexByte(s, '\n')+1:])
-}
-
-// Probe tries both programs.
+// Probe tries to convert a picture and a page.
 func Probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{
 		figures.try(func() error {
 			_, err := Figure(ctx, `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>`, PDF)
 			return err
 		}),
-		pages.try(func() error { return tryPage(ctx) }),
+		pages.try(func() (err error) {
+			dir, err := owned.Dir("", "page")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, owned.Remove(dir)) }()
+			return Page(ctx, filepath.Join(dir, "page.pdf"), PDF, func(w io.Writer) error {
+				_, err := io.WriteString(w, "<!DOCTYPE html><title>Tare</title>")
+				return err
+			})
+		}),
 	}
 }
 
 func (p program) try(use func() error) testbed.Finding {
-	f := testbed.Finding{Name: p.name}
+	f := testbed.Finding{Name: p.names[0]}
 	path, err := p.find()
 	var missing *MissingError
 	switch {
@@ -131,14 +137,10 @@ func (p program) try(use func() error) testbed.Finding {
 	return f
 }
 
-// figures is the program that renders SVG.
 var figures = program{
-	name: "rsvg-convert", names: []string{"rsvg-convert"}, what: "a picture",
+	names: []string{"rsvg-convert"}, what: "a picture",
 	packages: map[string]string{"linux": "apt-get install librsvg2-bin", "darwin": "brew install librsvg", "windows": "scoop install librsvg"},
 }
-
-// zoom is the number of PNG pixels per pixel of a picture. Two keep pictures sharp on dense screens.
-const zoom = 2
 
 // Figure renders an SVG picture.
 func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {
@@ -149,17 +151,17 @@ func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {
 	return figures.run(ctx, []byte(svg), nil, args...)
 }
 
-// pages is the program that renders HTML.
 var pages = program{
-	name: "chromium", what: "a page",
+	what: "a page",
 	names: []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge",
 		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
 		`C:\Program Files\Google\Chrome\Application\chrome.exe`, `C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe`},
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page renders an HTML page to the file to. The page comes from write. It and all temporary files lie beside
-// that file: the page's links are relative to there, and a sandboxed browser may not see other directories.
+// Page renders the HTML page that write produces to a file. The page and all temporary files lie in the
+// directory of that file, because the page's links are relative to the directory, and a sandboxed browser may
+// not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {
@@ -178,8 +180,8 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 		return err
 	}
 	defer func() { err = errors.Join(err, owned.Remove(scratch)) }()
-	// The browser creates a socket in the directory of temporary files. The path of a socket may have 107
-	// bytes.
+	// The browser creates a socket in the directory of temporary files. The path of a socket may have at most
+	// 107 bytes.
 	temporary := os.TempDir()
 	if runtime.GOOS == "linux" && len(temporary) > 16 {
 		temporary = "/tmp"
@@ -203,16 +205,16 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 
 type browser struct {
 	page               string // file of the page
-	scratch, temporary string // scratch: directory beside the page; temporary: directory of temporary files
+	scratch, temporary string // scratch lies beside the page; temporary is the browser's directory of temporary files
 }
 
-// run starts the browser, which writes the file made, and returns that file's content.
+// run starts the browser, which writes a file, and returns the content of the file.
 func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, error) {
 	args = append(args, "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-sync",
 		"--disable-component-update", "--disable-background-networking", "--disable-quic", "--host-resolver-rules=MAP * ^NOTFOUND",
 		"--user-data-dir="+filepath.Join(b.scratch, "profile"))
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		args = append(args, "--no-sandbox") // the browser refuses to run as root without it
+		args = append(args, "--no-sandbox") // without this flag, the browser refuses to run as root
 	}
 	if _, err := pages.run(ctx, nil, []string{"TMPDIR=" + b.temporary}, append(args, b.page)...); err != nil {
 		return nil, err
@@ -224,7 +226,7 @@ func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, 
 	return data, nil
 }
 
-// Sizes of the window that shows a page, in pixels. Chromium's pictures are at most highestWindow high.
+// Sizes of the browser's window in pixels. A picture of Chromium has at most highestWindow rows.
 const (
 	windowWidth   = 1100
 	windowHeight  = 8000
@@ -232,8 +234,8 @@ const (
 	foot          = 40 // empty rows that stay below a page
 )
 
-// screenshot makes a picture of the whole page. The page's height is known only after drawing. The window
-// is therefore higher than the page, and the empty rest is cut off.
+// screenshot makes a picture of the whole page. Since the page's height is unknown before drawing, the window
+// is higher than the page, and the empty rows below the page are cut off.
 func (b browser) screenshot(ctx context.Context, made string) error {
 	for height := windowHeight; height <= highestWindow; height *= 2 {
 		data, err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height))
@@ -254,7 +256,7 @@ func (b browser) screenshot(ctx context.Context, made string) error {
 	return fmt.Errorf("the page is higher than %d pixels, more than a browser shows as one picture: PDF has no such limit", highestWindow)
 }
 
-// usedHeight returns the height of a picture without the rows of one colour at its end.
+// usedHeight returns the height of a picture without the rows of one colour at its lower end.
 func usedHeight(m image.Image) int {
 	r := m.Bounds()
 	ground := color.RGBAModel.Convert(m.At(r.Max.X-1, r.Max.Y-1))
@@ -266,16 +268,4 @@ func usedHeight(m image.Image) int {
 		}
 	}
 	return 0
-}
-
-func tryPage(ctx context.Context) (err error) {
-	dir, err := owned.Dir("", "page")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
-	return Page(ctx, filepath.Join(dir, "page.pdf"), PDF, func(w io.Writer) error {
-		_, err := io.WriteString(w, "<!DOCTYPE html><title>Tare</title>")
-		return err
-	})
 }

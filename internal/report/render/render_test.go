@@ -31,7 +31,7 @@ func needs(t *testing.T, programs ...program) {
 }
 
 // poppler reads PDF files.
-var poppler = program{name: "pdftotext", names: []string{"pdftotext"}, what: "reading PDF", packages: map[string]string{"linux": "apt-get install poppler-utils"}}
+var poppler = program{names: []string{"pdftotext"}, what: "reading PDF", packages: map[string]string{"linux": "apt-get install poppler-utils"}}
 
 const square = `<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40" viewBox="0 0 60 40">
 <rect width="60" height="40" fill="#0072b2"/><text x="5" y="25" fill="#ffffff" font-size="12">square</text></svg>`

@@ -20,10 +20,10 @@ import (
 	"tare/internal/report/html"
 )
 
-// Files that only a server has: the script that keeps a page up to date, and the events that it reads.
+// Addresses that only a server has: the script that keeps a page up to date, and the events that the script reads.
 const (
 	scriptFile = "live.js"
-	eventsFile = "events" // in the directory of a run
+	eventsFile = "events" // below the address of a run
 )
 
 //go:embed live.js
@@ -31,7 +31,7 @@ var script []byte
 
 // Handler responds to readers who know the token. Host is the name or address that the server listens on.
 func (l *Library) Handler(token, host string) http.Handler {
-	return &guard{token: token, host: host, next: &handler{library: l}}
+	return &guard{token: token, host: host, next: http.HandlerFunc(l.serve)}
 }
 
 // Serve responds to requests until ctx is cancelled. It then ends open requests within five seconds.
@@ -52,10 +52,8 @@ func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 	return <-ended
 }
 
-type handler struct{ library *Library }
-
-func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	err := h.respond(w, q)
+func (l *Library) serve(w http.ResponseWriter, q *http.Request) {
+	err := l.respond(w, q)
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
@@ -68,15 +66,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
+func (l *Library) respond(w http.ResponseWriter, q *http.Request) error {
 	address := strings.TrimPrefix(q.URL.Path, "/")
 	switch address {
 	case scriptFile:
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		_, _ = w.Write(script) // fails if the reader has disconnected
+		_, _ = w.Write(script) // an error means that the reader has disconnected
 		return nil
 	case "", indexPage, historyPage:
-		all, skipped, unread, err := h.library.read(longestWait)
+		all, skipped, unread, err := l.read(longestWait)
 		if err != nil {
 			return err
 		}
@@ -90,22 +88,22 @@ func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 	if !ok {
 		return fs.ErrNotExist
 	}
-	r, rest, err := h.library.find(below)
+	r, rest, err := l.find(below)
 	if err != nil {
 		return err
 	}
 	if rest == eventsFile {
-		r.events(w, q, h.library.look)
+		r.events(w, q, l.look)
 		return nil
 	}
-	d, err := h.page(r, rest)
+	d, err := l.page(r, rest)
 	switch {
 	case err == nil && d == nil: // the run has ended
 		w.Header().Set("Location", reportPage)
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	case errors.Is(err, errNoPage):
-		return h.file(w, q, r, rest)
+		return l.file(w, q, r, rest)
 	case err != nil:
 		return err
 	}
@@ -114,9 +112,9 @@ func (h *handler) respond(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run. It returns errNoPage if no page has this name, and nil if the run has ended
-// and its report replaces the live page.
-func (h *handler) page(r *run, name string) (*document.Document, error) {
+// page makes a page of a run. It returns errNoPage for an unknown name. A nil page means that the run has
+// ended, so that the report replaces the live page.
+func (l *Library) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
 		return r.report()
@@ -127,13 +125,13 @@ func (h *handler) page(r *run, name string) (*document.Document, error) {
 		}
 		return read.live(time.Now()), nil
 	case name == choosePage:
-		all, _, _, err := h.library.read(longestWait)
+		all, _, _, err := l.read(longestWait)
 		if err != nil {
 			return nil, err
 		}
 		return r.choose(all)
 	case strings.HasPrefix(name, comparedDir):
-		p, err := h.library.pair(r, name)
+		p, err := l.pair(r, name)
 		if err != nil {
 			return nil, err
 		}
@@ -149,15 +147,15 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // fails if the reader has disconnected
+	_, _ = w.Write(page.Bytes()) // an error means that the reader has disconnected
 	return nil
 }
 
-// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains
-// the token; after that a cookie derived from the token identifies the reader. The token therefore appears in
-// no link and no browser history. A server on another port that receives the cookie cannot use it elsewhere
-// than for these pages. Other web pages cannot make requests in the reader's name: the browser does not send
-// the cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
+// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains the
+// token. The response sets a cookie that is derived from the token, so that no link and no browser history
+// contains the token. A server on another port may receive the cookie, which opens these pages but does not
+// reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send the
+// cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
 type guard struct {
 	token, host string // host: the name or address that the server listens on
 	next        http.Handler
@@ -182,7 +180,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "not the address that tare serve printed", http.StatusMisdirectedRequest)
 	case equal(token, g.token):
 		http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // strips slashes: //other.host would lead to another server
+		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // without leading slashes: //other.host leads to another server
 		http.Redirect(w, q, to.String(), http.StatusSeeOther)
 	case err == nil && equal(cookie.Value, value):
 		g.next.ServeHTTP(w, q)
@@ -204,8 +202,8 @@ func (g *guard) cookie(host string) (name, value string) {
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
-// named reports whether a request names this machine by an IP address, by localhost or by the name it listens
-// on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
+// named reports whether a request names this machine by an IP address, by localhost, or by the name that the server
+// listens on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
 func (g *guard) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

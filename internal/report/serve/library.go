@@ -8,7 +8,7 @@
 //
 // Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page
 // that listens for changes, the server checks the sizes of a few files once a second. It reads a changed run
-// again so rarely that this takes a small share of one processor.
+// again so rarely that reading takes a small share of one processor.
 package serve
 
 import (
@@ -35,34 +35,40 @@ import (
 	"tare/internal/runs/history"
 )
 
+const (
+	longestWait = 2 * time.Second  // time that a page waits for runs to be read
+	showAlive   = 15 * time.Second // interval between the lines that keep a connection open
+	share       = 0.02             // largest share of one processor for reading a run that changes all the time
+	working     = "working"        // end of the stamp of a run that a process is working on
+)
+
 // Library holds the runs below a directory.
 type Library struct {
-	dir  string        // without symbolic links
-	look time.Duration // interval between checks of a run that a page listens to
+	dir  string        // path without symbolic links
+	look time.Duration // interval between two checks of a run whose page listens for changes
 	mu   sync.Mutex
-	runs map[string]*run // by name
+	runs map[string]*run // by the run's name
 
 	reading sync.Mutex
 }
 
-// run is a run directory with its latest reading.
 type run struct {
 	name, dir string
 
-	read atomic.Pointer[reading] // nil: never read
+	read atomic.Pointer[reading] // latest reading; nil: the run was never read
 
 	mu  sync.Mutex
 	due time.Time // earliest time of the next reading
 }
 
-// reading is the state of a run at the time when it was read. It does not change.
+// reading is the state of a run when it was read. A reading does not change.
 type reading struct {
 	*run
-	stamp      string // stamp of the files when the run was read
-	err        error  // if set, the fields below are empty
+	stamp      string // stamp of the run's files
+	err        error  // error of reading; the fields below are then empty
 	listed     report.Listed
 	past       *history.Run
-	unfinished *unfinished // nil: the run is finished
+	unfinished *unfinished // progress of the run; nil: the run is finished
 }
 
 // Open returns the library of a directory. The directory may itself be a run, and may be empty.
@@ -80,7 +86,7 @@ func Open(dir string) (*Library, error) {
 	return &Library{dir: real, look: time.Second, runs: map[string]*run{}}, nil
 }
 
-// list finds the current runs, sorted by name.
+// list finds the current runs in the order of their names.
 func (l *Library) list() ([]*run, error) {
 	dirs, err := journal.Find(l.dir)
 	if err != nil {
@@ -106,23 +112,19 @@ func (l *Library) list() ([]*run, error) {
 	return all, nil
 }
 
-// find returns the run that an address below runsDir belongs to, and the address within the run.
+// find returns the run that an address below runsDir leads to, and the address within the run.
 func (l *Library) find(address string) (r *run, rest string, err error) {
 	all, err := l.list()
 	for _, r := range all {
-		if rest, ok := strings.CutPrefix(address, r.name+"/"); ok { // no run lies within another
+		if rest, ok := strings.CutPrefix(address, r.name+"/"); ok { // no run lies within another run
 			return r, rest, nil
 		}
 	}
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// longestWait is the time that a page waits for runs to be read.
-const longestWait = 2 * time.Second
-
-// read returns all runs, after changed runs have been read again. It waits at most for the given time,
-// and then returns the latest readings. Runs without any reading are counted as unread; their reading
-// continues in the background.
+// read reads the changed runs again, and returns the readings of all runs. If this takes longer than wait, reading
+// continues in the background, and read returns the latest readings. Unread counts the runs without any reading.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
@@ -131,7 +133,7 @@ func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.S
 		defer l.reading.Unlock()
 		defer close(done)
 		var group errgroup.Group
-		group.SetLimit(max(1, runtime.GOMAXPROCS(0)/2)) // half of the processors stay free for measurements
+		group.SetLimit(max(1, runtime.GOMAXPROCS(0)/2)) // leaves half of the processors to measurements
 		for _, r := range all {
 			group.Go(func() error { r.refresh(); return nil })
 		}
@@ -154,10 +156,7 @@ func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.S
 	return list, skipped, unread, err
 }
 
-// share is the largest share of one processor spent on reading a run that changes all the time.
-const share = 0.02
-
-// refresh reads the run if it has changed and its next reading is due.
+// refresh returns the reading of the run. It reads a changed run again if the next reading is due.
 func (r *run) refresh() *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,19 +177,19 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed returns the run's stamp and whether it differs from the earlier one. Before the next reading is
-// due, it reports no change.
-func (r *run) changed(was string) (stamp string, changed bool) {
+// changed returns the run's current stamp, and whether it differs from the earlier stamp. Until the next reading
+// is due, the run counts as unchanged.
+func (r *run) changed(earlier string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Now().Before(r.due) {
-		return was, false
+		return earlier, false
 	}
 	stamp = r.state()
-	return stamp, stamp != was
+	return stamp, stamp != earlier
 }
 
-// open reads and analyses the run. The run's address replaces its directory, which stays private.
+// open reads and analyses the run. The result has the run's address in place of its directory, which stays private.
 func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	record, err := journal.Open(r.dir)
 	if err != nil {
@@ -200,12 +199,12 @@ func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	return record, analysis.OfRun(record), nil
 }
 
-// named replaces the run's directory in an error by its address.
+// named puts the run's address in place of the run's directory in an error.
 func (r *run) named(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), r.dir, r.address()))
 }
 
-// state returns a stamp that differs whenever the run has changed or its process has ended.
+// state returns a stamp of the run. The stamp changes whenever the files of the run change or its process ends.
 func (r *run) state() string {
 	text := ""
 	for _, name := range []string{journal.NotesFile, journal.TrialsFile} {
@@ -220,9 +219,6 @@ func (r *run) state() string {
 	}
 	return text
 }
-
-// working ends the stamp of a run that a process is working on.
-const working = "working"
 
 // earlierRuns holds the finished and valid runs of each experiment, in the order of time.
 type earlierRuns map[string][]*reading
@@ -240,7 +236,7 @@ func earlierOf(all []*reading) earlierRuns {
 	return of
 }
 
-// before returns the last run of the same experiment that started before r; nil if there is none.
+// before returns the last run of r's experiment that started before r; nil: there is none.
 func (e earlierRuns) before(r *reading) *reading {
 	list := e[r.past.Name]
 	if at, _ := slices.BinarySearchFunc(list, r, (*reading).compareTime); at > 0 {
@@ -249,17 +245,17 @@ func (e earlierRuns) before(r *reading) *reading {
 	return nil
 }
 
-// compareTime compares by start time, as in a history.
+// compareTime orders runs by start time, as a history does.
 func (r *reading) compareTime(o *reading) int {
 	return cmp.Or(r.past.Start.Compare(o.past.Start), cmp.Compare(r.name, o.name))
 }
 
-// unfinished holds what the live page of an unfinished run shows.
+// unfinished holds the content of an unfinished run's live page.
 type unfinished struct {
 	result        *analysis.Run
 	trials        []journal.Trial
 	began         time.Time // start of the last session
-	earlierTrials int       // number of trials from earlier sessions
+	earlierTrials int       // number of trials that earlier sessions made
 }
 
 func newUnfinished(record *journal.Run, result *analysis.Run) *unfinished {
@@ -273,7 +269,7 @@ func newUnfinished(record *journal.Run, result *analysis.Run) *unfinished {
 	return g
 }
 
-// left estimates the remaining time from the speed of this session, with repeated trials; 0 if unknown.
+// left estimates the remaining time from the average time of this session's trials; 0 if unknown.
 func (g *unfinished) left(now time.Time) time.Duration {
 	n := len(g.trials) - g.earlierTrials
 	if n < 1 || g.began.IsZero() {
@@ -285,7 +281,6 @@ func (g *unfinished) left(now time.Time) time.Duration {
 	return max(rest-now.Sub(ended), 0)
 }
 
-// working reports whether a process was working on the run when it was read.
 func (r *reading) working() bool { return strings.HasSuffix(r.stamp, working) }
 
 func (r *reading) live(now time.Time) *document.Document {
@@ -295,11 +290,8 @@ func (r *reading) live(now time.Time) *document.Document {
 		Live: &document.Live{Script: report.Link{To: scriptFile}.From(page), Events: eventsFile + "?seen=" + r.stamp}})
 }
 
-// showAlive is the interval between the lines that keep a connection open.
-const showAlive = 15 * time.Second
-
-// events sends a page a server-sent event whenever its run has changed, until the reader disconnects.
-// Look is the interval between two checks of the run.
+// events sends a server-sent event whenever the run has changed, until the reader disconnects. Look is the
+// interval between two checks of the run.
 func (r *run) events(w http.ResponseWriter, q *http.Request, look time.Duration) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

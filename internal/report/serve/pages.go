@@ -19,16 +19,16 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Addresses of the pages. The pages of a run lie in runs/NAME/ beside its files, as a report in a run
-// directory does. Its links to the files therefore work in both places.
+// Addresses of the pages. The pages of a run lie beside its files in runs/NAME/, just as a report lies beside
+// the files in a run directory. Links from a page to the files therefore work in both directories.
 const (
 	indexPage   = "index.html"
 	historyPage = "history.html"
 	runsDir     = "runs/"
 	reportPage  = "report.html"
-	comparedDir = "compared/"    // followed by the name of the earlier run
+	comparedDir = "compared/"    // directory of comparisons, named by the earlier run
 	livePage    = "live.html"    // page of an unfinished run; servers only
-	choosePage  = "compare.html" // list of runs to compare a run with; servers only
+	choosePage  = "compare.html" // page to choose the other run of a comparison; servers only
 )
 
 func (r *run) address() string { return runsDir + r.name }
@@ -37,11 +37,10 @@ func (r *run) page(name string) string { return r.address() + "/" + name }
 
 func (r *run) compared(before *run) string { return r.page(comparedDir + before.name + ".html") }
 
-// home links to the pages about all runs.
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index returns the page that lists all runs. Unread is the number of runs that have not been read yet.
-// If server is set, the page links to pages that only a server has.
+// index returns the page that lists all runs. Unread is the number of runs without any reading. With server,
+// the page links to pages that only a server has.
 func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
 	earlier := earlierOf(all)
@@ -72,7 +71,7 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 	return withUnread(report.Runs(indexPage, "Runs", list, skipped, links...), unread)
 }
 
-// withUnread adds to a page the number of runs that it lacks.
+// withUnread adds to a page the number of runs that the page lacks.
 func withUnread(d *document.Document, unread int) *document.Document {
 	if unread > 0 {
 		d.Blocks = append([]document.Block{document.Say(fmt.Sprintf("%d more runs are being read: load this page again to see them.", unread))}, d.Blocks...)
@@ -90,7 +89,7 @@ func (r *run) report() (*document.Document, error) {
 	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
 }
 
-// pair is two runs to compare, before and after.
+// pair is two runs to compare.
 type pair struct{ before, after *run }
 
 // timeline returns the history of runs, and the pairs of runs around its changes.
@@ -112,7 +111,6 @@ func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []
 	return beside(d, historyPage, home[:1]...), pairs
 }
 
-// page returns the comparison of the two runs.
 func (p pair) page() (*document.Document, error) {
 	page := p.after.compared(p.before)
 	links := slices.Clone(home)
@@ -126,13 +124,13 @@ func (p pair) page() (*document.Document, error) {
 		links = append(links, report.Link{Words: fmt.Sprintf("Run %d", i+1), To: r.page(reportPage)})
 	}
 	result, err := compare.Runs(in, compare.Options{})
-	if err != nil { // runs that cannot be compared have a page that explains why
+	if err != nil { // the page explains why runs cannot be compared
 		return message(page, "No comparison", p.before.address()+" and "+p.after.address()+": "+err.Error()+".", links...), nil
 	}
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// pair returns the runs of a comparison from its address below the later run.
+// pair returns the two runs of a comparison. The address rest, below the later run, names the earlier run.
 func (l *Library) pair(after *run, rest string) (pair, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")
@@ -151,7 +149,7 @@ func (r *run) choose(all []*reading) (*document.Document, error) {
 	for _, o := range all {
 		p := pair{o.run, r}
 		switch order := chosen.compareTime(o); {
-		case order == 0: // the run itself
+		case order == 0: // a run is not compared with itself
 			continue
 		case order < 0:
 			p = pair{r, o.run}
@@ -171,13 +169,12 @@ func message(page, title, text string, links ...report.Link) *document.Document 
 	return d.Add(report.Beside(page, links...), document.Say(text))
 }
 
-// beside adds links to other pages at the top of a page.
 func beside(d *document.Document, page string, links ...report.Link) *document.Document {
 	d.Blocks = append([]document.Block{report.Beside(page, links...)}, d.Blocks...)
 	return d
 }
 
-// folder returns the page that lists a directory of a run; "" is the run's own directory.
+// folder returns the page that lists a directory of a run; "" is the run directory.
 func (r *run) folder(dir string, files []report.File) *document.Document {
 	links := append(slices.Clone(home[:1]), report.Link{Words: "Report", To: r.page(reportPage)})
 	return report.Files(path.Join(r.address(), dir, indexPage), path.Join(r.address(), dir), files, links...)
@@ -185,13 +182,13 @@ func (r *run) folder(dir string, files []report.File) *document.Document {
 
 // file responds with a file of a run as plain text, or with the list of a directory. Symbolic links
 // cannot lead out of the served directory.
-func (h *handler) file(w http.ResponseWriter, q *http.Request, r *run, name string) error {
-	top, err := os.OpenRoot(h.library.dir)
+func (l *Library) file(w http.ResponseWriter, q *http.Request, r *run, name string) error {
+	top, err := os.OpenRoot(l.dir)
 	if err != nil {
 		return err
 	}
 	defer top.Close()
-	below, err := filepath.Rel(h.library.dir, r.dir)
+	below, err := filepath.Rel(l.dir, r.dir)
 	if err != nil {
 		return err
 	}
@@ -226,7 +223,7 @@ func (h *handler) file(w http.ResponseWriter, q *http.Request, r *run, name stri
 	return nil
 }
 
-// listed returns the files and directories among the entries. It skips pipes and other special files.
+// listed returns the regular files and directories among the entries.
 func listed(entries []fs.DirEntry) (files []report.File) {
 	for _, e := range entries {
 		switch about, err := e.Info(); {

@@ -29,16 +29,16 @@ import (
 	"tare/internal/text/input"
 )
 
-// siteSummary counts the content of a site.
+// siteSummary counts the pages and files of a site.
 type siteSummary struct {
 	Pages, Files int
 	Skipped      []history.Skipped // runs that the site leaves out
 }
 
-// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site
-// works at any address. The same runs give the same files. Without raw, raw files are listed with their
-// digests but not copied. Files of an earlier site are replaced. Any other file in the way is an error,
-// found before anything is written. Runs that are damaged, or in which check finds an error, are skipped.
+// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works
+// at any address. The same runs give the same files. Without raw, raw files are listed with their digests but
+// not copied. Files of an earlier site are replaced. Any other file in the way is an error, which Site finds
+// before it writes anything. A run is skipped if it is damaged or if check returns an error.
 func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (siteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
@@ -69,7 +69,7 @@ type site struct {
 	write map[string]func(io.Writer) error
 }
 
-// page adds a page. It is made when the file is written.
+// page adds a page. The function build makes the page when its file is written.
 func (s *site) page(address string, build func() (*document.Document, error)) {
 	if s.write[address] != nil {
 		return
@@ -105,7 +105,7 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	}
 }
 
-// addRun adds the files of a run that its chain covers, and lists of them.
+// addRun adds the files of a run that its chain covers, and a page with a list for each directory.
 func (s *site) addRun(r *run) error {
 	run, contents, err := journal.Contents(r.dir)
 	if errors.Is(err, journal.ErrNoChain) {
@@ -203,7 +203,7 @@ func (s *site) publish(ctx context.Context, to string) error {
 			return &InTheWay{Dir: to, File: name}
 		}
 	}
-	// Until the end, the manifest lists the files of both sites, the earlier and the new one.
+	// The manifest lists the files of the earlier and of the new site until all files are written.
 	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
 	if err := writeManifest(root, both); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *site) publish(ctx context.Context, to string) error {
 // ErrWithin reports a site directory within the served directory: its copies would be taken for runs.
 var ErrWithin = errors.New("the site would lie among the runs that it shows")
 
-// within reports whether the path to leads into the directory dir. The end of the path need not exist.
+// within reports whether a path leads into the directory dir. The last elements of the path need not exist.
 func within(dir, to string) bool {
 	to, err := filepath.Abs(to)
 	if err != nil {
@@ -239,7 +239,7 @@ func within(dir, to string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// InTheWay is an error: the site would replace a file that no earlier site wrote.
+// InTheWay reports a file that no earlier site wrote, and that the site would replace.
 type InTheWay struct{ Dir, File string }
 
 func (e *InTheWay) Error() string {
@@ -292,7 +292,7 @@ func writeFile(root *os.Root, name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	unfinished := fmt.Sprintf("%s/%s%d", path.Dir(name), self.Name("output"), rand.Uint32()) // a name that tare clean recognizes
+	unfinished := fmt.Sprintf("%s/%s%d", path.Dir(name), self.Name("output"), rand.Uint32()) // tare clean recognizes this name
 	f, err := root.Create(unfinished)
 	if err != nil {
 		return err
@@ -316,6 +316,6 @@ func remove(root *os.Root, name string) {
 		return
 	}
 	for err := root.Remove(name); err == nil && path.Dir(name) != "."; name = path.Dir(name) {
-		err = root.Remove(path.Dir(name)) // fails if the directory is not empty
+		err = root.Remove(path.Dir(name)) // fails for a directory with other files
 	}
 }

@@ -1,6 +1,6 @@
-// Package tex writes the tables of documents as LaTeX with the package booktabs, for papers. An Alert
-// stands before the tables, and the notes of rows stand below them. Other blocks are left out, since a
-// paper has no place for them. Strings of a document are escaped, so that they contain no commands.
+// Package tex writes the tables of documents for papers, as LaTeX with the package booktabs. An Alert stands
+// before the tables, and the notes of rows stand below them. Other blocks are left out, since a paper has no
+// place for them. Strings of a document are escaped, so that they contain no commands.
 package tex
 
 import (
@@ -51,7 +51,6 @@ func (t *writer) blocks(heading string, list []document.Block) {
 	}
 }
 
-// table writes one table, or one for each group.
 func (t *writer) table(heading string, table document.Table) {
 	if !table.Split {
 		t.rows(heading, table, table.Groups)
@@ -66,7 +65,6 @@ func (t *writer) table(heading string, table document.Table) {
 	}
 }
 
-// rows writes the rows of groups as a table, and their notes below it.
 func (t *writer) rows(heading string, table document.Table, groups []document.Group) {
 	columns := table.ColumnsIn(document.Markdown)
 	var kinds string
@@ -108,8 +106,9 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 	t.put("\\end{table}\n")
 }
 
-// special escapes the characters that have a meaning in LaTeX, and those that its usual fonts have only in
-// mathematics. It also escapes brackets and stars, which LaTeX would read as an option of the row before.
+// special escapes the characters that have a meaning in LaTeX, and the characters that the usual fonts of
+// LaTeX have only in mathematics. It also escapes brackets and stars at the beginning of a row, which LaTeX
+// would read as an option of the row before.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,

@@ -9,7 +9,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// table writes a table: the titles of groups and parts, and the rows below.
 func (t *writer) table(indent string, table document.Table) {
 	g := t.layOut(indent+"  ", table)
 	for _, group := range table.Groups {
@@ -30,7 +29,6 @@ func (t *writer) table(indent string, table document.Table) {
 	}
 }
 
-// part writes the title of a part with the axis of its drawings, and its rows.
 func (g *grid) part(indent string, part document.Part) {
 	title, at := line(part.Title), g.end()+2
 	axis := ""
@@ -74,7 +72,6 @@ func (g *grid) part(indent string, part document.Part) {
 	}
 }
 
-// row writes the cells of a row side by side if they fit, then its sentences and notes.
 func (g *grid) row(row document.Row) {
 	height := 1
 	for _, c := range g.side {
@@ -102,7 +99,7 @@ func (g *grid) row(row document.Row) {
 	}
 }
 
-// beside joins the n-th lines of a row's cells, and returns their width.
+// beside returns the n-th lines of a row's cells, side by side, and their width.
 func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	plain := g.indent
 	painted = plain
@@ -118,7 +115,7 @@ func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	return painted, columns.Width(strings.TrimRight(plain, " "))
 }
 
-// stacked writes a row that is too wide. The cells up to the last name come first, then the other cells
+// stacked writes a row that is too wide. The cells up to the last name come first. The other cells follow
 // below them, with the titles of their columns if the table shows titles.
 func (g *grid) stacked(row document.Row) {
 	names, title, head := 0, 0, ""
@@ -129,7 +126,7 @@ func (g *grid) stacked(row document.Row) {
 			title = max(title, columns.Width(c.title))
 		}
 	}
-	var short []string // values that share one paragraph
+	var short []string // values in one paragraph
 	var below []func()
 	for k, c := range g.side {
 		var values []string
@@ -164,7 +161,7 @@ func (g *grid) stacked(row document.Row) {
 
 const (
 	minName      = 12 // least width of a column of names
-	minNameAlone = 19 // least width of names without a drawing beside them; below it, rows are stacked
+	minNameAlone = 19 // least width of names in a table without drawings; rows with narrower names are stacked
 	minDrawing   = 11
 	maxDrawing   = 51
 )
@@ -174,29 +171,29 @@ type grid struct {
 	*writer
 	document.Table
 	indent string    // indent of a row
-	side   []*column // columns beside each other
+	side   []*column // columns side by side
 	below  []int     // indices of the columns of sentences, written below the row
 	draw   int       // index of the column of drawings; -1: none
-	room   int       // width for a drawing
+	room   int       // width of a drawing in columns
 	narrow bool      // rows are too wide and therefore stacked
 	drawn  bool      // a drawing was written
 }
 
-// column is a column that stands beside others.
+// column is a column that stands beside other columns.
 type column struct {
 	document.Column
 	at     int    // index in the table
 	bare   bool   // the table shows no titles
-	title  string // safe for a terminal
+	title  string // made safe for a terminal
 	before string // space before the column
-	signed bool   // some values have signs; the others are indented to align
+	signed bool   // some values have signs; all others are indented
 	values []string
 	width  int
-	names  map[string]string // shortened names
+	names  map[string]string // short forms of names
 }
 
-// layOut finds the columns of a table and their widths. If a row is too wide, names are shortened first;
-// then drawings are left out.
+// layOut finds the columns of a table and their widths. If rows are too wide, it shortens names, and then
+// leaves out drawings.
 func (t *writer) layOut(indent string, table document.Table) *grid {
 	g := &grid{writer: t, Table: table, indent: indent, draw: -1}
 	if slices.ContainsFunc(table.Parts(), func(p document.Part) bool { return !p.Title.Empty() }) {
@@ -230,7 +227,7 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 	if g.draw < 0 {
 		g.naturalWidths(t.o.Width)
 		g.shorten(g.end()-t.o.Width, minNameAlone)
-		if g.NoTitles && g.end() > t.o.Width { // longer rows take several lines
+		if g.NoTitles && g.end() > t.o.Width { // rows that are still too wide take several lines
 			g.naturalWidths(t.o.Width)
 			g.shorten(g.end()-t.o.Width, max(minName, t.o.Width/3))
 		}
@@ -254,16 +251,14 @@ func newColumn(table document.Table, at int) *column {
 			lines = append(lines, row.Cell(at).Lines...)
 		}
 	}
-	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, signed)
+	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, func(t document.Text) bool {
+		sign, _ := t.Sign()
+		return sign != ""
+	})
 	for _, l := range lines {
 		c.values = append(c.values, c.shown(l))
 	}
 	return c
-}
-
-func signed(t document.Text) bool {
-	sign, _ := t.Sign()
-	return sign != ""
 }
 
 // naturalWidths gives every column the width of its content. Names get at most the given width.
@@ -282,17 +277,16 @@ func (g *grid) naturalWidths(names int) {
 	}
 }
 
-// shorten narrows names by over columns in all, but not below the least width.
-func (g *grid) shorten(over, least int) {
+// shorten narrows the columns of names by excess columns in all. No column gets narrower than least.
+func (g *grid) shorten(excess, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {
-			give := max(0, min(over, c.width-least))
-			c.width, over = c.width-give, over-give
+			give := max(0, min(excess, c.width-least))
+			c.width, excess = c.width-give, excess-give
 		}
 	}
 }
 
-// end returns the column at which a row ends.
 func (g *grid) end() int {
 	at := len(g.indent)
 	for _, c := range g.side {
@@ -301,7 +295,6 @@ func (g *grid) end() int {
 	return at
 }
 
-// filled pads a value to the width of its column, and adds the space before it.
 func (c *column) filled(value, painted string) string {
 	fill := strings.Repeat(" ", max(0, c.width-columns.Width(value)))
 	if c.Right && !c.Tight {
@@ -310,7 +303,6 @@ func (c *column) filled(value, painted string) string {
 	return c.before + painted + fill
 }
 
-// shown returns a line of a cell as terminal text.
 func (c *column) shown(text document.Text) string {
 	value := line(text)
 	sign, _ := text.Sign()
@@ -325,7 +317,6 @@ func (c *column) shown(text document.Text) string {
 	return value
 }
 
-// value returns the n-th line of a row's cell and its style.
 func (c *column) value(row document.Row, n int) (string, document.Style) {
 	lines := row.Cell(c.at).Lines
 	if n >= len(lines) {

@@ -1,4 +1,4 @@
-// Package text writes documents for terminals, wrapped to a width, optionally in colour.
+// Package text writes documents for terminals, wrapped to a width, in colour if wanted.
 package text
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Options sets the layout of text.
 type Options struct {
-	Width int  // columns; 0: 80. Less than 40 counts as 40
+	Width int  // in columns; 0: 80. Less than 40 counts as 40
 	Color bool // colour with ANSI sequences
 }
 
@@ -50,14 +50,13 @@ func (t *writer) line(s string) {
 	t.begun = true
 }
 
-// gap writes an empty line, unless it would be the first.
 func (t *writer) gap() {
 	if t.begun {
 		t.line("")
 	}
 }
 
-// hanging writes wrapped text. The first line has another indent than the following ones.
+// hanging writes wrapped text. The first line has an indent of its own.
 func (t *writer) hanging(first, indent, s string) {
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)
@@ -92,7 +91,7 @@ func (t *writer) styled(style document.Style, indent, s string) {
 	}
 }
 
-// blocks writes blocks, one below the other. An empty line separates two tables.
+// blocks writes blocks, one below the other. An empty line separates two tables that follow each other.
 func (t *writer) blocks(indent string, list []document.Block) {
 	after := false
 	for _, b := range document.For(document.Terminal, list) {
@@ -118,7 +117,9 @@ func (t *writer) block(indent string, b document.Block) {
 	case document.List:
 		t.list(indent, b)
 	case document.Alert:
-		t.alert(indent, b)
+		t.gap()
+		t.styled(cmp.Or(b.Style, document.Strong), indent, b.Title)
+		t.list(indent, document.List{Items: b.Items})
 	case document.Answers:
 		t.answers(indent, b)
 	case document.Facts:
@@ -162,7 +163,6 @@ func (t *writer) section(indent string, s document.Section) {
 	t.blocks(below, s.Blocks)
 }
 
-// noted writes a bold title, with the note behind or below it.
 func (t *writer) noted(indent string, s document.Section) {
 	title, note := safetext.Line(s.Title), "("+safetext.Line(s.Note)+")"
 	switch {
@@ -176,7 +176,6 @@ func (t *writer) noted(indent string, s document.Section) {
 	}
 }
 
-// valued writes a title, with its value at the right end of the line or below.
 func (t *writer) valued(indent string, s document.Section) {
 	title, value, room := safetext.Line(s.Title), safetext.Line(s.Value), t.o.Width-len(indent)
 	if left := room - 2 - columns.Width(value); left >= 20 {
@@ -187,7 +186,6 @@ func (t *writer) valued(indent string, s document.Section) {
 	t.para(indent+"  ", value)
 }
 
-// list writes items, at most l.Most of them.
 func (t *writer) list(indent string, l document.List) {
 	if indent == "" {
 		indent = "  "
@@ -203,12 +201,6 @@ func (t *writer) list(indent string, l document.List) {
 		}
 		t.item(indent, bullet, words(text))
 	}
-}
-
-func (t *writer) alert(indent string, a document.Alert) {
-	t.gap()
-	t.styled(cmp.Or(a.Style, document.Strong), indent, a.Title)
-	t.list(indent, document.List{Items: a.Items})
 }
 
 func (t *writer) answers(indent string, a document.Answers) {
@@ -237,7 +229,7 @@ func (t *writer) facts(indent string, f document.Facts) {
 	}
 }
 
-// fact writes a value behind its key, or below a long key.
+// fact writes a value behind its key. Below a long key, the value has lines of its own.
 func (t *writer) fact(indent, key, value string) {
 	first := indent + key + "  "
 	if columns.Width(first) <= t.o.Width/2 {
@@ -248,15 +240,14 @@ func (t *writer) fact(indent, key, value string) {
 	t.para(indent+"  ", value)
 }
 
-// sequences are the ANSI escape sequences of styles. Colours add to words and signs and never replace
-// them. No meaning depends on telling red from green.
+// sequences are the ANSI escape sequences of styles. Colours add to words and signs, and never replace them,
+// so that readers need not tell red from green.
 var sequences = map[document.Style]string{
 	document.Strong: "1", document.Muted: "2",
 	document.Cost: "1;31", document.Failed: "1;31", document.Gain: "1;36", document.Passed: "1;36",
 	document.Open: "33", document.Mixed: "33", document.Rise: "33", document.Fall: "33", document.Invalid: "1;35",
 }
 
-// paint applies a style to s if colour is on.
 func (t *writer) paint(style document.Style, s string) string {
 	if !t.o.Color || sequences[style] == "" || s == "" {
 		return s
@@ -264,7 +255,7 @@ func (t *writer) paint(style document.Style, s string) string {
 	return "\x1b[" + sequences[style] + "m" + s + "\x1b[0m"
 }
 
-// words returns a text without styles, but with the signs of verdicts.
+// words returns a text without styles. The signs of verdicts stay.
 func words(text document.Text) string {
 	var b strings.Builder
 	for _, s := range text {
@@ -280,13 +271,13 @@ func words(text document.Text) string {
 	return b.String()
 }
 
-// line is words as one safe line.
+// line returns the words of a text as one safe line.
 func line(text document.Text) string { return safetext.Line(words(text)) }
 
 // verdict matches the sign before a verdict.
 var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
-// tidy prepares a paragraph for wrapping: numbers keep their units, and signs their verdicts, on one line.
+// tidy prepares a paragraph for wrapping. A number and its unit stay on one line, and so do a sign and its verdict.
 func tidy(s string) string {
 	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }

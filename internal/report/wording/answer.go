@@ -10,15 +10,6 @@ import (
 	"tare/internal/experiment"
 )
 
-// The largest number of metrics and of cells that an answer names. The rest are counted.
-const (
-	mostPoints = 6
-	mostNamed  = 3
-)
-
-// minUneven is the ratio of an arm's costs in two cells above which an answer names the worse cell.
-const minUneven = 1.5
-
 // Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
 // [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
 func Answer(a *analysis.ArmSummary, baseline string) string {
@@ -52,7 +43,7 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
-				continue // one reason holds for all metrics
+				continue // one reason stands for all metrics
 			}
 			silent = text
 		}
@@ -88,7 +79,6 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// pointText summarizes the comparisons of one metric over several cells.
 func pointText(p *analysis.Point) string {
 	m := p.Metric
 	switch p.Verdict {
@@ -137,12 +127,12 @@ func moreOrLess(p *analysis.Point) string {
 	return estimate(plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
-// points writes the smallest and the largest overhead of a point, and the interval that covers both.
+// points writes the smallest and the largest overhead of a point, and an interval that covers all its intervals.
 func points(p *analysis.Point) (point, interval string) {
 	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }
 
-// extent writes two overheads, and the interval that covers both of their intervals.
+// extent writes two overheads, and an interval that covers the intervals of the overheads.
 func (w signWords) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
 	if math.Abs(least) > math.Abs(most) && least*most >= 0 {
 		least, most = most, least
@@ -150,7 +140,8 @@ func (w signWords) extent(m experiment.Metric, least, most float64, reach analys
 	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
 }
 
-// extent writes two estimates, "7.0 to 7.1 % less" and "[5.0, 9.2]", or one if both read alike.
+// extent writes two estimates and their common interval: "7.0 to 7.1 % less" and "[5.0, 9.2]". Estimates with
+// equal texts are written once.
 func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)
@@ -214,7 +205,7 @@ func CellNames(ids []string) []string {
 	}
 	end := 0
 	for i := range len(prefix) {
-		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // skips the point of a decimal number
+		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // the point of a decimal number ends no part of a name
 			end = i + 1
 		} else if strings.HasSuffix(prefix[:i], ", ") {
 			end = i

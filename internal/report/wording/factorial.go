@@ -16,7 +16,7 @@ func EffectSentence(e *analysis.Effect) string {
 	return When(!e.Metric.Headline, "exploratory: ") + EffectVerdict(e)
 }
 
-// EffectVerdict states the verdict on an effect with its numbers. Verdicts on interactions read "together
+// EffectVerdict states the verdict on an effect with its numbers. A verdict on an interaction reads "together
 // costs 3.1 % [1.0, 5.2] less than the sum", "adds up within ±2 % (…)" or "no interaction shown: …".
 func EffectVerdict(e *analysis.Effect) string {
 	text := Verdict(&e.Comparison)
@@ -30,7 +30,7 @@ func EffectVerdict(e *analysis.Effect) string {
 }
 
 func interaction(e *analysis.Effect) string {
-	c := againstSum(e)
+	c := AgainstSum(e)
 	switch e.Verdict {
 	case analysis.MoreTogether, analysis.LessTogether:
 		return beyondSum(e) + ifNormal(e.Grade) + withstands(c)
@@ -45,13 +45,8 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// EffectOverhead writes the overhead of an effect; of an interaction, relative to the sum of its parts.
-func EffectOverhead(e *analysis.Effect) (point, interval string) {
-	return Overhead(*againstSum(e))
-}
-
-// againstSum returns an effect as a comparison; an interaction is compared with the sum of its parts.
-func againstSum(e *analysis.Effect) *analysis.Comparison {
+// AgainstSum returns an effect as a comparison. An interaction is compared with the sum of its parts.
+func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
 		c.Versus = &analysis.Versus{}
@@ -61,7 +56,7 @@ func againstSum(e *analysis.Effect) *analysis.Comparison {
 
 // beyondSum writes an interaction with its direction: "together costs 3.1 % [1.0, 5.2] less than the
 // sum". An interaction that rounds to zero has no direction.
-func beyondSum(e *analysis.Effect) string { return "together " + effect(againstSum(e), sum(e)) }
+func beyondSum(e *analysis.Effect) string { return "together " + effect(AgainstSum(e), sum(e)) }
 
 // sum names the sum that an interaction is compared with.
 func sum(e *analysis.Effect) string {
@@ -90,7 +85,7 @@ func PartName(b *analysis.Breakdown, p analysis.PartName) string {
 	return string(p) + " " + one(b)
 }
 
-// one names in the singular the thing that a breakdown counts: "rule", "unit of depth".
+// one names the thing that a breakdown counts, in the singular: "rule", "unit of depth".
 func one(b *analysis.Breakdown) string {
 	if s := Singular(b.Factor); s != b.Factor {
 		return s
@@ -157,8 +152,8 @@ func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
 	return When(!p.Metric.Headline, "exploratory: ") + PartName(b, p.Part) + " " + Verdict(&p.Comparison)
 }
 
-// PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if its overhead
-// already has that unit.
+// PartAmount writes the cost of a part in the metric's unit: "12 ns more [10, 14]"; "" if the part's overhead
+// already has this unit.
 func PartAmount(p *analysis.Part) string {
 	if p.Amount == nil || !HasNumbers(p.Comparison) {
 		return ""
@@ -168,9 +163,8 @@ func PartAmount(p *analysis.Part) string {
 	return estimate(OverheadWords(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
-// NotALine describes the level where a line misses the data most: "not a line: 64 rules cost 12 % more
-// [8, 16] than the line through the other levels says; steeper at higher levels than at lower ones"; ""
-// if the line fits.
+// NotALine describes the level that is furthest from the fitted line: "not a line: 64 rules cost 12 % more [8, 16]
+// than the line through the other levels says; steeper at higher levels than at lower ones"; "" if the line fits.
 func NotALine(b *analysis.Breakdown) string {
 	miss := b.Miss
 	if miss == nil || !miss.Poor {

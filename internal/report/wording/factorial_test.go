@@ -42,7 +42,7 @@ func TestEffects(t *testing.T) {
 	} {
 		want := c.want
 		if want == "" { // what is said of any comparison
-			want = Sentence(againstSum(c.e))
+			want = Sentence(AgainstSum(c.e))
 		}
 		if got := EffectSentence(c.e); got != want {
 			t.Errorf("%s of %v:\n got %s\nwant %s", c.e.Verdict, c.e.Of, got, want)

@@ -60,13 +60,14 @@ func MeanOverhead(c *analysis.Comparison) string {
 	return wordsOf(c).Interval(c.Metric, *c.Mean)
 }
 
-// Mean is MeanOverhead with its name before it: "mean 7.3 % more [6.0, 8.9]".
+// Mean writes the overhead of the mean with its name: "mean 7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
 func Mean(c *analysis.Comparison) string {
 	return When(c.Mean != nil, "mean "+MeanOverhead(c))
 }
 
-// MeanIfDifferent is Mean if the mean contradicts the typical round, else "". It contradicts if the verdict
-// claims a difference, and the mean lies outside the interval shown or its own interval includes zero.
+// MeanIfDifferent returns Mean if the mean contradicts the typical round, else "". The mean contradicts a
+// claimed difference in two cases: the mean lies outside the interval of the typical round, or the mean's own
+// interval includes zero.
 func MeanIfDifferent(c *analysis.Comparison) string {
 	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
 		return ""
@@ -77,16 +78,17 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// missingTrials states whether a verdict still holds if the missing trials count as bad ones.
+// missingTrials states whether a verdict holds even if all missing trials are bad ones.
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {
 		text, they = fmt.Sprintf("1 of %d %s is missing, since its trial failed; ", r.Of, noun), "this one"
 	}
+	verb := map[analysis.Verdict]string{analysis.Costs: "cost", analysis.Gains: "gain"}[r.Without]
 	side := cmp.Or(When(r.Without == analysis.Gains, "arm"), "baseline")
 	switch {
 	case !claimed:
-		return text + "if " + they + " did not count, " + wouldBe(r.Without)
+		return text + "if " + they + " did not count, it would " + cmp.Or(verb, "be "+string(r.Without))
 	case r.Worst == 0:
 		return text + "the verdict stands with " + they + " counted as no difference"
 	case r.Worst == r.Missing:
@@ -95,7 +97,7 @@ func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others counted as no difference", r.Worst, side)
 }
 
-// withstands explains, behind a claim, why missing trials do not change it; "" if no trials are missing.
+// withstands explains why missing trials do not change a claim; "" if no trials are missing.
 func withstands(c *analysis.Comparison) string {
 	if _, ok := c.Reason.(analysis.MissingTrials); !ok {
 		return ""
@@ -103,19 +105,10 @@ func withstands(c *analysis.Comparison) string {
 	return " (" + Why(c) + ")"
 }
 
-// wouldBe writes a verdict in the conditional: "it would be equivalent".
-func wouldBe(v analysis.Verdict) string {
-	verb := map[analysis.Verdict]string{analysis.Costs: "cost", analysis.Gains: "gain"}[v]
-	return "it would " + cmp.Or(verb, "be "+string(v))
-}
-
-// maxQuoted is the largest number of characters that a sentence quotes from a line of a program's output.
-const maxQuoted = 160
-
-// amounts maps the marks of changed amounts of output to words.
+// amounts are the words for changes in the amount of a program's output.
 var amounts = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
 
-// behaviourText states in a clause how a program behaves differently in an arm than in the baseline.
+// behaviourText states in a clause how a program's behaviour in an arm differs from its behaviour in the baseline.
 func behaviourText(f analysis.OtherBehaviour) string {
 	return fmt.Sprintf("the program does not do the same as in the baseline: %s in %d of %s (baseline and control: %d of %d)",
 		markText(f), f.Count, Count(f.Of, "trial", "trials"), f.Reference, f.Among)
@@ -138,7 +131,7 @@ func markText(f analysis.OtherBehaviour) string {
 	return what + When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
 }
 
-// behaviourFinding is behaviourText with its consequence for the verdicts.
+// behaviourFinding is behaviourText, followed by its consequence for the verdicts.
 func behaviourFinding(f analysis.OtherBehaviour) string {
 	text := behaviourText(f)
 	text += When(f.Raw != "", ", see "+safetext.Line(f.Raw))
@@ -152,10 +145,7 @@ func behaviourFinding(f analysis.OtherBehaviour) string {
 	return text + "; so few trials may differ by chance, so the verdicts stand; " + meant
 }
 
-// minLoss is the smallest share of lost packets or segments that a sentence mentions.
-const minLoss = 0.001
-
-// bound words the finding that a resource other than the measured one was used up.
+// bound states that a resource was used up although the metrics do not measure it.
 func bound(f analysis.Bound) string {
 	r, says := f.Resource, "the results show what that allows, not what the "+f.Tests+" could do"
 	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {

@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/runs/combine"
 	"tare/internal/runs/compare"
 	"tare/internal/runs/history"
 )
@@ -51,7 +52,7 @@ func Finding(f analysis.Finding) string {
 	return runFinding(f)
 }
 
-// Findings words several findings, each as a fragment of a sentence.
+// Findings words several findings. Each text is a part of a sentence.
 func Findings(list []analysis.Finding) []string {
 	return each(list, Finding)
 }
@@ -156,18 +157,27 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, plural(f.Runs, "is", "are"), f.Runs)
 	case history.Wandering:
 		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow drift, and their positions are less certain than stated", Fixed(f.Lag1, 2))
-	}
-	if text := combinedFinding(f); text != "" {
-		return text
+	case combine.LeftOut:
+		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
+	case combine.FewOccasions:
+		return fmt.Sprintf("%s hardly show how much occasions differ: see the bounds of the spread, and the prediction for another run", Count(f.Runs, "run", "runs"))
+	case combine.ProgramFails:
+		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
+			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
+	case combine.OtherConduct:
+		if f.Limit {
+			return f.ValuesByRun() + ": a trial that failed in one run may have a value in another"
+		}
+		return f.ValuesByRun() + ": carry-over between arms and warm-up within trials differ between the runs"
+	case combine.ControlDiffers:
+		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}
 	return f.Kind()
 }
 
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
-const maxMetrics = 6
-
-// oddSeries states how an oddity in a series of values affects the interval, and which metrics show it.
+// oddSeries states how odd values, such as a drift, affect the interval, and which metrics have them.
 func oddSeries(f analysis.OddSeries) string {
 	var metrics []string
 	for _, p := range f.Places {
@@ -191,7 +201,6 @@ func oddSeries(f analysis.OddSeries) string {
 	return "values fall into more than one group" + shown + ": the interval describes a mixture of them, and perhaps none of them"
 }
 
-// oddity writes the evidence that a series is odd, such as its trend.
 func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 	switch o {
 	case analysis.OddLevels:
@@ -218,8 +227,7 @@ func Trend(v float64) string {
 	return "rising by " + Share(v)
 }
 
-// positions lists the effects of a trial's position in its round: "position 1 4.8 % more, position 2 1.9
-// % less".
+// positions lists the effects of a trial's position in its round: "position 1 4.8 % more, position 2 1.9 % less".
 func positions(effects []float64) string {
 	var list []string
 	for i, e := range effects {

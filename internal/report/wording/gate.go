@@ -33,10 +33,10 @@ var gateReasons = map[gate.Reason]string{
 	gate.MeanOver:    "the typical round is within the limit, the mean is not",
 }
 
-// GateReason words the reason for the outcome of a case.
+// GateReason words the reason for the outcome of a budget.
 func GateReason(r gate.Reason) string { return gateReasons[r] }
 
-// GateReasons lists the reasons why the run of a gate has no verdicts; empty if it has verdicts.
+// GateReasons lists the reasons why a gate has no verdicts; empty if it has verdicts.
 func GateReasons(r *gate.Result) []string {
 	for _, c := range r.Cases {
 		if r.Valid && c.Outcome == gate.Invalid {
@@ -100,8 +100,8 @@ func gateSize(r *gate.Result, n int) string {
 	return Count(n, one, many) + of
 }
 
-// gateUnit names the unit of evidence: runs of a combination, values of independent samples, pairs of
-// trials of an imported run, or rounds.
+// gateUnit names the unit of evidence: runs of a combination, values of independent samples, pairs of trials
+// of an imported run, or rounds.
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case r.Occasions > 0:
@@ -116,12 +116,7 @@ func gateUnit(r *gate.Result) (one, many, of string) {
 
 func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baseline), "the baseline") }
 
-// GateObservational labels a gate's run that is no experiment; "" for an experiment.
-func GateObservational(r *gate.Result) string {
-	return When(r.Observation != nil, "observational: "+safetext.Line(Observation(r.Observation)))
-}
-
-// GateShared lists explanations that hold for several cases, which then need not repeat them.
+// GateShared lists the explanations that several cases share. The cases then need not repeat them.
 func GateShared(r *gate.Result) []string {
 	var list []string
 	count := map[string]int{}
@@ -143,7 +138,7 @@ func GateShared(r *gate.Result) []string {
 	return list
 }
 
-// GateBrief explains the outcome of a case, without the explanations in shared.
+// GateBrief explains the outcome of a case, unless shared contains the explanation.
 func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
 	why := GateWhy(r, c)
 	if !slices.Contains(shared, why) {
@@ -166,7 +161,7 @@ func GateOverhead(c gate.Case) (point, interval string) {
 	return OverheadWords(gateMetric(c)).interval(gateMetric(c), c.Overhead, false)
 }
 
-// gateAmount writes a number on the scale of a case's limit, with as many digits as the case's interval.
+// gateAmount writes a number on the scale of a case's limit. It has as many digits as the case's interval.
 func gateAmount(c gate.Case, v float64) string {
 	return plain.Amount(gateMetric(c), v, c.Overhead)
 }
@@ -179,7 +174,7 @@ func GateSubject(c gate.Case) string {
 	return safetext.Line(c.Metric.Name) + " (" + c.History.Part + ")"
 }
 
-// GateWhy explains the outcome of a case, without names of arm, cell and metric.
+// GateWhy explains the outcome of a case. The explanation does not name the arm, the cell and the metric.
 func GateWhy(r *gate.Result, c gate.Case) string { return gateWhy(r, c) + ifNormal(c.Grade) }
 
 func gateWhy(r *gate.Result, c gate.Case) string {
@@ -222,7 +217,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 // gateBound states a bound of an overhead, or of its growth: "costs at most 4.2 %".
 func gateBound(c gate.Case, bound string, v float64) string {
 	verb, word := "costs", "worse"
-	if v < 0 { // only the upper end of an interval can be negative here
+	if v < 0 { // only the upper end of an interval can be negative in a bound
 		verb, word, bound = "gains", "better", "at least"
 	}
 	if h := c.History; h != nil {
@@ -246,8 +241,8 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 	return "; the estimate is too near to it for any reasonable number of " + many + of + " to resolve it"
 }
 
-// GateSentence states the outcome of a case with its names and its explanation. A case of an
-// observational run is labelled so.
+// GateSentence states the outcome of a case with its names and its explanation. A case of an observational run
+// has a label.
 func GateSentence(r *gate.Result, c gate.Case) string {
 	outcome := string(c.Outcome)
 	outcome += When(r.Observation != nil, " (observational)")
@@ -258,24 +253,12 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 	return text + "."
 }
 
-// GateLegend explains when a case passes and when it fails.
-func GateLegend(r *gate.Result) string {
-	return fmt.Sprintf("A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
-		Share(r.Level))
-}
-
-// GatePrevious states how a case's value changed since the previous run, with an arrow up for worse, and
-// which two runs are compared. It is no verdict, since two runs do not show how much runs vary.
+// GatePrevious states how a case's value changed since the previous run, and which two runs are compared. An
+// arrow up means worse. The change is no verdict, since two runs do not show how much runs vary.
 func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
 	p := c.Previous
-	switch {
-	case p.Change > 0:
-		change = "▲ " + Changed(c.Metric, p.Change)
-	case p.Change < 0:
-		change = "▼ " + Changed(c.Metric, p.Change)
-	default:
-		change = "the same"
-	}
+	size := Changed(c.Metric, p.Change)
+	change = cmp.Or(When(p.Change > 0, "▲ "+size), When(p.Change < 0, "▼ "+size), "the same")
 	was := cmp.Or(Labels(p.Labels), safetext.Line(p.Run))
 	is := cmp.Or(Labels(r.Labels), "this run")
 	return change, was + " → " + is + "; for information, not judged"

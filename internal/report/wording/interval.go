@@ -17,14 +17,11 @@ func HasNumbers(c analysis.Comparison) bool {
 		return false
 	}
 	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
-		// Zero is an estimate only if every round gave zero, or if no value varies.
+		// zero is an estimate only if every round gave zero or no value varies
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
 }
-
-// maxRatio is the largest ratio of the ends of an interval that still describes a size.
-const maxRatio = 1000
 
 // unmeasured replaces a size that cannot be measured.
 const unmeasured = "not measurable"
@@ -65,15 +62,15 @@ func Estimate(c analysis.Comparison) string {
 // estimate joins a point and its interval. The interval may be "".
 func estimate(point, interval string) string { return strings.TrimSpace(point + " " + interval) }
 
-// signWords are the words behind positive and negative numbers, and the text before both.
+// signWords are the words after a positive and after a negative number, and the text before any number.
 type signWords struct{ before, plus, minus string }
 
 var (
-	// plain is for levels and sizes, which need no words. A negative number keeps its minus.
+	// plain is for values and sizes, which need no words. A negative number keeps its minus.
 	plain = signWords{}
 	// more is for changes of an amount.
 	more = signWords{"", "more", "less"}
-	// costing is for differences of two overheads, which are costs in either direction of the metric.
+	// costing is for differences of two overheads, which are costs for metrics of either direction.
 	costing = signWords{"cost ", "more", "less"}
 )
 
@@ -86,7 +83,6 @@ func OverheadWords(m experiment.Metric) signWords {
 	return more
 }
 
-// wordsOf returns the words for the overhead of a comparison.
 func wordsOf(c *analysis.Comparison) signWords {
 	if c.Versus != nil {
 		return costing
@@ -94,8 +90,7 @@ func wordsOf(c *analysis.Comparison) signWords {
 	return OverheadWords(c.Metric)
 }
 
-// Interval writes a point with its interval, both in one unit and with as many decimals as the interval
-// supports.
+// Interval writes a point with its interval, both in one unit and with as many decimals as the interval supports.
 func (w signWords) Interval(m experiment.Metric, o analysis.Interval) string {
 	return estimate(w.interval(m, o, false))
 }
@@ -152,7 +147,7 @@ func (w signWords) written(o analysis.Interval, d int, pointOnly bool, unit Scal
 	return point, "[" + lo + below + ", " + hi + above + "]"
 }
 
-// scaled converts an interval to the unit in which it is written.
+// scaled chooses the unit of an interval, and converts the interval to this unit.
 func scaled(m experiment.Metric, o analysis.Interval) (Scale, analysis.Interval) {
 	s := Scale{Div: 0.01, Label: "%"}
 	if !IsRatio(m) {
@@ -161,8 +156,8 @@ func scaled(m experiment.Metric, o analysis.Interval) (Scale, analysis.Interval)
 	return s, analysis.Interval{Point: contrast.Finite(o.Point / s.Div), Lo: contrast.Finite(o.Lo / s.Div), Hi: contrast.Finite(o.Hi / s.Div)}
 }
 
-// decimalsOf returns the number of decimals that an interval supports. A bound other than zero must not
-// round to zero, within three decimals. Nor may the point of an interval that excludes zero.
+// decimalsOf returns the number of decimals that an interval supports. A bound other than zero must not round
+// to zero within three decimals. If the interval excludes zero, its point must not round to zero either.
 func decimalsOf(o analysis.Interval) int {
 	d := decimalsFor((o.Hi - o.Lo) / 2)
 	for d < 3 && (vanishes(o.Lo, d) || vanishes(o.Hi, d)) {
@@ -188,7 +183,7 @@ func Size(m experiment.Metric, v float64) string {
 	return s.Labelled(Number(v/s.Div, 2))
 }
 
-// End labels the end of an axis of overheads with few digits, without "more" or "less".
+// End writes the end of an axis of overheads with few digits, without "more" or "less".
 func End(m experiment.Metric, v float64) string {
 	if manifold(m, analysis.Interval{Lo: v}) {
 		return Number(1-v, 2) + " times"
@@ -212,8 +207,8 @@ func (w signWords) brief(m experiment.Metric, v float64) string {
 	return Size(m, math.Abs(v)) + " " + word
 }
 
-// manifold reports whether an interval holds gains that more than double a metric. As shares of the
-// baseline they would be negative costs of over 100 %, which readers misread.
+// manifold reports whether an interval holds gains that more than double a metric. As a share of the baseline,
+// such a gain would be a negative cost of over 100 %, which readers misread.
 func manifold(m experiment.Metric, o analysis.Interval) bool {
 	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
 }
@@ -239,7 +234,7 @@ func factorText(f analysis.Interval, pointOnly bool) (point, interval string) {
 	return point, "[" + Fixed(f.Lo, d) + ", " + Fixed(f.Hi, d) + "]"
 }
 
-// Factor writes an effect of at least 100 % as a ratio, to stand beside the percentage: "14 times as much
+// Factor writes an effect of at least 100 % as a ratio, which stands beside the percentage: "14 times as much
 // [13, 15]"; "" for a smaller effect.
 func Factor(c *analysis.Comparison) string {
 	o := c.Overhead

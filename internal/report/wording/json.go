@@ -17,11 +17,6 @@ import (
 	"tare/internal/runs/published"
 )
 
-// JSON output has the typed values of a result, and beside them their words, under member names that
-// never change within a schema version.
-// docs/analysis.schema.json describes each member. Its test, in package export, defines Go types for
-// readers of the JSON.
-
 // object is a value that is written as JSON with additional members.
 type object struct {
 	value any
@@ -33,7 +28,9 @@ type member struct {
 	value any
 }
 
-// JSON wraps a result, or a part of one, so that encoding/json adds its words, if it has any.
+// JSON wraps a result, or a part of a result, so that encoding/json adds texts to the values. The names of members
+// never change within a schema version. docs/analysis.schema.json describes each member; the test of package
+// export defines Go types for readers of the JSON.
 func JSON(v any) any {
 	if added := words(v); added != nil {
 		return object{v, added}
@@ -41,8 +38,8 @@ func JSON(v any) any {
 	return v
 }
 
-// MarshalJSON writes the value's own members, then the additional ones. An additional member replaces an
-// earlier one of the same name. An empty one that replaces none is left out.
+// MarshalJSON writes the value's own members and then the added members. An added member replaces an own
+// member of its name. Other added members are left out if they are empty.
 func (o object) MarshalJSON() ([]byte, error) {
 	all, err := members(o.value)
 	if err != nil {
@@ -89,12 +86,12 @@ func members(v any) ([]member, error) {
 	return all, err
 }
 
-// worded wraps every value of a list by JSON.
+// worded wraps every value of a list for JSON output.
 func worded[T any](list []T) []any {
 	return each(list, func(v T) any { return JSON(v) })
 }
 
-// optional wraps *v by JSON; nil if v is nil.
+// optional wraps *v for JSON output; nil if v is nil.
 func optional[T any](v *T) any {
 	if v == nil {
 		return nil
@@ -102,10 +99,9 @@ func optional[T any](v *T) any {
 	return JSON(*v)
 }
 
-// withText adds a member "text" to a value.
 func withText(v any, text string) object { return object{v, []member{{"text", text}}} }
 
-// each applies of to every element of a list; nil for a nil list.
+// each applies a function to every element of a list; nil for a nil list.
 func each[T, U any](list []T, of func(T) U) []U {
 	if list == nil {
 		return nil
@@ -135,7 +131,8 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words returns the members that JSON adds to a value, or replaces because they need words themselves.
+// words returns the members that JSON output adds to a value. Some of these members replace a member of the value,
+// because parts of that member get texts, too.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
@@ -170,7 +167,6 @@ func words(v any) []member {
 	return viewWords(v)
 }
 
-// answers states in short the cost of each arm.
 func answers(r *analysis.Run) []object {
 	baseline := "baseline"
 	if r.Plan != nil {
@@ -181,7 +177,7 @@ func answers(r *analysis.Run) []object {
 	})
 }
 
-// comparisonWords returns the added members of a comparison with the given text.
+// comparisonWords returns the members that are added to a comparison.
 func comparisonWords(c *analysis.Comparison, text string) []member {
 	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
 	if a := c.WithInvalid; a != nil {
@@ -213,7 +209,7 @@ func breakdownWords(b *analysis.Breakdown) []member {
 	return list
 }
 
-// viewWords returns the added members of results other than an analysis.
+// viewWords returns the members that are added to results other than an analysis.
 func viewWords(v any) []member {
 	switch v := v.(type) {
 	case *compare.Result:
@@ -257,7 +253,7 @@ func viewWords(v any) []member {
 	return historyWords(v)
 }
 
-// historyWords returns the added members of the parts of a history.
+// historyWords returns the members that are added to the parts of a history.
 func historyWords(v any) []member {
 	switch v := v.(type) {
 	case *history.History:
@@ -282,7 +278,7 @@ func historyWords(v any) []member {
 	return nil
 }
 
-// costWords returns the added members of a capacity cost: prices, if nodes have a price, and texts.
+// costWords returns the members that are added to the cost of arms: texts, and prices if nodes have a price.
 func costWords(r *cost.Result) []member {
 	prices := func(n cost.Needs) []member {
 		if r.NodePrice == 0 {

@@ -1,7 +1,7 @@
 // Package wording turns results into words: numbers with their units, and sentences that state what a
 // result means.
 //
-// No other package does. Packages that decide (analysis, compare, gate, history, published) return typed
+// No other package writes sentences about results. Packages that decide (analysis, compare, gate, history, published) return typed
 // values with their figures. Every output (terminal, Markdown, HTML, figures, and the texts in CSV and
 // JSON) gets its words here. A quantity therefore reads the same in every output:
 //
@@ -23,6 +23,21 @@ import (
 	"time"
 
 	"tare/internal/text/safetext"
+)
+
+// Limits of texts.
+const (
+	mostPoints    = 6     // metrics that an answer names; further metrics are counted
+	mostNamed     = 3     // cells that an answer names
+	minUneven     = 1.5   // ratio of an arm's costs in two cells above which an answer names the worse cell
+	maxMetrics    = 6     // metrics that a finding names
+	maxFacts      = 6     // differing facts that a sentence names
+	mostDiffering = 5     // differing machine properties that a sentence names
+	maxQuoted     = 160   // characters quoted from a line of a program's output
+	minLoss       = 0.001 // share of lost packets or segments that a sentence mentions
+	maxRatio      = 1000  // ratio of the ends of an interval above which it describes no size
+	mostDecimals  = 6     // decimals of a number
+	shortCommit   = 8     // digits of a short commit
 )
 
 // When returns text if ok is true, else "".
@@ -85,12 +100,11 @@ func thousands(s string) string {
 // MinusSign is the typographic minus.
 const MinusSign = "−"
 
+// Finite reports whether v is neither infinite nor NaN.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-const mostDecimals = 6
-
-// decimalsFor returns the number of decimals for a value with the uncertainty half: up to the first digit
-// of the uncertainty, and one more if that digit stands before the decimal point.
+// decimalsFor returns the number of decimals for a value with the uncertainty half. The last decimal is the
+// first digit of the uncertainty. If this digit stands before the decimal point, there is one more.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {
@@ -119,8 +133,8 @@ func Fixed(v float64, decimals int) string {
 	return s
 }
 
-// Share writes a fraction as a percentage, with at most two significant digits below 10 %: "4 %", "1.3
-// %", "0.25 %", "140 %".
+// Share writes a fraction as a percentage: "4 %", "1.3 %", "0.25 %", "140 %". Below 10 % it has at most two
+// significant digits.
 func Share(v float64) string {
 	return Scale{Label: "%"}.Labelled(share(v))
 }
@@ -151,6 +165,7 @@ func share(v float64) string {
 	return "under 0.001"
 }
 
+// TrimZeros removes the zeros at the end of a decimal fraction.
 func TrimZeros(s string) string {
 	if !strings.ContainsRune(s, '.') {
 		return s
@@ -195,14 +210,14 @@ func Probability(p float64) string {
 	return Fixed(p, 3)
 }
 
-// Scale is a unit for writing values: they are divided by Div and followed by Label.
+// Scale is a unit for writing values. A value is divided by Div and followed by Label.
 type Scale struct {
 	Div   float64
 	Label string
 }
 
-// unitFamily lists related units from small to large. Values are written in the largest unit that keeps
-// them at 1 or more.
+// unitFamily lists related units from small to large. Values are written in the largest unit in which they are
+// at least 1.
 type unitFamily []Scale
 
 var (
@@ -212,7 +227,7 @@ var (
 	bits  = unitFamily{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
-// knownUnits maps a metric's unit to its family and its size in the family's base unit.
+// knownUnits maps the unit of a metric to a family of units. The factor converts values to the family's base unit.
 var knownUnits = map[string]struct {
 	family unitFamily
 	factor float64
@@ -223,8 +238,8 @@ var knownUnits = map[string]struct {
 	"bit":   {bits, 1}, "kbit": {bits, 1e3}, "Mbit": {bits, 1e6}, "Gbit": {bits, 1e9},
 }
 
-// ScaleOf chooses the unit for writing values up to largest. Compound units ("bit/s",
-// "s/Gbit") are scaled in their first part.
+// ScaleOf chooses the unit for writing values up to largest. In a compound unit ("bit/s", "s/Gbit"), only the
+// first part is scaled.
 func ScaleOf(unit string, largest float64) Scale {
 	unit = safetext.Line(unit)
 	head, tail := unit, ""
@@ -271,7 +286,7 @@ func (s Scale) Bare(v float64) string { return Number(v/s.Div, 4) }
 // Short writes v with two or three significant digits and the label.
 func (s Scale) Short(v float64) string { return s.Labelled(Number(v/s.Div, 3)) }
 
-// Labelled adds the label to a number, if there are both.
+// Labelled adds the label to a number. A missing number gets no label.
 func (s Scale) Labelled(number string) string {
 	if s.Label == "" || number == Missing {
 		return number

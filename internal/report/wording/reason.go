@@ -9,6 +9,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/experiment"
 	"tare/internal/run/machine"
+	"tare/internal/runs/combine"
 	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 )
@@ -23,7 +24,10 @@ func Reason(r analysis.Reason) string {
 	case analysis.DoesNotVary:
 		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the experiment file allows this)"
 	case analysis.OtherSettings:
-		return "not comparable: " + unlikeSettings(r.Settings)
+		settings := each(r.Settings, func(s analysis.UnlikeSetting) string {
+			return s.Name + " " + strings.Join(s.Baseline, " and ") + " | " + strings.Join(s.Arm, " and ")
+		})
+		return "not comparable: " + strings.Join(settings, "; ")
 	case analysis.OtherBehaviour:
 		return behaviourText(r)
 	case analysis.ControlChanged:
@@ -51,12 +55,11 @@ func Reason(r analysis.Reason) string {
 	return historyReason(r)
 }
 
-// Reasons words several reasons, each as a fragment of a sentence.
+// Reasons words several reasons. Each text is a part of a sentence.
 func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
 
-// historyReason words why a history leaves a run out, or why a new run cannot be compared with it.
 func historyReason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case history.NoTrial:
@@ -100,8 +103,12 @@ func historyReason(r analysis.Reason) string {
 		return "no earlier run had these parameters: " + strings.Join(Differences(r.Differs), "; ")
 	case history.NoSpread:
 		return "the earlier runs do not vary, so nothing shows how large chance differences are"
+	case combine.NotFinished:
+		return fmt.Sprintf("it is not finished: %d of %d planned trials are done", r.Done, r.Planned)
+	case combine.NoInterval:
+		return "it has no interval on this metric"
 	}
-	return combinedReason(r)
+	return r.Kind()
 }
 
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
@@ -109,14 +116,7 @@ func runs(numbers []int) string {
 	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
-// unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
-func unlikeSettings(list []analysis.UnlikeSetting) string {
-	return strings.Join(each(list, func(s analysis.UnlikeSetting) string {
-		return s.Name + " " + strings.Join(s.Baseline, " and ") + " | " + strings.Join(s.Arm, " and ")
-	}), "; ")
-}
-
-// runsAre states a property of runs. Without numbers there is only one run.
+// runsAre states a property of runs. Without numbers, it speaks of the only run.
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
 		return "the run is " + what
@@ -168,7 +168,7 @@ func ShiftSize(s *history.Series, c history.Change) string {
 	return changing(s.Metric).Interval(s.Metric, c.Size)
 }
 
-// changing returns the words for a change of a metric from one run to another.
+// changing returns the words for a change from one run to another.
 func changing(m experiment.Metric) signWords {
 	if m.Better == "" {
 		return more

@@ -14,15 +14,9 @@ import (
 func Loop(s *analysis.LoopSummary) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
 		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
-	text += cmp.Or(When(s.Known, ", as many as the "+workers(s.Workers)), " whatever the latency, as with a fixed number of workers")
+	workers := requests(s.Workers) + cmp.Or(When(s.Workers == 1, " worker"), " workers")
+	text += cmp.Or(When(s.Known, ", as many as the "+workers), " whatever the latency, as with a fixed number of workers")
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
-}
-
-func workers(n float64) string {
-	if n == 1 {
-		return "1 worker"
-	}
-	return requests(n) + " workers"
 }
 
 // requests writes a number of requests with three digits, or as a whole number from 100 on.
@@ -44,7 +38,7 @@ func Per(s *analysis.Scaling) string {
 	case "%":
 		return "1 % of " + s.Factor
 	}
-	if work, ok := strings.CutSuffix(s.Unit, "s/s"); ok { // requests/s, and not Mbit/s
+	if work, ok := strings.CutSuffix(s.Unit, "s/s"); ok { // a rate such as requests/s, but not Mbit/s
 		return work + "/s"
 	}
 	return s.Unit + " of " + s.Factor
@@ -57,30 +51,31 @@ func Singular(name string) string {
 	switch {
 	case n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' || name == "series":
 		return name
-	case strings.HasSuffix(name, "ies"): // policies
+	case strings.HasSuffix(name, "ies"): // as in policies
 		return name[:n-3] + "y"
-	case strings.HasSuffix(name, "sses"): // addresses
+	case strings.HasSuffix(name, "sses"): // as in addresses
 		return name[:n-2]
 	}
 	return name[:n-1]
 }
 
-// SlopeAlone writes the slope without the step, for a table that names it: "12.1 KiB [11.0, 13.2]".
+// SlopeAlone writes the slope of an arm's line: "12.1 KiB [11.0, 13.2]". The table names the step that the
+// slope is for.
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return amountText(moreWords(a.Slope), a.Slope, a.PointOnly, s.Metric)
+	return amountText(amountWords(a.Slope, true), a.Slope, a.PointOnly, s.Metric)
 }
 
-// LineDifference writes by how much the slope or the height of an arm's line differs from the baseline's:
-// "1.2 KiB [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved"; "" for nil.
+// LineDifference writes the difference of an arm's line from the baseline's line, in slope or height: "1.2 KiB
+// [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved"; "" for nil.
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 	if d == nil {
 		return ""
 	}
-	text := amountText(moreWords(d.Interval), d.Interval, d.PointOnly, s.Metric)
+	text := amountText(amountWords(d.Interval, true), d.Interval, d.PointOnly, s.Metric)
 	return text + When(!d.PointOnly && d.Lo <= 0 && d.Hi >= 0, ", not resolved")
 }
 
-// amountText writes an amount in the unit of a metric, also if the metric's overheads are ratios.
+// amountText writes an amount in the unit of a metric, even if the metric's overheads are ratios.
 func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
 	if pointOnly { // without an interval, the amount gets the decimals of an uncertainty of 1 %
@@ -89,8 +84,8 @@ func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.M
 	return w.Interval(m, i)
 }
 
-// lineDifference states by how much the slope or the height of an arm's line differs from the baseline's:
-// "1.2 KiB more [0.9, 1.5] per object than plain".
+// lineDifference states the difference of an arm's line from the baseline's line, in slope or height: "1.2 KiB
+// more [0.9, 1.5] per object than plain".
 func lineDifference(s *analysis.Scaling, d *analysis.RoundValue, per string) string {
 	text := amountText(more, d.Interval, d.PointOnly, s.Metric) + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
@@ -126,7 +121,8 @@ func Level(v float64, unit string) string {
 func ExpectedLaw(l *analysis.PowerLaw) string {
 	var over, under, free string
 	for _, f := range l.Factors {
-		switch power := toThe(math.Abs(f.Expected)); {
+		exponent := math.Abs(f.Expected)
+		switch power := When(exponent != 1, "^"+Number(exponent, 3)); {
 		case f.Expected > 0:
 			over += " × " + f.Factor + power
 		case f.Expected < 0:
@@ -137,9 +133,6 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 	}
 	return l.Metric.Name + " = " + cmp.Or(strings.TrimPrefix(over, " × "), "constant") + under + free
 }
-
-// toThe writes an exponent; "" for an exponent of 1.
-func toThe(exponent float64) string { return When(exponent != 1, "^"+Number(exponent, 3)) }
 
 // Exponent writes the fitted exponent of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
@@ -152,7 +145,7 @@ func ValueAtOne(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 	return amountText(plain, a.Unity, a.PointOnly, l.Metric)
 }
 
-// Misfit describes the cell that a law misses most; "" if the law fits.
+// Misfit describes the cell that is furthest from a law; "" if the law fits.
 func Misfit(m *analysis.Misfit) string {
 	if !m.Poor {
 		return ""

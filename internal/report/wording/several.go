@@ -13,11 +13,7 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// maxFacts is the largest number of differing facts that a sentence names.
-const maxFacts = 6
-
-// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an
-// experiment.
+// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an experiment.
 func Observation(o *analysis.Observation) string {
 	if o == nil {
 		return ""
@@ -32,7 +28,7 @@ func Observation(o *analysis.Observation) string {
 	return text
 }
 
-// schedule describes the order in which arms ran: all arms alike, or each group of arms.
+// schedule describes the order in which arms ran. If the order differs between arms, it describes each group of arms.
 func schedule(o *analysis.Observation) string {
 	if o.Baseline == "" {
 		return allTimes[analysis.TimesUnknown]
@@ -61,7 +57,7 @@ func schedule(o *analysis.Observation) string {
 	return strings.Join(parts, "; ")
 }
 
-// allTimes words a schedule that all arms share, someTimes a schedule of the named arms.
+// allTimes words the schedule of all arms, someTimes the schedule of some arms.
 var (
 	allTimes = map[analysis.Times]string{
 		analysis.TimesUnknown:     "when the arms ran is unknown",
@@ -78,7 +74,7 @@ var (
 	}
 )
 
-// ObservationAcross words why compared runs are no experiment; "" if they are one.
+// ObservationAcross words why the compared runs are no experiment; "" for an experiment.
 func ObservationAcross(r *compare.Result) string {
 	o := r.Observation
 	if o == nil {
@@ -94,7 +90,7 @@ func ObservationAcross(r *compare.Result) string {
 	return text
 }
 
-// starts lists the start times of runs, with as many digits as needed to distinguish them.
+// starts lists the start times of runs. The times have as many digits as are needed to distinguish them.
 func starts(times []time.Time) string {
 	var at []string
 	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
@@ -112,9 +108,6 @@ func starts(times []time.Time) string {
 	return "at different times (" + List(at) + ")"
 }
 
-// mostDiffering is the largest number of differing machine properties that a sentence names.
-const mostDiffering = 5
-
 func machines(o *compare.Observation) string {
 	switch o.Machines {
 	case compare.MachinesDiffer:
@@ -129,14 +122,13 @@ func machines(o *compare.Observation) string {
 	return "on machines whose records are the same"
 }
 
-// NotShared words the reason why metrics of the same name in several runs cannot be compared; "" if only some
-// runs have the metric.
+// NotShared words why metrics of one name cannot be compared between runs; "" if some runs lack the metric.
 func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
 
-// PropertyValues lists the values of a machine property, one per run. The processor's many flags are
-// counted for the first run; for the others, the additional and the missing flags are listed.
+// PropertyValues lists the values of a machine property, one for each run. The processor's many flags are
+// counted for the first run. Other runs list the additional and the missing flags.
 func PropertyValues(p compare.Property) []string {
 	list := slices.Clone(p.Values)
 	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
@@ -208,7 +200,7 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy is Why for a comparison over several occasions; "" if Why has the same text.
+// combinedWhy replaces the text of Why for a comparison over several occasions; "" if the text of Why is right.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:
@@ -226,36 +218,4 @@ func combinedWhy(c *analysis.Comparison) string {
 		return ""
 	}
 	return detectable(c)
-}
-
-// combinedReason words the reason why a run, or its overhead, is left out of a combination.
-func combinedReason(r analysis.Reason) string {
-	switch r := r.(type) {
-	case combine.NotFinished:
-		return fmt.Sprintf("it is not finished: %d of %d planned trials are done", r.Done, r.Planned)
-	case combine.NoInterval:
-		return "it has no interval on this metric"
-	}
-	return r.Kind()
-}
-
-// combinedFinding words a finding about a combination of runs; "" for any other finding.
-func combinedFinding(f analysis.Finding) string {
-	switch f := f.(type) {
-	case combine.LeftOut:
-		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
-	case combine.FewOccasions:
-		return fmt.Sprintf("%s hardly show how much occasions differ: see the bounds of the spread, and the prediction for another run", Count(f.Runs, "run", "runs"))
-	case combine.ProgramFails:
-		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
-			frequency(f.Failed), f.Cell, frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
-	case combine.OtherConduct:
-		if f.Limit {
-			return f.ValuesByRun() + ": a trial that failed in one run may have a value in another"
-		}
-		return f.ValuesByRun() + ": carry-over between arms and warm-up within trials differ between the runs"
-	case combine.ControlDiffers:
-		return "nothing has a verdict: " + Reason(f.ControlFails)
-	}
-	return ""
 }

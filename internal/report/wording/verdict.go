@@ -12,15 +12,15 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// Sentence is the verdict on a comparison with all its labels, for CSV and JSON: "observational:
+// Sentence states the verdict on a comparison with all its labels, for CSV and JSON: "observational:
 // exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
 func Sentence(c *analysis.Comparison) string {
 	return When(c.Observational, "observational: ") + When(!c.Metric.Headline, "exploratory: ") +
 		When(c.Restates != "" && c.Verdict != analysis.Restated, "restates "+c.Restates+": ") + Verdict(c)
 }
 
-// Qualified is the verdict on a comparison for a paragraph:
-// "observational, exploratory: costs 7.1 % [6.2, 8.0]; restates rate". Only claims are labelled observational.
+// Qualified states the verdict on a comparison for a paragraph: "observational, exploratory: costs 7.1 % [6.2,
+// 8.0]; restates rate". Only claims have the label observational.
 func Qualified(c *analysis.Comparison) string {
 	kinds := Join(", ", When(ObservationalClaim(c), "observational"), When(!c.Metric.Headline, "exploratory"))
 	return Join(": ", kinds, Verdict(c)) + When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
@@ -53,8 +53,8 @@ func Verdict(c *analysis.Comparison) string {
 	return text + When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
 }
 
-// Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]", or for the difference of two
-// overheads "costs 7.1 % [6.2, 8.0] more than in run 1". An overhead that rounds to zero has no direction.
+// Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]". The difference of two overheads
+// reads "costs 7.1 % [6.2, 8.0] more than in run 1". An overhead that rounds to zero has no direction.
 func Effect(c *analysis.Comparison) string {
 	if c.Versus == nil && c.Metric.Objective != "" {
 		return capacityEffect(c)
@@ -62,7 +62,7 @@ func Effect(c *analysis.Comparison) string {
 	return effect(c, versusText(c.Versus))
 }
 
-// effect is Effect with the name of the other side; "" for the baseline.
+// effect writes an overhead with its direction. Versus names the other side; "" for the baseline.
 func effect(c *analysis.Comparison, versus string) string {
 	if unmeasurable(c) {
 		word := cmp.Or(When(c.Overhead.Point < 0, "gains"), "costs")
@@ -94,7 +94,7 @@ func effect(c *analysis.Comparison, versus string) string {
 	return Join(", ", text+When(versus != "", more+versus), Factor(c))
 }
 
-// capacityEffect is the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
+// capacityEffect writes the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
 func capacityEffect(c *analysis.Comparison) string {
 	more, o := " less", c.Overhead
 	switch {
@@ -107,10 +107,10 @@ func capacityEffect(c *analysis.Comparison) string {
 	return Join(", ", "holds"+grade+" "+plain.Interval(c.Metric, o)+more+" load at "+c.Metric.Objective, Factor(c))
 }
 
-// estimateIfJudged returns the estimate behind a colon; "" if the comparison has no numbers.
+// estimateIfJudged returns a colon with the estimate; "" if the comparison has no numbers.
 func estimateIfJudged(c *analysis.Comparison) string { return When(HasNumbers(*c), ": "+estimated(c)) }
 
-// ifNormal returns the remark behind a claim that assumes normal noise.
+// ifNormal returns the remark on a claim that assumes normal noise.
 func ifNormal(g analysis.Grade) string { return When(g == analysis.Normal, " (if noise is normal)") }
 
 func isZero(c *analysis.Comparison) bool {
@@ -134,37 +134,32 @@ func estimated(c *analysis.Comparison) string {
 	return estimate(wordsOf(c).interval(c.Metric, c.Overhead, c.PointOnly))
 }
 
-// innerText writes the narrower interval that a verdict of equivalence rests on: "the 90 % interval [0.1
-// less, 0.2 more] lies within"; "" if there is none.
+// innerText writes the narrower interval that proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies
+// within"; "" if there is none.
 func innerText(c *analysis.Comparison) string {
 	if c.Inner == nil {
 		return ""
 	}
 	inner := c.Inner.Interval
-	inner.Point = c.Overhead.Point // gives the interval the sign words of the point beside it
+	inner.Point = c.Overhead.Point // the interval gets the sign words of this point
 	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 
-// Inner states which interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within ±2
-// %"; "" if the interval shown does.
+// Inner states which narrower interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within
+// ±2 %"; "" if the interval shown proves equivalence.
 func Inner(c *analysis.Comparison) string {
 	return When(c.Inner != nil, innerText(c)+" ±"+Size(c.Metric, c.Margin))
 }
 
 // versusText names the other side of a comparison: "release-1.1 in run 1".
 func versusText(v *analysis.Versus) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return ""
-	case v.Run == 0:
-		return v.Arm
-	case v.Arm == "":
-		return fmt.Sprintf("in run %d", v.Run)
 	}
-	return fmt.Sprintf("%s in run %d", v.Arm, v.Run)
+	return Join(" ", v.Arm, When(v.Run > 0, fmt.Sprintf("in run %d", v.Run)))
 }
 
-// AlternativeText states the verdict if trials with failed operations are included; "" for nil.
+// AlternativeText states the verdict that includes trials with failed operations; "" for nil.
 func AlternativeText(a *analysis.Alternative) string {
 	if a == nil {
 		return ""
@@ -241,7 +236,8 @@ func Why(c *analysis.Comparison) string {
 	return detectable(c)
 }
 
-// detectable states the smallest difference that the data would show, and the rounds for a verdict.
+// detectable states the smallest difference that the data would show, and the number of rounds that would give
+// a verdict.
 func detectable(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
 		return "the " + noun(c.Paired) + " do not vary, so the smallest difference that could be found is unknown"

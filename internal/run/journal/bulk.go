@@ -20,18 +20,17 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// Bulk writes a whole run at once, from trials that were measured before. The run's directory does not
-// exist before Finish. If the program fails or is killed before, only a temporary directory is left,
-// which Unfinished finds. Hence no single file needs to be durable: Finish syncs everything, many files
-// at the same time, and then gives the directory its name.
+// Bulk writes a whole run at once, from trials that were measured before. Finish makes the run's directory. If the
+// program fails or is killed before Finish, only a temporary directory is left, which Unfinished finds. Single files
+// need not be durable: Finish syncs all files, many at the same time, and then renames the directory.
 //
-// Several goroutines may write raw files, each its own. All other methods are for one goroutine.
+// Several goroutines may create and write files, each its own files. All other methods are for one goroutine.
 type Bulk struct {
 	dir       string // directory of the finished run
 	temporary string // directory of the unfinished run
 	root      *os.Root
 	lock      *os.File
-	trials    *os.File // lines without chains, since these start from the plan
+	trials    *os.File // lines without chains; Finish adds the chains, which start from the plan
 	buffer    *bufio.Writer
 	size      int64 // length of trials.jsonl, in bytes
 	count     int
@@ -44,7 +43,7 @@ type Bulk struct {
 	creating sync.Mutex
 }
 
-// syncsAtOnce is the number of files synced at the same time. A file system combines their changes.
+// syncsAtOnce is the number of files synced at the same time. A file system combines simultaneous syncs.
 const syncsAtOnce = 64
 
 // unfinished is a part of the temporary directory's name, between the run's name and a random number.
@@ -84,7 +83,7 @@ func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if above, err = makeParents(dir); err != nil {
 		return "", nil, err
 	}
-	// MkdirTemp uses the same mode as dirMode.
+	// os.MkdirTemp makes directories with the mode dirMode.
 	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }
@@ -114,9 +113,8 @@ func (b *Bulk) Add(t *Trial) error {
 // Trials returns the number of trials written so far.
 func (b *Bulk) Trials() int { return b.count }
 
-// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins the parts of
-// the name by "-" and replaces characters that are unfit for file names. The caller ensures that names
-// stay distinct.
+// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins the parts of the name by "-"
+// and replaces characters that are unfit for file names. The caller ensures that names stay distinct.
 func (b *Bulk) RawName(parts ...string) string {
 	for i, part := range parts {
 		parts[i] = safeName(part)
@@ -124,8 +122,7 @@ func (b *Bulk) RawName(parts ...string) string {
 	return RawDir + "/" + strings.Join(parts, "-")
 }
 
-// Create opens a new file of the run. The argument name is a path from RawName, perhaps with a suffix, or a file at
-// the top of the run directory.
+// Create opens a new file: at the top of the run directory, or at a path from RawName, perhaps with a suffix.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
 	b.creating.Lock()
 	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -158,8 +155,8 @@ func (f *BulkFile) Write(p []byte) (int, error) {
 // Close closes the file.
 func (f *BulkFile) Close() error { return f.bulk.failed(f.name, f.file.Close()) }
 
-// Finish writes the remaining files, marks the run as finished, makes it durable and gives the directory
-// its name. The remarks become notes.
+// Finish writes the remaining files, marks the run as finished, makes all files durable and renames the
+// directory. The remarks become notes.
 func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.buffer.Flush(); err != nil {
 		return b.failed(TrialsFile, err)

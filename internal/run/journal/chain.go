@@ -16,18 +16,17 @@ import (
 	"tare/internal/version"
 )
 
-// Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's
-// chain and of the line itself. The chain proves that the record is whole. The first note holds the
-// digests of the plan and the experiment. Each trial holds the digests of its raw output. The trials'
-// chain starts from the plan and the first note, and hence differs from that of every other run. Every
-// later note holds the number of trials so far and the chain of the last one. Whoever changes or removes
-// a line must change every later line.
+// Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's chain and of the
+// line itself. The chain proves that the record is whole. The first note holds the digests of the plan and the
+// experiment. Each trial holds the digests of its raw output. The chain of the trials starts from the plan and the
+// first note, and is therefore different in every run. Every later note holds the number of trials so far and the chain
+// of the last trial. Whoever changes or removes a line must change every later line.
 //
 // The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
 // anew. A chain that was published or signed earlier reveals a forgery, too.
 //
-// Before version 2 of the plan, the trials' chain started empty, and only the last note held it. The
-// oldest runs have no chains.
+// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of
+// the last trial. The oldest runs have no chains.
 
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
@@ -49,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. It only wraps errors of the reader
-// itself, such as a missing permission.
+// asDamage turns an error in reading a run into a *DamageError. It only wraps errors that are not due to the run's
+// files, such as a missing permission.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -66,18 +65,17 @@ func asDamage(dir string, err error) error {
 	return &DamageError{Dir: dir, What: err.Error()}
 }
 
-// mustChain reports whether the plan's version requires chains, with a trials' chain that starts from the plan and
-// the first note.
+// mustChain reports whether the plan's version requires chains.
 func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1 }
 
 // trialsStart returns the start of the trials' chain.
 func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 
-// checkChains returns an error if the record lacks chains or the plan's digest although the Tare that made it
-// writes them.
+// checkChains returns an error if the record lacks chains or the plan's digest although the version of Tare that
+// made the run writes chains and digests.
 func (r *Run) checkChains(*os.Root) error {
 	always := r.mustChain() || r.Plan.Version == version.String() ||
-		// The environment is the first session's. A run begun without chains continues without them.
+		// The environment is of the first session: a run that began without chains continues without chains.
 		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:
@@ -117,14 +115,12 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain checks the lines of a log one by one. Either all lines have a chain, or none has: older versions
-// of Tare wrote none.
+// chain checks the lines of a log one by one. All lines have chains, or none has (older versions of Tare).
 type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	// heads maps numbers of lines to the chain after that many lines. The caller sets the keys.
-	heads map[int]string
+	heads  map[int]string // chain after a number of lines, by this number; the caller sets the keys
 }
 
 // check checks the next line's chain.
@@ -144,8 +140,8 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// compareFiles compares the files of the run with the digests in its notes. A file may have several
-// digests, since its note is written before the file itself.
+// compareFiles compares the files of the run with the digests in its notes. A file that was replaced has several
+// digests: the new digest is noted before the file is written.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {
@@ -166,6 +162,5 @@ func (r *Run) compareFiles(root *os.Root) error {
 	return nil
 }
 
-// Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has
-// no chains.
+// Chain returns the chain of the last note, which stands for the whole run. It is "" if the record has no chains.
 func (r *Run) Chain() string { return r.notes.head }

@@ -49,8 +49,12 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 		return nil, errors.Join(err, checkEmpty(dir))
 	}
 	defer func() {
-		if err != nil {
-			removeFailed(root, dir, missing)
+		if err != nil { // a file that cannot be removed does no harm: a directory without a plan is no run directory
+			_, _ = removeMade(root)
+			_ = root.Remove(lockFile)
+			if missing {
+				os.Remove(dir)
+			}
 		}
 	}()
 	if err := populate(root, file, files, plan, env); err != nil {
@@ -144,9 +148,8 @@ func environmentText(env *machine.Environment) (*machine.Environment, []byte, er
 	return &e, text, err
 }
 
-// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes
-// the removal, and begins the next session. A finished run can be opened, too, but records nothing more;
-// Finished reports it.
+// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes the removal, and
+// begins the next session. A finished run can be opened, too, but records nothing more; Finished reports it.
 func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)
@@ -189,7 +192,6 @@ func Resume(dir string) (j *Journal, err error) {
 	return j, nil
 }
 
-// load reads a run directory and opens its logs for writing.
 func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 	r, err := read(dir, root)
 	if err != nil {
@@ -206,7 +208,7 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 }
 
 func (j *Journal) startSession(text string) error {
-	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
+	return j.Record(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
 }
 
 // checkEmpty returns an error if dir holds anything but a lock or the remains of a killed Create.
@@ -215,16 +217,13 @@ func checkEmpty(dir string) error {
 	if err != nil || isUnfinished(dir) {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() == lockFile {
-			continue
-		}
-		if run, err := Open(dir); err == nil && !run.Finished {
-			return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
-		}
-		return fmt.Errorf("%s is not empty: choose another directory", dir)
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile }) {
+		return nil
 	}
-	return nil
+	if run, err := Open(dir); err == nil && !run.Finished {
+		return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
+	}
+	return fmt.Errorf("%s is not empty: choose another directory", dir)
 }
 
 // isUnfinished reports whether dir is a run directory whose plan, the last file to be written, is missing.
@@ -237,12 +236,12 @@ func isUnfinished(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// dirMode is the mode of a run directory. The output of programs is private until the user publishes it.
-// The umask alone sets the mode of files in it and of directories around it.
+// dirMode is the mode of a run directory. The output of programs is private until the user publishes it. Files
+// in the directory, and its parents, have the modes that the umask allows.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. It returns the directories that get a new entry
-// with the directory itself, the innermost first.
+// makeParents makes the missing parents of a directory. It returns the parents that get a new entry when the directory
+// is made, the innermost first.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {
@@ -250,15 +249,5 @@ func makeParents(dir string) (changed []string, err error) {
 		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
 			return changed, os.MkdirAll(parent, 0o777)
 		}
-	}
-}
-
-// removeFailed removes the files of a failed Create, and the directory if Create made it. A file that cannot
-// be removed stays. This does no harm: a directory without a plan is no run directory.
-func removeFailed(root *os.Root, dir string, made bool) {
-	_, _ = removeMade(root)
-	_ = root.Remove(lockFile)
-	if made {
-		os.Remove(dir)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,8 +41,7 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLine))
 }
 
-// readJSON reads a JSON document of this schema. Numbers in values of unknown type become json.Number,
-// which keeps all digits.
+// readJSON reads a JSON document with a schema. Numbers in values of unknown type become json.Number, with all digits.
 func readJSON(root *os.Root, name, schema string, into any) error {
 	data, err := readFile(root, name)
 	if err != nil {
@@ -50,8 +50,8 @@ func readJSON(root *os.Root, name, schema string, into any) error {
 	return decode(data, name, schema, into)
 }
 
-// decode checks the schema of a JSON document and decodes it. Errors begin with where, its position. A
-// document that JSON parsers read differently is damage.
+// decode checks the schema of a JSON document and decodes it. Errors begin with the argument where, the
+// document's position. A document that two JSON parsers may read differently is damage.
 func decode(data []byte, where, schema string, into any) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -76,7 +76,7 @@ func decode(data []byte, where, schema string, into any) error {
 // errNewer is the error for a document that only a newer Tare can read.
 var errNewer = errors.New("written by a newer Tare")
 
-// checkSchema compares a document's schema with the newest schema that this program reads. Both have the
+// checkSchema compares a document's schema with the newest schema that this program reads. Schemas have the
 // form "tare.plan/v1". Older versions are accepted.
 func checkSchema(got, want string) error {
 	if got == want {
@@ -113,8 +113,7 @@ func jsonText(name string, v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// writeFile writes a file under a temporary name, makes it durable and then renames it. A file of this
-// name is therefore always whole.
+// writeFile writes a file under a temporary name, makes it durable and renames it. The named file is thus always whole.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := name + ".new"
 	f, err := root.Create(temporary)
@@ -135,17 +134,12 @@ func writeFile(root *os.Root, name string, data []byte) error {
 }
 
 // syncDir makes the entries of a directory below root durable.
-func syncDir(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return syncClose(d)
-}
+func syncDir(root *os.Root, name string) error { return syncOpened(root.Open(name)) }
 
 // SyncDir makes the entries of a directory durable, such as the new name of a renamed file.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+func SyncDir(dir string) error { return syncOpened(os.Open(dir)) }
+
+func syncOpened(d *os.File, err error) error {
 	if err != nil {
 		return err
 	}
@@ -155,8 +149,7 @@ func SyncDir(dir string) error {
 // namedDir holds copies of the files that the experiment names, such as manifests, made when the run began.
 const namedDir = "files"
 
-// copyPath returns the path of the copy of a file that the experiment calls name. The name is escaped as in
-// a URL: policies%2Fdeny.yaml.
+// copyPath returns the path of the copy of a named file. It escapes the name as in a URL: policies%2Fdeny.yaml.
 func copyPath(name string) string { return filepath.Join(namedDir, url.PathEscape(name)) }
 
 // ReadNamed returns a function that reads the copies of files that the run's experiment names.
@@ -185,4 +178,97 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 		}
 		return data, err
 	}
+}
+
+// maxDepth is the maximum depth of nested JSON. Tare's own documents have about ten levels; printing a
+// document with ten thousand would exhaust memory.
+const maxDepth = 64
+
+// object is an open object or list during a scan.
+type object struct {
+	list  bool
+	names [][]byte        // the first names
+	many  map[string]bool // all names of an object with more than smallObject names
+}
+
+// smallObject is the maximum number of names that are compared one by one, without a map.
+const smallObject = 32
+
+// strict returns an error if an object has two members of one name, or if the document is nested too
+// deeply. Repeated names are valid JSON, but parsers disagree: they take the first member, the last, or
+// a mixture. Names of the outermost object are compared without case, as Go does.
+func strict(document []byte) error {
+	var path []object
+	name := false // whether the next string is the name of a member
+	for i := 0; i < len(document); i++ {
+		switch document[i] {
+		case '{', '[':
+			list := document[i] == '['
+			if len(path) == maxDepth {
+				return fmt.Errorf("more than %d levels deep", maxDepth)
+			}
+			path, name = append(path, object{list: list}), !list
+		case '}', ']':
+			path, name = path[:len(path)-1], false
+		case ',':
+			name = !path[len(path)-1].list
+		case '"':
+			end := i + 1
+			for document[end] != '"' {
+				if document[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if name {
+				if err := path[len(path)-1].add(document[i:end+1], len(path) == 1); err != nil {
+					return err
+				}
+			}
+			i, name = end, false
+		}
+	}
+	return nil
+}
+
+// add adds a name, given in its quotes, to the object. A repeated name is an error.
+func (o *object) add(quoted []byte, fold bool) error {
+	name := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		var text string
+		if err := json.Unmarshal(quoted, &text); err != nil {
+			return err
+		}
+		name = []byte(text)
+	}
+	if o.has(name, fold) {
+		return fmt.Errorf("the member %.60q is there twice", name)
+	}
+	return nil
+}
+
+// has reports whether the object has this name, and adds the name.
+func (o *object) has(name []byte, fold bool) bool {
+	if len(o.names) < smallObject {
+		o.names = append(o.names, name)
+		return slices.ContainsFunc(o.names[:len(o.names)-1], func(n []byte) bool {
+			return bytes.Equal(n, name) || fold && bytes.EqualFold(n, name)
+		})
+	}
+	form := func(name []byte) string {
+		if fold {
+			name = bytes.ToLower(bytes.ToUpper(name)) // some letters have more than two cases
+		}
+		return string(name)
+	}
+	if o.many == nil {
+		o.many = map[string]bool{}
+		for _, n := range o.names {
+			o.many[form(n)] = true
+		}
+	}
+	key := form(name)
+	known := o.many[key]
+	o.many[key] = true
+	return known
 }

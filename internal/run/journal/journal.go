@@ -57,11 +57,11 @@ func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Ro
 // Finished reports whether the run was marked complete.
 func (j *Journal) Finished() bool { return locked(j, func(r *Run) bool { return r.Finished }) }
 
-// Append records a finished trial and closes its raw output. When it returns, both are on the disk. It
-// sets the trial's Seq and Session, and converts its Start to UTC.
+// Append records a finished trial and closes its raw output. When it returns, the trial and the raw output are on
+// the disk. It sets the trial's Seq and Session, and converts its Start to UTC.
 //
-// The raw output is made durable before the line: a recorded trial always has its raw output. All data
-// are synced at once: recording one trial causes no disk activity during the next.
+// The raw output is made durable before the line: a recorded trial always has its raw output. Append syncs all
+// data, so that recording one trial causes no disk activity during the next trial.
 //
 // If the line cannot be written, for example on a full disk, the file is cut back to its last whole line
 // and the error is a *WriteError. All earlier records are intact, and this session records nothing more.
@@ -97,15 +97,9 @@ func (j *Journal) Append(t *Trial) error {
 	return nil
 }
 
-// Note records a remark about the run, for example that a session was interrupted. The remark is durable
-// on return.
+// Note records a remark about the run, for example that a session was interrupted. The remark is durable on return.
 func (j *Journal) Note(text string) error {
-	return j.note(Note{Kind: NoteRemark, Text: text})
-}
-
-// LeaveOut records that this session continues without an arm. The note is durable on return.
-func (j *Journal) LeaveOut(arm, why string) error {
-	return j.note(Note{Kind: NoteLeftOut, Arm: arm, Text: why})
+	return j.Record(Note{Kind: NoteRemark, Text: text})
 }
 
 // LeftOut lists the arms that a session left out.
@@ -133,7 +127,7 @@ func (j *Journal) SetRounds(n int, why string) error {
 	case fixed != 0:
 		return fmt.Errorf("the number of rounds is fixed at %d and cannot become %d", fixed, n)
 	}
-	return j.note(Note{Kind: noteRounds, Rounds: n, Text: why})
+	return j.Record(Note{Kind: noteRounds, Rounds: n, Text: why})
 }
 
 // FixSetUps records, once in the life of a run, the number of rounds that share a set-up of all arms; 0:
@@ -142,10 +136,10 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	if k, fixed := j.SetUps(); fixed {
 		return fmt.Errorf("that a set-up lasts for %d rounds is fixed and cannot be changed", k)
 	}
-	return j.note(Note{Kind: NoteSetUps, Rounds: every, Text: why})
+	return j.Record(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
-// SetUps returns the number recorded by FixSetUps in any session.
+// SetUps returns the number recorded by FixSetUps in any session; false: none is recorded.
 func (j *Journal) SetUps() (every int, fixed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -157,13 +151,7 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// AddExtraRounds records the total number of rounds added to replace rounds spoilt by the machine's
-// condition.
-func (j *Journal) AddExtraRounds(rounds int, why string) error {
-	return j.note(Note{Kind: NoteExtraRounds, Rounds: rounds, Text: why})
-}
-
-// ExtraRounds returns the last number recorded by AddExtraRounds in any session; 0: none.
+// ExtraRounds returns the number in the last note NoteExtraRounds; 0: there is none.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second stage
@@ -173,7 +161,7 @@ func (j *Journal) Extend(n int, text string) error {
 	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
 	}
-	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
+	if err := j.Record(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
 		return err
 	}
 	return j.startSession("extended")
@@ -183,7 +171,7 @@ func (j *Journal) Extend(n int, text string) error {
 func (r *Run) Extendable(n int) error {
 	most := r.Plan.Total()
 	for i := range r.Trials {
-		if r.Plan.Ended == 0 { // otherwise some of the trials' rounds may not count
+		if r.Plan.Ended == 0 { // after an early end, some of the trials' rounds do not count
 			most = max(most, r.Trials[i].Round)
 		}
 	}
@@ -208,15 +196,10 @@ func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil
 	}
-	return j.note(Note{Kind: noteEnded, Rounds: rounds, Text: why})
+	return j.Record(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
-// Decide records that every headline comparison is decided after this many rounds, which ends the run.
-func (j *Journal) Decide(rounds int, why string) error {
-	return j.note(Note{Kind: NoteDecided, Rounds: rounds, Text: why})
-}
-
-// Decided returns the number recorded by Decide in any session; 0: none.
+// Decided returns the number of rounds in the note NoteDecided; 0: none.
 func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.
@@ -224,11 +207,11 @@ func (j *Journal) Finish() error {
 	if j.Finished() {
 		return nil
 	}
-	return j.note(Note{Kind: NoteFinished, Text: "finished"})
+	return j.Record(Note{Kind: NoteFinished, Text: "finished"})
 }
 
-// note records n with the current time. It sets the session's number if n has none.
-func (j *Journal) note(n Note) error {
+// Record adds a note with the current time, and with this session if the note has none. The note is durable on return.
+func (j *Journal) Record(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n.Time, n.Text = j.now().UTC().Round(0), j.mask.Text(n.Text)
@@ -280,11 +263,11 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	return nil
 }
 
-// writeNoted writes a file and notes its digest. The digest of the present content is always on record:
-// a new file is noted after it is written, a replaced file before.
+// writeNoted writes a file and notes its digest. A new file is noted after it is written, a replaced file before.
+// The digest of the present content is thus on record at any time.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
-		return j.note(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
+		return j.Record(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
 	}
 	_, err := j.root.Stat(name)
 	there := err == nil

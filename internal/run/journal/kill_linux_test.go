@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 // childEnv makes the test binary a writer of trials in the directory that the
@@ -69,9 +71,7 @@ func writeTrials(dir, limit string) error {
 // TestKill kills a writer at random moments, again and again in one run. Every acknowledged trial must be there,
 // whole, and with its raw output.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts 25 processes")
-	}
+	slow.Test(t)
 	j := create(t)
 	dir := j.Dir()
 	j.Close()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,8 +66,7 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk calls visit for directories below root, under the rules of Find. visit returns whether to
-// continue with the subdirectories.
+// walk calls visit for directories below root as Find does. visit returns whether to walk through the subdirectories.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -76,15 +76,15 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 			return nil
 		}
 		deeper, err := visit(path)
-		if err == nil && (!deeper || depth(root, path) >= findDepth) {
+		below, _ := filepath.Rel(root, path) // cannot fail: path begins with root
+		if err == nil && (!deeper || below != "." && strings.Count(below, string(filepath.Separator))+1 >= findDepth) {
 			err = fs.SkipDir
 		}
 		return err
 	})
 }
 
-// exhausted reports whether err is a shortage of this process, such as too many open files, and not a
-// fault of the file.
+// exhausted reports whether an error is a shortage of this process, such as too many open files, not a fault of the file.
 func exhausted(err error) bool {
 	_, reached := machine.Exhausted(err)
 	return reached
@@ -92,20 +92,10 @@ func exhausted(err error) bool {
 
 // IsRun reports whether dir has the two files that every run has.
 func IsRun(dir string) bool {
-	for _, name := range []string{PlanFile, TrialsFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
-			return false
-		}
-	}
-	return true
-}
-
-func depth(root, path string) int {
-	rel, err := filepath.Rel(root, path)
-	if err != nil || rel == "." {
-		return 0
-	}
-	return strings.Count(rel, string(filepath.Separator)) + 1
+	return !slices.ContainsFunc([]string{PlanFile, TrialsFile}, func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err != nil || !info.Mode().IsRegular()
+	})
 }
 
 func environmentFile(session int) string {

@@ -23,7 +23,6 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("run %s is being written by %s: wait for it to end, or stop it", e.Dir, by)
 }
 
-// lockDir opens a run directory and takes its lock.
 func lockDir(dir string) (*os.Root, *os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -37,9 +36,8 @@ func lockDir(dir string) (*os.Root, *os.File, error) {
 	return root, lock, nil
 }
 
-// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file: the system
-// releases it when this process ends for any reason, and no stale lock can be left. Programs that Tare
-// starts do not inherit the lock.
+// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file: the system releases it when
+// this process ends for any reason, and no stale lock can be left. Programs that Tare starts do not inherit the lock.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
 	f, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -67,9 +65,8 @@ func holder(f *os.File) int {
 	return pid
 }
 
-// Working reports whether a process works on the run in a directory. To find out, it takes the lock of
-// an unused run for some microseconds. A session that begins at that moment is refused as if another
-// process worked on the run.
+// Working reports whether a process works on the run in a directory. To find out, it takes the lock of an unused run
+// for some microseconds. A session that begins at that moment is refused as if another process worked on the run.
 func Working(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

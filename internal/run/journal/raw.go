@@ -109,14 +109,12 @@ func (r *raw) Create(name string) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// failed wraps a write error and keeps the first one: incomplete raw output must not be recorded.
+// failed wraps a write error. finish returns the first such error: incomplete raw output must not be recorded.
 func (r *raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, err)
 	return err
 }
 
@@ -179,7 +177,7 @@ func (w *rawFile) Close() error {
 const maxName = 100
 
 // safeName turns a name into a file name that works on every system and needs no quotes in a shell. Letters,
-// digits and "._=-" stay; other runs of characters become "_". The first character is a letter or digit.
+// digits and "._=-" are kept. A sequence of other characters becomes "_". The first character is a letter or digit.
 func safeName(name string) string {
 	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
 	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")

@@ -21,7 +21,7 @@ import (
 type Run struct {
 	Dir         string
 	Experiment  []byte               // the bytes of experiment.yaml, unchanged
-	Plan        *experiment.Plan     // parameters of unknown shape are JSON values, their numbers json.Number
+	Plan        *experiment.Plan     // a number in a parameter of unknown type is a json.Number
 	Environment *machine.Environment // environment of the first session; nil if none was recorded
 	Trials      []Trial              // ordered by Seq
 	Notes       []Note               // ordered as written
@@ -30,14 +30,12 @@ type Run struct {
 	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
 	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
 	// plan, or if the record has no reason.
-	Ended string
-	// Finished is set if the run is complete. Otherwise the run is in progress or can be resumed.
-	Finished bool
+	Ended    string
+	Finished bool // the run is complete; false: it is in progress or can be resumed
 
 	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
-	// verified lists files at the top and below namedDir whose content matches the recorded digest.
-	verified []string
+	verified            []string // files at the top and below namedDir whose content matches the recorded digest
 }
 
 // Session is the part of a run that one process carried out.
@@ -99,12 +97,12 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. It reads notes before trials: if another process writes
-// the run and the notes call it finished, all trials are there.
+// read reads everything except the raw output. It reads the notes before the trials. If another process writes
+// the run meanwhile, and the notes call the run finished, all trials are thus read.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
-		// an empty trials file belongs to a run that was only begun
+		// the trials file is empty if Create was killed
 		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 {
 			return nil, &DamageError{Dir: dir, Where: PlanFile, What: "it is missing"}
 		}
@@ -261,7 +259,7 @@ type Trial struct {
 	Session  int    `json:"session"`  // number of the session, from 1
 	Round    int    `json:"round"`    // counted from 1
 	Attempt  int    `json:"attempt"`  // counted from 1 within the round
-	Position int    `json:"position"` // position in its block of arms, from 1; 0: unknown
+	Position int    `json:"position"` // position among the trials of the cell and round, from 1; 0: unknown
 	Cell     string `json:"cell"`
 	Arm      string `json:"arm"`
 	// SetUp is the number of the set-up in which the trial ran, from 1. It increases whenever all arms
@@ -270,12 +268,10 @@ type Trial struct {
 	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not cut.
 	Slices int       `json:"slices,omitempty"`
 	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
-	// Prepared is the unmeasured time of the trial, in ns: its preparation and end, and the clean-up after
-	// the previous trial.
+	// Prepared is the unmeasured time, in ns: preparation and end of the trial, and the clean-up after the previous trial.
 	Prepared time.Duration `json:"prepared,omitempty"`
 	Wall     time.Duration `json:"wall"` // duration of the measured part, in ns; 0: unknown
-	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this
-	// trial.
+	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this trial.
 	Switched bool               `json:"switched,omitempty"`
 	Values   map[string]float64 `json:"values,omitempty"`
 	Invalid  []Violation        `json:"invalid,omitempty"` // broken rules; empty: the trial is valid
@@ -291,12 +287,10 @@ type Trial struct {
 	// search, only tries near the result count.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
-	// Raw is the directory of the trial's raw output, relative to the run directory. For an imported
-	// trial it is a file.
-	Raw   string            `json:"raw,omitempty"`
-	Files map[string]string `json:"files,omitempty"` // names of the files in Raw, with their SHA-256 digests
-	// Source is the path, as given, of the file that an invalid imported trial came from.
-	Source string `json:"source,omitempty"`
+	// Raw is the path of the raw output, relative to the run directory: a directory, or a file of an imported trial.
+	Raw    string            `json:"raw,omitempty"`
+	Files  map[string]string `json:"files,omitempty"`  // names of the files in Raw, with their SHA-256 digests
+	Source string            `json:"source,omitempty"` // path of the file, as given, of an invalid imported trial
 }
 
 // Valid reports whether the trial broke no rule. Only valid trials are data.

@@ -29,8 +29,7 @@ func lock(f *os.File) error {
 	}
 }
 
-// syncClose syncs a directory and closes it. Some file systems cannot sync directories and return
-// EINVAL, which is ignored.
+// syncClose syncs and closes a directory. It ignores the error EINVAL of file systems that cannot sync directories.
 func syncClose(d *os.File) error {
 	err := d.Sync()
 	if errors.Is(err, syscall.EINVAL) {

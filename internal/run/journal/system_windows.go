@@ -25,6 +25,5 @@ func lock(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 }
 
-// syncClose closes a directory. Windows cannot sync directories; NTFS itself keeps a journal of their
-// entries.
+// syncClose closes a directory. Windows cannot sync directories; NTFS itself keeps a journal of their entries.
 func syncClose(d *os.File) error { return d.Close() }

@@ -9,11 +9,10 @@ import (
 	"tare/internal/layer"
 )
 
-// UndoFile lists the run's changes to the whole machine or cluster that are not yet undone. It exists
-// only if there are such changes. It is not part of the results.
+// UndoFile lists the run's changes to the whole machine or cluster that are not yet undone. Without such changes, the
+// file does not exist. It is not part of the results.
 const UndoFile = "undo.json"
 
-// undoSchema is the format of UndoFile.
 const undoSchema = "tare.undo/v1"
 
 type undoDocument struct {
@@ -64,11 +63,6 @@ func (u *Undos) read() error {
 	return nil
 }
 
-// owe adds a change to the list and makes it durable.
-func (u *Undos) owe(one layer.Undo) error {
-	return u.write(append(u.without(one.Key), one))
-}
-
 // Undone removes a change from the list.
 func (u *Undos) Undone(key string) error {
 	if rest := u.without(key); len(rest) < len(u.list) {
@@ -102,7 +96,7 @@ func (u *Undos) Close() error { return errors.Join(u.lock.Close(), u.root.Close(
 
 // NoteUndo records a change that must be undone if the run is killed.
 func (j *Journal) NoteUndo(one layer.Undo) error {
-	return j.undos(func(u *Undos) error { return u.owe(one) })
+	return j.undos(func(u *Undos) error { return u.write(append(u.without(one.Key), one)) })
 }
 
 // Undone records that a change is undone.
@@ -120,8 +114,7 @@ func (j *Journal) undos(do func(*Undos) error) error {
 	return do(u)
 }
 
-// WithUndos lists the run directories below root that have changes to undo, as Find does. The list
-// includes runs in progress.
+// WithUndos lists the run directories below root, as Find does, that have changes to undo. It includes runs in progress.
 func WithUndos(root string) ([]string, error) {
 	runs, err := Find(root)
 	return slices.DeleteFunc(runs, func(dir string) bool { return !isFile(dir, UndoFile) }), err

@@ -15,8 +15,7 @@ import (
 // unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// abandonedAfter is the age at which a directory without TrialsFile counts as abandoned. NewBulk makes that
-// file within milliseconds.
+// abandonedAfter is the age of an abandoned directory without TrialsFile. NewBulk makes that file within milliseconds.
 const abandonedAfter = time.Minute
 
 // Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by path.
@@ -60,8 +59,7 @@ func abandoned(dir string) (bool, error) {
 	return true, errors.Join(lock.Close(), root.Close())
 }
 
-// isStale reports whether a directory is old enough to be abandoned, and holds nothing but what NewBulk
-// makes before TrialsFile.
+// isStale reports whether a directory is old and holds nothing but what NewBulk makes before TrialsFile.
 func isStale(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
@@ -80,18 +78,17 @@ func isStale(dir string) bool {
 	return true
 }
 
-// unfinishedFile matches the files that Create, NewBulk and an import write at the top of the directory.
-// unfinishedRaw matches files of an import in RawDir, numbered copies of the imported files. anyName
-// matches every file in namedDir.
+// unfinishedFile matches the files that Create, NewBulk and an import write at the top of the directory. unfinishedRaw
+// matches files of an import in RawDir, numbered copies of the imported files. anyName matches every file in namedDir.
 var (
 	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|environment\.json|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
 	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
 	anyName        = regexp.MustCompile(``)
 )
 
-// RemoveUnfinished removes a directory that Unfinished found. It removes the files of a run, and the
-// directory if it is empty then. It returns the paths, relative to dir, of files that are not Tare's and
-// stay. It is an error if another process works on the directory or has removed it meanwhile.
+// RemoveUnfinished removes the files of a run from a directory that Unfinished found, and then the directory if it is
+// empty. It returns the paths, relative to dir, of the files that are not Tare's. It fails if another process works on
+// the directory or has removed it meanwhile.
 func RemoveUnfinished(dir string) (kept []string, err error) {
 	root, lock, err := lockDir(dir)
 	if err != nil {
@@ -127,8 +124,7 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	return kept, err
 }
 
-// removeKnown removes the files of a directory whose names match, and returns the paths of the other
-// entries. It follows no links.
+// removeKnown removes files with matching names from a directory, without following links. It returns the other paths.
 func removeKnown(root *os.Root, dir string, known *regexp.Regexp) (left []string, err error) {
 	if info, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, nil

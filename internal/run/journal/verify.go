@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// verified is the extent of a check by Verify.
+// verified is the result of Verify: the parts of a run that were checked.
 type verified struct {
 	Trials, Notes int
 	Files         int      // number of raw files with unchanged content
@@ -68,8 +68,7 @@ func Verify(dir string) (*Run, verified, error) {
 	return r, v, nil
 }
 
-// inOrder checks the order of the trials against the plan's seed. Within a session, trials are ordered
-// by round, cell, attempt and arm.
+// inOrder checks that the trials of each session are in the order of the plan's seed: by round, cell, attempt and arm.
 func (r *Run) inOrder() error {
 	if !r.mustChain() || r.Plan.Import != nil || len(r.Plan.Arms) == 0 {
 		return nil
@@ -172,7 +171,7 @@ func Contents(dir string) (*Run, []Content, error) {
 	return r, all, nil
 }
 
-// Copy writes the listed content of a file. If the file has changed since, Copy returns a *DamageError.
+// Copy writes the content of a listed file. If the file has changed since the listing, Copy returns a *DamageError.
 func (c Content) Copy(w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -186,8 +185,7 @@ func (c Content) Copy(w io.Writer, dir string) error {
 	return err
 }
 
-// copyContent writes the first size bytes of a file, or the whole of a smaller file, to w. It returns the
-// content that it wrote.
+// copyContent writes at most the first size bytes of a file to w. It describes the written content.
 func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, error) {
 	f, err := openFile(root, name, math.MaxInt64)
 	if err != nil {
@@ -199,7 +197,6 @@ func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, 
 	return Content{Name: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
-// digest returns the SHA-256 digest of a file.
 func digest(root *os.Root, name string) (string, error) {
 	c, err := copyContent(root, io.Discard, name, math.MaxInt64)
 	return c.SHA256, err
@@ -219,8 +216,7 @@ type ImportedFile struct {
 	Bytes  int64  `json:"bytes"`            // bytes read; the file's size if it was too large to be read
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
 	Raw    string `json:"raw,omitempty"`    // path of the copy, relative to the run directory
-	// Within maps files with data from inside the trials to their SHA-256 digests. Names are relative to
-	// the run directory.
+	// Within maps files with data from inside trials, relative to the run directory, to their SHA-256 digests.
 	Within map[string]string `json:"within,omitempty"`
 	Trials int               `json:"trials"`
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials
@@ -266,16 +262,11 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether an import names a copy of the file that it never made. Older versions of
-// Tare did so if they kept series or histograms of its trials.
+// neverCopied reports whether an import has recorded a copy of the file that it never made. Older versions of
+// Tare did so if they kept series or histograms of the file's trials.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
-	if len(f.Within) > 0 {
-		return false
-	}
-	for _, name := range []string{".series.json", ".histograms.json"} {
-		if _, err := root.Stat(f.Raw + name); err == nil {
-			return true
-		}
-	}
-	return false
+	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
+		_, err := root.Stat(f.Raw + name)
+		return err == nil
+	})
 }

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. The
-// limits of all of them apply.
+// cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. The limits of all apply.
 type cgroupPaths struct {
 	version int      // 2, 1, or 0 if there are no cgroups
 	cpu     []string // directories with cpu.max (version 2) or cpu.cfs_quota_us (version 1)
@@ -25,19 +24,16 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 		return cgroupPaths{version: 2, cpu: dirs, memory: dirs}
 	}
 	p := cgroupPaths{}
-	if group, ok := groups["cpu"]; ok {
-		p.version = 1
-		p.cpu = ancestors(sys, path.Join(cgroupMount, "cpu"), group)
-	}
-	if group, ok := groups["memory"]; ok {
-		p.version = 1
-		p.memory = ancestors(sys, path.Join(cgroupMount, "memory"), group)
+	for controller, dirs := range map[string]*[]string{"cpu": &p.cpu, "memory": &p.memory} {
+		if group, ok := groups[controller]; ok {
+			p.version, *dirs = 1, ancestors(sys, path.Join(cgroupMount, controller), group)
+		}
 	}
 	return p
 }
 
-// ancestors lists the directory of a group and those above it up to the mount. In a container, the group's name may
-// be its name on the host, a path that does not exist below the mount. The mount itself is then the group.
+// ancestors lists the directory of a group and its ancestors up to the mount. In a container, the name of the group
+// may be a path on the host, which does not exist below the mount. The mount itself is then the group.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
@@ -108,10 +104,9 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 	return sum
 }
 
-// taskTime is the CPU time of all tasks of the machine since boot, as counted by the scheduler; false if unknown.
-// Only the root cgroup of version 1 has it. The file release_agent identifies this root cgroup: a cgroup that looks
-// like the root inside a container lacks the file. The root cgroup of version 2 is not used, since it counts in
-// ticks.
+// taskTime returns the CPU time of all tasks of the machine since boot, as counted by the scheduler; false: unknown.
+// Only the root cgroup of version 1 has this counter. The file release_agent identifies the root cgroup: a cgroup
+// that looks like the root inside a container lacks the file. The root cgroup of version 2 counts in ticks.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

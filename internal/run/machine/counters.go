@@ -18,8 +18,8 @@ import (
 )
 
 // parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and
-// Load. The parser of prometheus/procfs is not used for two reasons: it fails on unknown softirq lines, and
-// it is slow because it also reads all interrupt counters. The clock must be read right after the file.
+// Load. The parser of prometheus/procfs fails on unknown softirq lines. It also reads all interrupt counters and
+// is thus slow, while the clock must be read right after the file.
 func parseStat(data []byte) (Totals, error) {
 	var t Totals
 	total := false
@@ -32,8 +32,7 @@ func parseStat(data []byte) (Totals, error) {
 			t.CPUs++
 			continue
 		}
-		// The columns are: user nice system idle iowait irq softirq steal guest guest_nice. Guest time
-		// is part of user time.
+		// Columns: user nice system idle iowait irq softirq steal guest guest_nice. User time includes guest time.
 		var v [8]time.Duration
 		for i := range v {
 			if i+1 >= len(f) {
@@ -111,13 +110,12 @@ func readInt(sys fs.FS, name string) int {
 	return n
 }
 
-// exists reports whether a file exists.
 func exists(sys fs.FS, name string) bool {
 	_, err := fs.Stat(sys, name)
 	return err == nil
 }
 
-// Totals are the counters of a machine since boot. On a cluster, a pod reads them on its node.
+// Totals are the counters of a machine since boot. On a cluster, a pod reads the counters of its node.
 type Totals struct {
 	Time       time.Time     `json:"time"`
 	CPUs       int           `json:"cpus"`    // online CPUs
@@ -151,9 +149,8 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions since an earlier reading. The argument wall is the time between both readings. It does
-// not set ForeignCPU, KernelCPU and Throttled. The function share converts a CPU time to a share of the machine's
-// capacity.
+// Since returns the conditions since an earlier reading, without ForeignCPU, KernelCPU and Throttled. The argument wall
+// is the time between the two readings. The function share converts a CPU time to a share of the machine's capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

@@ -89,8 +89,8 @@ func totalMemory(files procfs.FS) int64 {
 	return int64(*memory.MemTotalBytes)
 }
 
-// inUserNamespace reports whether the user ids of this process are mapped. Only the initial namespace
-// maps the whole range onto itself.
+// inUserNamespace reports whether this process is in a user namespace other than the initial one. Only the
+// initial namespace maps every user id onto itself.
 func inUserNamespace(uidMap string) bool {
 	f := strings.Fields(uidMap)
 	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"
@@ -113,7 +113,7 @@ func notes(sys fs.FS, e *Environment) []string {
 	add(e.Hypervisor != "", "the machine is virtual (%s): others may share its processors", e.Hypervisor)
 	where := container(sys)
 	add(where != "", "Tare runs in a container (%s)", where)
-	add(!seesKernelThreads(sys), "kernel threads cannot be seen: their CPU time counts as that of other programs")
+	add(readText(sys, "proc/2/comm") != "kthreadd", "kernel threads cannot be seen: their CPU time counts as that of other programs")
 	add(slices.Contains(slowClocks, e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
 	add(e.Cgroup.CPUs > 0 && e.Cgroup.CPUs < float64(e.CPU.Online),
 		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)
@@ -127,8 +127,8 @@ func notes(sys fs.FS, e *Environment) []string {
 // slowClocks lists the clock sources that need the kernel or a device for reading.
 var slowClocks = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
 
-// CipherDrivers reads /proc/crypto and returns the kernel's preferred driver for each algorithm, which
-// has the highest priority. Internal drivers, which only serve other drivers, are omitted.
+// CipherDrivers reads /proc/crypto and returns the driver with the highest priority for each algorithm. The
+// kernel prefers this driver. Internal drivers, which only serve other drivers, are omitted.
 func CipherDrivers(files procfs.FS) map[string]string {
 	algorithms, _ := files.Crypto()
 	var drivers map[string]string
@@ -148,15 +148,15 @@ func CipherDrivers(files procfs.FS) map[string]string {
 	return drivers
 }
 
-// hasAES reports whether the processor has AES instructions. x86 and ARM use the same name for the flag.
-// Other architectures are assumed to have them.
+// hasAES reports whether the processor has AES instructions: the flag "aes" on x86 and ARM. All other
+// architectures are assumed to have AES instructions.
 func hasAES(e *Environment) bool {
 	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
 // softwareAES reports whether a driver is a portable software implementation. A missing driver counts as
-// one: the kernel lists no driver for a mode that was never requested.
+// software: the kernel lists no driver for a mode that was never requested.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }
@@ -177,8 +177,7 @@ const (
 // runner runs a program to its end and writes its output to stdout and stderr.
 type runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
-// queryTool runs a program to get its version. A missing program has no path. A program without output
-// has no version.
+// queryTool runs a program to get its version. A missing program has no path. A program without output has no version.
 func queryTool(ctx context.Context, q ToolQuery, run runner) Tool {
 	t := Tool{Name: q.Name}
 	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))
@@ -191,18 +190,13 @@ func queryTool(ctx context.Context, q ToolQuery, run runner) Tool {
 	var out, problems limitedBuffer
 	// Many programs end with an error after printing their version, and some print it on standard error.
 	run(ctx, append([]string{path}, q.Args...), []string{"LC_ALL=C"}, &out, &problems)
-	t.Version = strings.TrimSpace(strings.ReplaceAll(firstLine(append(out.kept, problems.kept...)), path, q.Name))
-	return t
-}
-
-// firstLine returns the first line that is not empty, shortened to maxVersion.
-func firstLine(output []byte) string {
-	for line := range bytes.Lines(output) {
+	for line := range bytes.Lines(append(out.kept, problems.kept...)) {
 		if text := safetext.Head(string(line), maxVersion); text != "" {
-			return withoutUser(text)
+			t.Version = strings.TrimSpace(strings.ReplaceAll(withoutUser(text), path, q.Name))
+			break
 		}
 	}
-	return ""
+	return t
 }
 
 var homeDir = regexp.MustCompile(`/(home|Users)/[^/\s]+`)

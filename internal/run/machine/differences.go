@@ -12,10 +12,9 @@ import (
 // property is one property of machines or clusters, compared between environment records.
 type property struct {
 	Name   string
-	Tool   string   // name of the tool whose version this is; "": another property
+	Tool   string   // name of the tool whose version is the property; "": the property is no version of a tool
 	Values []string // one value for each record; "": unknown
-	// Cluster is set for a property of the clusters on which trials ran. All other properties are of the
-	// machine on which Tare was started.
+	// Cluster is set for a property of the clusters on which trials ran. Other properties are of Tare's machine.
 	Cluster bool
 }
 
@@ -29,9 +28,8 @@ func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values)
 // spaces. Its value is too long for a sentence.
 const FlagsProperty = "processor flags"
 
-// Properties compares records. It lists, in a fixed order, all properties by which machines differ. It
-// omits those that change on every machine all the time, such as time, load and notes. The values of a
-// nil record are unknown.
+// Properties compares records. It lists, in a fixed order, all properties by which machines differ, except those that
+// change all the time, such as the load. The values of a nil record are unknown.
 func Properties(records ...*Environment) []property {
 	var list []property
 	add := func(name string, of func(*Environment) any) {
@@ -83,7 +81,13 @@ func Properties(records ...*Environment) []property {
 	keyed("mitigation of ", func(e *Environment) map[string]string { return e.Mitigations })
 	keyed("cipher driver of ", func(e *Environment) map[string]string { return e.CipherDriver })
 	before := len(list)
-	keyed(toolPrefix, func(e *Environment) map[string]string { return versions(e.Tools) })
+	keyed(toolPrefix, func(e *Environment) map[string]string {
+		versions := make(map[string]string, len(e.Tools))
+		for _, t := range e.Tools {
+			versions[t.Name] = t.Version
+		}
+		return versions
+	})
 	for i := range list[before:] {
 		list[before+i].Tool = list[before+i].Name[len(toolPrefix):]
 	}
@@ -102,8 +106,8 @@ func Properties(records ...*Environment) []property {
 	return list
 }
 
-// Differences lists the differences between e, where a run began, and o, where it is resumed. Each is a
-// part of a sentence: "kernel is 6.8.0, was 6.6.1".
+// Differences lists the differences between the machine e, where a run began, and the machine o, where the run is
+// resumed. Each difference is a part of a sentence, such as "kernel is 6.8.0, was 6.6.1".
 func (e *Environment) Differences(o *Environment) []string {
 	var d []string
 	for _, p := range Properties(e, o) {
@@ -118,16 +122,8 @@ func (e *Environment) Differences(o *Environment) []string {
 	return d
 }
 
-func versions(tools []Tool) map[string]string {
-	m := make(map[string]string, len(tools))
-	for _, t := range tools {
-		m[t.Name] = t.Version
-	}
-	return m
-}
-
-// clusterProperties are the properties by which clusters differ. Nodes may be replaced under new names.
-// A value is therefore the set over all nodes that trials ran on.
+// clusterProperties are the properties by which clusters differ. Nodes may be replaced under new names. The
+// value of a node property is therefore the set of the values of all nodes that trials ran on.
 var clusterProperties = []struct {
 	name   string
 	values func(*Cluster) []string
@@ -151,12 +147,12 @@ var clusterProperties = []struct {
 	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
 }
 
-// perCluster turns a function of a cluster into a list with one value.
+// perCluster returns a function that lists the single value of a cluster.
 func perCluster(value func(*Cluster) string) func(*Cluster) []string {
 	return func(c *Cluster) []string { return []string{value(c)} }
 }
 
-// perNode turns a function of a node into a list with a value for every node of a cluster.
+// perNode returns a function that lists the value of every node of a cluster.
 func perNode(value func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// limit is a limit that the system sets on a process. Its value is the option of the shell's ulimit that
-// shows and sets it.
+// limit is a limit that the system sets on a process. The value is the limit's option in the shell's command ulimit.
 type limit byte
 
 // The limits that Tare can reach.
@@ -19,7 +18,7 @@ const (
 	FileSize      limit = 'f' // bytes
 )
 
-// Needs are the least limits with which something works.
+// Needs are the lowest limits that an operation can work with.
 type Needs map[limit]uint64
 
 // LimitError reports a limit that is lower than needed.
@@ -60,16 +59,14 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit that caused an error, if one did. The limit concerns the whole process:
-// later operations will fail, too.
+// Exhausted returns the limit of this process that caused an error; false: no limit did. Later operations will fail, too.
 func Exhausted(err error) (limit, bool) {
-	var start *fs.PathError
-	switch {
+	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):
 		return OpenFiles, true
 	case errors.Is(err, syscall.EFBIG):
 		return FileSize, true
-	case errors.Is(err, syscall.EAGAIN) && errors.As(err, &start) && start.Op == "fork/exec":
+	case errors.Is(err, syscall.EAGAIN) && is && start.Op == "fork/exec":
 		return Processes, true
 	}
 	return 0, false

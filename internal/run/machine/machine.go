@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Environment is the record of the machine that a run was made on: environment.json. Unknown fields are
-// empty.
+// Environment is the record of the machine that a run was made on: environment.json. Unknown fields are empty.
 type Environment struct {
 	Schema       string            `json:"schema"` // EnvironmentSchema
 	Time         time.Time         `json:"time"`
@@ -26,18 +25,14 @@ type Environment struct {
 	ClockSource  string            `json:"clockSource"`
 	Load         [3]float64        `json:"load"`
 	Hypervisor   string            `json:"hypervisor,omitempty"`
-	// cloud instance type, if the firmware (DMI) contains it
-	Instance     string `json:"instance,omitempty"`
-	Confidential string `json:"confidential,omitempty"` // "SEV-SNP", "TDX", …
-	Root         bool   `json:"root"`
-	UserNS       bool   `json:"userNamespace"` // whether Tare runs in a user namespace of its own
-	Tools        []Tool `json:"tools,omitempty"`
-	// preferred driver of each algorithm in /proc/crypto
-	CipherDriver map[string]string `json:"cipherDrivers,omitempty"`
-	// peculiarities of the machine: "no AES instructions"
-	Notes []string `json:"notes,omitempty"`
-	// clusters of the testbed kubernetes on which trials ran
-	Clusters []Cluster `json:"clusters,omitempty"`
+	Instance     string            `json:"instance,omitempty"`     // cloud instance type, if the firmware (DMI) contains it
+	Confidential string            `json:"confidential,omitempty"` // "SEV-SNP", "TDX", …
+	Root         bool              `json:"root"`
+	UserNS       bool              `json:"userNamespace"` // whether Tare runs in a user namespace of its own
+	Tools        []Tool            `json:"tools,omitempty"`
+	CipherDriver map[string]string `json:"cipherDrivers,omitempty"` // preferred driver of each algorithm in /proc/crypto
+	Notes        []string          `json:"notes,omitempty"`         // peculiarities of the machine: "no AES instructions"
+	Clusters     []Cluster         `json:"clusters,omitempty"`      // clusters of the testbed kubernetes on which trials ran
 }
 
 // EnvironmentSchema names the format of environment.json.
@@ -71,26 +66,21 @@ type Tool struct {
 
 // Conditions is the condition of the machine during a trial.
 type Conditions struct {
-	// CPU time of other programs as a share of the machine's capacity; -1: unknown
-	ForeignCPU float64 `json:"foreignCPU"`
-	// CPU time taken by the hypervisor, as a share of the machine's capacity; -1: unknown
-	Steal float64 `json:"steal"`
-	// unattributed CPU time of kernel threads and interrupts, as a share of the machine's capacity; -1:
-	// unknown
+	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's capacity; -1: unknown
+	Steal      float64 `json:"steal"`      // CPU time taken by the hypervisor, as a share of the machine's capacity; -1: unknown
+	// CPU time of kernel threads and interrupts, as a share of the machine's capacity; -1: unknown
 	KernelCPU float64 `json:"kernelCPU"`
 	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
-	Busy time.Duration `json:"busy"`
-	// share of the time in which some task waited for a CPU; -1: unknown
-	CPUPressure float64 `json:"cpuPressure"`
-	Throttled   int     `json:"throttled"` // number of thermal and cgroup throttling events; -1: unknown
-	Load        float64 `json:"load"`      // 1-minute load average at the end
-	// Programs lists the other programs that used most CPU time. The journal has no separate list, only
-	// the text of a broken limit.
+	Busy        time.Duration `json:"busy"`
+	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: unknown
+	Throttled   int           `json:"throttled"`   // number of thermal and cgroup throttling events; -1: unknown
+	Load        float64       `json:"load"`        // 1-minute load average at the end
+	// Programs lists the other programs that used most CPU time, for the texts of broken limits. The journal has no list.
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions of two periods with these durations; o is the later one. Adding both as
-// Activity is more exact, if both are known.
+// Joined joins the conditions of two periods with the durations first and later; o is of the later period. Adding
+// the two Activities is more exact, if they are known.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {
@@ -123,10 +113,9 @@ type Cluster struct {
 	// Components maps names of workloads to their images, for those that can affect results, such as the
 	// network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to their own remarks about a part that is a substitute.
+	// StandIns maps names of components to remarks about their parts that are substitutes.
 	StandIns map[string]string `json:"standIns,omitempty"`
-	// Notes lists peculiarities of the cluster that a reader of the run should know.
-	Notes []string `json:"notes,omitempty"`
+	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }
 
 // ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
@@ -137,22 +126,21 @@ type ArmNodes struct {
 
 // Node is one node of a cluster.
 type Node struct {
-	Name         string `json:"name"`                   // name of the node in the cluster
-	Kernel       string `json:"kernel"`                 // kernel release, as from uname -r
-	OS           string `json:"os"`                     // name and version of the distribution
-	Architecture string `json:"architecture"`           // "amd64"
-	Runtime      string `json:"runtime"`                // "containerd://1.7.27"
-	Kubelet      string `json:"kubelet"`                // version of the kubelet
-	Zone         string `json:"zone,omitempty"`         // availability zone, if the cluster has zones
-	Region       string `json:"region,omitempty"`       // region, if the cluster has regions
-	Instance     string `json:"instance,omitempty"`     // instance type
-	CPU          string `json:"cpu,omitempty"`          // model of the processor
-	CPUs         string `json:"cpus"`                   // capacity
-	Memory       string `json:"memory"`                 // capacity
-	Confidential string `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
-	BootID       string `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
-	// digests of the images of Tare's pods, by container
-	Images map[string]string `json:"images,omitempty"`
+	Name         string            `json:"name"`                   // name of the node in the cluster
+	Kernel       string            `json:"kernel"`                 // kernel release, as from uname -r
+	OS           string            `json:"os"`                     // name and version of the distribution
+	Architecture string            `json:"architecture"`           // "amd64"
+	Runtime      string            `json:"runtime"`                // "containerd://1.7.27"
+	Kubelet      string            `json:"kubelet"`                // version of the kubelet
+	Zone         string            `json:"zone,omitempty"`         // availability zone, if the cluster has zones
+	Region       string            `json:"region,omitempty"`       // region, if the cluster has regions
+	Instance     string            `json:"instance,omitempty"`     // instance type
+	CPU          string            `json:"cpu,omitempty"`          // model of the processor
+	CPUs         string            `json:"cpus"`                   // capacity
+	Memory       string            `json:"memory"`                 // capacity
+	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
+	BootID       string            `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
+	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
 }
 
 // Remarks lists the notes about the machine and the clusters.

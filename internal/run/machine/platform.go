@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -93,13 +92,12 @@ func countList(list string) int {
 // governors lists the frequency governors in force, which may differ by core.
 func governors(sys fs.FS) string {
 	files, _ := fs.Glob(sys, path.Join(cpuDir, "cpu[0-9]*/cpufreq/scaling_governor"))
-	names := map[string]bool{}
+	names := []string{""} // unknown governors are not listed
 	for _, f := range files {
-		if g := readText(sys, f); g != "" {
-			names[g] = true
-		}
+		names = append(names, readText(sys, f))
 	}
-	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names)[1:], ", ")
 }
 
 // turbo is "on" if the clock may exceed its nominal rate, "off" if not, and "" if unknown.
@@ -123,8 +121,7 @@ func mitigations(sys fs.FS) map[string]string {
 	return m
 }
 
-// dmi reads one entry of the firmware's description of the machine. Only entries that are equal on all
-// machines of a kind are ever read.
+// dmi reads one entry of the firmware's description. No entry that identifies a single machine may be read.
 func dmi(sys fs.FS, entry string) string {
 	return readText(sys, path.Join("sys/class/dmi/id", entry))
 }
@@ -132,8 +129,7 @@ func dmi(sys fs.FS, entry string) string {
 // azureTag is the chassis asset tag of every machine on Azure.
 const azureTag = "7783-7084-3265-9085-8269-3286-77"
 
-// instance returns the cloud's instance type, or the name of the cloud if the firmware does not contain
-// the type.
+// instance returns the cloud's instance type, or the name of the cloud if the firmware does not contain the type.
 func instance(sys fs.FS) string {
 	vendor, product := dmi(sys, "sys_vendor"), dmi(sys, "product_name")
 	switch {
@@ -151,8 +147,8 @@ func instance(sys fs.FS) string {
 	return ""
 }
 
-// hypervisor names the hypervisor below the machine, "" for bare metal. On x86, the flag "hypervisor"
-// shows that there is one. The firmware, the clock or /sys/hypervisor show which one.
+// hypervisor names the hypervisor below the machine, "" for bare metal. On x86, the flag "hypervisor" shows whether
+// there is a hypervisor. The firmware, the clock or /sys/hypervisor show which one.
 func hypervisor(sys fs.FS, flags []string) string {
 	if t := readText(sys, "sys/hypervisor/type"); t != "" {
 		return strings.ToUpper(t[:1]) + t[1:] // "xen"
@@ -189,8 +185,8 @@ func hypervisor(sys fs.FS, flags []string) string {
 	return ""
 }
 
-// confidential names the technology that keeps the machine secret from its host, "" for none. It tests
-// features that only a guest has. A host that can run confidential machines is not one itself.
+// confidential names the technology that keeps the machine secret from its host, "" for none. It tests features that
+// only a guest has, since a host that can run confidential machines is not confidential itself.
 func confidential(sys fs.FS, flags []string) string {
 	has := func(flag string) bool { return slices.Contains(flags, flag) }
 	// A hypervisor shows the SEV flags only to guests that use SEV.

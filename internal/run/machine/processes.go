@@ -3,10 +3,8 @@ package machine
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -79,8 +77,8 @@ func byName(before, after map[int]process) map[string]time.Duration {
 	return names
 }
 
-// survivor returns the process that now holds the CPU time which a process had at the first reading. It
-// is the process itself, or its nearest ancestor that still runs.
+// survivor returns the process that now holds the CPU time which a process had used at the first reading. The
+// survivor is the process itself, or its nearest ancestor that still runs.
 func survivor(before, after map[int]process, pid int) int {
 	for range before { // limits the walk to the longest possible chain of parents
 		p, known := before[pid]
@@ -92,20 +90,17 @@ func survivor(before, after map[int]process, pid int) int {
 	return pid
 }
 
-// Program is a program that does not belong to Tare. CPU is its CPU time as a share of the machine's
-// capacity.
+// Program is a program that does not belong to Tare. CPU is its CPU time as a share of the machine's capacity.
 type Program struct {
 	Name string
 	CPU  float64
 }
 
-// Limits of the list of programs: its length, and the least share of a program in it.
 const (
-	mostPrograms = 3
-	leastShare   = 0.01
+	mostPrograms = 3    // maximum number of programs that busiest lists
+	leastShare   = 0.01 // minimum share of a listed program
 )
 
-// busiest lists the programs that used most CPU time.
 func busiest(names map[string]time.Duration, share func(time.Duration) float64) (list []Program) {
 	for name, used := range names {
 		if p := (Program{name, share(used)}); p.CPU >= leastShare {
@@ -116,8 +111,7 @@ func busiest(names map[string]time.Duration, share func(time.Duration) float64) 
 	return list[:min(len(list), mostPrograms)]
 }
 
-// Busiest lists the programs that used most CPU time, except Tare's own: "chromium 31.2%, go 8.0%"; ""
-// if unknown.
+// Busiest lists the programs that used most CPU time, except Tare's own: "chromium 31.2%, go 8.0%"; "" if unknown.
 func (c Conditions) Busiest() string {
 	var names []string
 	for _, p := range c.Programs {
@@ -137,73 +131,29 @@ func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 	return sum
 }
 
-// kernelThreads reads the CPU time of the kernel's own threads, which are children of process 2, kthreadd. If
-// the kernel does not list children in a file, all processes are scanned, except those known not to be kernel
-// threads.
+const kthreadd = 2 // the parent of all other kernel threads
+
+// kernelTimes returns the CPU time of each kernel thread by process id. The map is empty if kernel threads are not
+// visible.
 //
 // Threads for softirqs, such as ksoftirqd/0, are excluded. Their work is part of the machine's softirq time,
 // not its system time (account_system_time in the kernel's sched/cputime.c), and would count twice.
-type kernelThreads struct {
-	root   string       // root directory of the machine's files
-	others map[int]bool // processes known not to be kernel threads
-	serves map[int]bool // kernel threads of the last reading, with whether they serve softirqs
-}
-
-const kthreadd = 2
-
-// read returns the CPU time of each kernel thread by process id, except those for softirqs. The map is
-// empty if kernel threads are not visible.
-func (k *kernelThreads) read() map[int]time.Duration {
+func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 	times := map[int]time.Duration{}
-	if !seesKernelThreads(os.DirFS(k.root)) {
+	if all[kthreadd].Comm != "kthreadd" {
 		return times
 	}
-	files := proc.Below(k.root)
-	pids, listed := proc.Children(k.root, kthreadd)
-	if !listed {
-		pids = k.scan(files)
-	}
-	pids = append(pids, kthreadd)
-	serves := make(map[int]bool, len(pids))
-	for _, pid := range pids {
-		p, err := files.Proc(pid)
-		if err != nil {
-			continue // the thread has ended
+	for pid, stat := range all {
+		if pid != kthreadd && stat.PPID != kthreadd || strings.HasPrefix(stat.Comm, "ksoftirqd/") {
+			continue
 		}
-		softirqs, known := k.serves[pid]
-		if !known {
-			name, _ := p.Comm()
-			softirqs = strings.HasPrefix(name, "ksoftirqd/")
-		}
-		serves[pid] = softirqs
-		if used, err := p.Schedstat(); err == nil && used.RunningNanoseconds <= math.MaxInt64 && !softirqs {
-			times[pid] = time.Duration(used.RunningNanoseconds)
-		}
-	}
-	k.serves = serves
-	return times
-}
-
-func seesKernelThreads(sys fs.FS) bool {
-	return readText(sys, "proc/2/comm") == "kthreadd"
-}
-
-// scan searches all processes for kernel threads and returns them without kthreadd.
-func (k *kernelThreads) scan(files procfs.FS) []int {
-	processes, _ := files.AllProcs()
-	var pids []int
-	others := map[int]bool{}
-	for _, p := range processes {
-		if !k.others[p.PID] {
-			if stat, err := p.Stat(); err == nil && stat.PPID == kthreadd {
-				pids = append(pids, p.PID)
-				continue
+		if p, err := files.Proc(pid); err == nil { // an error: the thread has ended
+			if used, err := p.Schedstat(); err == nil && used.RunningNanoseconds <= math.MaxInt64 {
+				times[pid] = time.Duration(used.RunningNanoseconds)
 			}
 		}
-		others[p.PID] = true
 	}
-	k.others = others
-	return pids
+	return times
 }
 
 // threadTime returns the CPU time used by kernel threads between two readings. A new thread counts in

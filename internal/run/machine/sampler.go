@@ -36,10 +36,9 @@ import (
 // are not visible, and all their time counts as foreign (Describe notes it). Under network load on a kernel with
 // tick accounting, programs outside of such a container are underestimated.
 type Sampler struct {
-	root   string // root directory of the machine's files
-	now    func() time.Time
-	self   int // process id of Tare
-	kernel kernelThreads
+	root string // root directory of the machine's files
+	now  func() time.Time
+	self int // process id of Tare
 
 	begun  bool
 	before snapshot
@@ -50,10 +49,9 @@ type Sampler struct {
 func NewSampler() *Sampler { return newSampler("/") }
 
 func newSampler(root string) *Sampler {
-	return &Sampler{root: root, now: time.Now, self: os.Getpid(), kernel: kernelThreads{root: root}}
+	return &Sampler{root: root, now: time.Now, self: os.Getpid()}
 }
 
-// snapshot is the state of the machine's counters at one moment.
 type snapshot struct {
 	Totals
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
@@ -76,8 +74,8 @@ func (s *Sampler) Start() error {
 }
 
 // Stop takes the snapshot after the trial and returns the activity since Start. It must be the first
-// call after the trial. own is the CPU time that Tare and its programs used since Start. To be complete,
-// it must be read after all processes were waited for.
+// call after the trial. own is the CPU time that Tare and its programs used since Start. This time is complete
+// only after all programs were waited for.
 func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
 		return Activity{}, errors.New("machine: Stop without a Start")
@@ -92,29 +90,27 @@ func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	return between(&s.before, &after, own), nil
 }
 
-// readSlow reads the counters that take longer, outside the measured time.
+// readSlow reads the counters whose reading takes long. It is called outside the measured time.
 func (s *Sampler) readSlow(shot *snapshot) {
-	shot.threads = s.kernel.read()
-	shot.others = others(proc.All(proc.Below(s.root)), s.self)
-	sys := os.DirFS(s.root)
+	files, sys := proc.Below(s.root), os.DirFS(s.root)
+	all := proc.All(files)
+	shot.threads, shot.others = kernelTimes(files, all), others(all, s.self)
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
 
-// Activity is the CPU use of a machine over a period: the source of Conditions. The periods of one trial
-// can be added (Plus). Their shares cannot: CPU time is counted in ticks of 10 ms, negative results of a
-// few ticks are set to zero, and the larger of two values counts.
+// Activity is the CPU use of a machine over a period, from which Conditions are computed. The activities of a
+// trial's periods can be added (Plus). Adding Conditions instead would be less exact: CPU time is counted in
+// ticks of 10 ms, negative results of a few ticks are set to zero, and the larger of two values counts.
 type Activity struct {
-	Totals                  // totals of the period; Time is zero, and Load is that at the end
-	Wall      time.Duration // duration between the two readings of the clock
-	Threads   time.Duration // CPU time of kernel threads
-	Others    time.Duration // CPU time of all processes that are not Tare's
-	Own       time.Duration // CPU time of Tare and of all programs that it started
-	Throttled int           // number of thermal and cgroup throttling events
-	// Programs is the CPU time in Others, by program name.
-	Programs map[string]time.Duration
+	Totals                             // totals of the period; Time is zero, and Load is that at the end
+	Wall      time.Duration            // duration between the two readings of the clock
+	Threads   time.Duration            // CPU time of kernel threads
+	Others    time.Duration            // CPU time of all processes that are not Tare's
+	Own       time.Duration            // CPU time of Tare and of all programs that it started
+	Throttled int                      // number of thermal and cgroup throttling events
+	Programs  map[string]time.Duration // CPU time in Others, by program name
 }
 
-// between returns the activity between two snapshots.
 func between(before, after *snapshot, own time.Duration) Activity {
 	return Activity{
 		Totals: after.plus(before.Totals, -1, after.CPUs), Wall: after.Time.Sub(before.Time), Threads: threadTime(before.threads, after.threads),
@@ -122,7 +118,7 @@ func between(before, after *snapshot, own time.Duration) Activity {
 	}
 }
 
-// Plus adds two periods; o is the later one.
+// Plus adds the activities of two periods; o is of the later period.
 func (s Activity) Plus(o Activity) Activity {
 	return Activity{
 		Totals: o.plus(s.Totals, 1, max(s.CPUs, o.CPUs)), Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads, Others: s.Others + o.Others,

@@ -26,9 +26,9 @@ func state(stat, pressure, schedstat string, throttled string) fstest.MapFS {
 		"proc/stat":                        file(stat + "\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 1 2 3\nctxt 7\n"),
 		"proc/pressure/cpu":                file(pressure),
 		"proc/loadavg":                     file("1.50 1.00 0.50 2/300 4000\n"),
-		"proc/2/comm":                      file("kthreadd\n"),
+		"proc/2/stat":                      file(thread(2, "kthreadd", 0)),
 		"proc/2/schedstat":                 file("0 0 0\n"),
-		"proc/2/task/2/children":           file("3 99 "),
+		"proc/3/stat":                      file(thread(3, "kworker/0:1", 2)),
 		"proc/3/schedstat":                 file(schedstat),
 		"proc/self/cgroup":                 file("0::/bench\n"),
 		"sys/fs/cgroup/cgroup.controllers": file("cpu\n"),
@@ -37,6 +37,11 @@ func state(stat, pressure, schedstat string, throttled string) fstest.MapFS {
 		"sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count": file(throttled),
 		"sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_count": file(throttled),
 	}
+}
+
+// thread is the file /proc/PID/stat of a kernel thread.
+func thread(pid int, name string, parent int) string {
+	return fmt.Sprintf("%d (%s) S %d 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20", pid, name, parent) + strings.Repeat(" 0", 28)
 }
 
 // sample runs a sampler over two states of a machine, ten seconds apart.
@@ -49,7 +54,6 @@ func sample(t *testing.T, before, after fstest.MapFS, own time.Duration) Conditi
 		t.Fatal(err)
 	}
 	s.root = tree(t, after)
-	s.kernel.root = s.root
 	now = now.Add(10 * time.Second)
 	c, err := s.Stop(own)
 	if err != nil {
@@ -95,7 +99,7 @@ func TestSamplerSoftirqThreads(t *testing.T) {
 	before := state("cpu 0 0 0 0 0 0 0 0", "", "0 5 5\n", "0")
 	after := state("cpu 500 0 0 1100 0 0 400 0", "", "4000000000 5 5\n", "0")
 	for _, files := range []fstest.MapFS{before, after} {
-		files["proc/3/comm"] = &fstest.MapFile{Data: []byte("ksoftirqd/0\n")}
+		files["proc/3/stat"] = &fstest.MapFile{Data: []byte(thread(3, "ksoftirqd/0", 2))}
 	}
 	got := sample(t, before, after, 0)
 	want := Conditions{ForeignCPU: 5.0 / 20, KernelCPU: 4.0 / 20, Busy: 9 * time.Second, CPUPressure: -1, Load: 1.5}
@@ -118,32 +122,19 @@ func TestSamplerErrors(t *testing.T) {
 	}
 }
 
-// TestKernelThreads reads kernel threads with and without the kernel's list of them.
+// TestKernelThreads tells kernel threads from other processes, also from one whose name resembles a thread's state.
 func TestKernelThreads(t *testing.T) {
 	sys := state("cpu 0", "", "5000 1 1\n", "0")
-	want := map[int]time.Duration{2: 0, 3: 5000}
-	var k kernelThreads
-	look := func() map[int]time.Duration {
-		k.root = tree(t, sys)
-		return k.read()
-	}
-	if d := cmp.Diff(want, look()); d != "" {
-		t.Errorf("by list (-want +got):\n%s", d)
-	}
-	delete(sys, "proc/2/task/2/children")
-	more := strings.Repeat(" 0", 28)
-	sys["proc/3/stat"] = &fstest.MapFile{Data: []byte("3 (kworker/0:1) S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20" + more)}
-	sys["proc/4/stat"] = &fstest.MapFile{Data: []byte("4 (a) S 2 (b) S 1 4 4 0 -1 4194304 0 0 0 0 0 0 0 0 20" + more)}
+	sys["proc/4/stat"] = &fstest.MapFile{Data: []byte(thread(4, "a) S 2 (b", 1))}
 	sys["proc/4/schedstat"] = &fstest.MapFile{Data: []byte("777 1 1\n")}
-	for range 2 {
-		if d := cmp.Diff(want, look()); d != "" {
-			t.Errorf("by scan (-want +got):\n%s", d)
-		}
+	look := func() map[int]time.Duration {
+		files := proc.Below(tree(t, sys))
+		return kernelTimes(files, proc.All(files))
 	}
-	if !k.others[4] || k.others[3] {
-		t.Errorf("known not to be kernel threads: %v", k.others)
+	if d := cmp.Diff(map[int]time.Duration{2: 0, 3: 5000}, look()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
-	sys["proc/2/comm"] = &fstest.MapFile{Data: []byte("bash\n")}
+	sys["proc/2/stat"] = &fstest.MapFile{Data: []byte(thread(2, "bash", 0))}
 	if got := look(); len(got) != 0 {
 		t.Errorf("in a container: %v", got)
 	}
@@ -279,13 +270,12 @@ func FuzzCounters(f *testing.F) {
 	f.Add("1 (a) b) R 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 100" + strings.Repeat(" 0", 24))
 	f.Fuzz(func(t *testing.T, text string) {
 		file := &fstest.MapFile{Data: []byte(text)}
-		root := tree(t, fstest.MapFS{"proc/pressure/cpu": file, "proc/2/comm": {Data: []byte("kthreadd")}, "proc/2/schedstat": file, "proc/self/cgroup": file})
+		root := tree(t, fstest.MapFS{"proc/pressure/cpu": file, "proc/2/stat": {Data: []byte(thread(2, "kthreadd", 0))}, "proc/2/schedstat": file, "proc/self/cgroup": file})
 		files := proc.Below(root)
 		if d := waitingTime(files); d < -1 {
 			t.Errorf("pressure %v", d)
 		}
-		k := kernelThreads{root: root}
-		if d := k.read()[kthreadd]; d < 0 {
+		if d := kernelTimes(files, proc.All(files))[kthreadd]; d < 0 {
 			t.Errorf("schedstat %v", d)
 		}
 		ownCgroup(os.DirFS(root), proc.Groups(files))

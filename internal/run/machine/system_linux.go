@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thisMachine describes the machine by its files and system calls.
 func thisMachine() *Environment {
 	e := describe("/")
 	var affinity unix.CPUSet

@@ -11,8 +11,7 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 )
 
-// thisMachine describes a machine that only controls trials on a cluster: its system, processor and
-// memory. Unknown fields stay empty.
+// thisMachine describes a machine that only controls trials on a cluster. Unknown fields stay empty.
 func thisMachine() *Environment {
 	e := &Environment{Schema: EnvironmentSchema, CPU: CPU{Usable: runtime.NumCPU()}}
 	if h, err := host.Info(); err == nil {

@@ -7,10 +7,10 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Event is an event of a run: one of the types below, or Trying.
+// Event is an event of a run. It has one of the types from SiteReady to ArmDropped, or Trying.
 type Event any
 
-// SiteReady is sent when an arm is set up, with its layers, at one level of the testbed.
+// SiteReady is sent when an arm's site is set up with its layers.
 type SiteReady struct{ Arm string }
 
 // TrialStarted is sent when a trial begins.
@@ -22,8 +22,7 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// BlockStarted is sent when a sliced block begins: one trial in each of these arms, which alternate by
-// slices.
+// BlockStarted is sent when a sliced trial of each arm begins. The arms alternate by slices.
 type BlockStarted struct {
 	Round, Rounds int
 	Cell          string
@@ -36,7 +35,7 @@ type BlockStarted struct {
 // TrialDone is sent when a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
-	Failed   bool              // the trial is no data and not repeated: its failure is a result of its arm
+	Failed   bool              // the trial failed and is not repeated: the failure is a result of its arm
 	Why      journal.Violation // the broken rule that makes the trial invalid
 	Progress Progress
 }
@@ -44,11 +43,10 @@ type TrialDone struct {
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// ExtraRoundsAdded is sent when rounds are added to replace rounds spoilt by the machine's condition. Rounds
-// is the total number added.
+// ExtraRoundsAdded is sent when rounds are added for rounds spoilt by the machine's condition. Rounds counts all of them.
 type ExtraRoundsAdded struct{ Rounds int }
 
-// SettingUp is sent when a new set-up of all arms begins, as the design asks.
+// SettingUp is sent when a new set-up of all arms begins. Number counts the set-ups of the run.
 type SettingUp struct{ Number int }
 
 // SetUpsFixed is sent when the number of rounds per set-up is fixed.
@@ -94,7 +92,7 @@ type ArmDropped struct {
 // Progress is the progress of a run.
 type Progress struct {
 	Done, Total int           // numbers of trials; Total excludes repeats of invalid trials
-	Left        time.Duration // the estimated remaining time, from the trials of this session if there are any
+	Left        time.Duration // estimated remaining time, scaled by the speed of this session's trials
 }
 
 // trialKey identifies a trial without its attempt.
@@ -112,10 +110,9 @@ type clock struct {
 	first      int               // number of trials recorded before this session
 	missed     map[[2]string]int // rounds that an earlier session ran without the arm, by cell and arm
 	dropped    map[int]bool      // arms that this session left out
-	// setUp is the duration of the last set-up of all arms. allSetUps is the total of this session. anew
-	// is the number of set-ups to come.
-	setUp, allSetUps time.Duration
-	anew             int
+	setUp      time.Duration     // duration of the last set-up of all arms
+	allSetUps  time.Duration     // duration of all set-ups of this session
+	anew       int               // number of set-ups to come
 }
 
 func (c *clock) settingUp(d time.Duration) {
@@ -127,8 +124,7 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the settled steps, which are valid or out of attempts. It scales the expected duration
-// of the remaining ones by the duration of this session's trials so far.
+// progress counts the settled steps. It scales the expected duration of the others by the speed of this session's trials.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -162,8 +158,7 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled returns the steps that need no further trial: one trial is valid or a failure of its arm, or
-// no attempt is left.
+// settled returns the steps that have a valid trial, a trial that is a failure of its arm, or no attempt left.
 func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
 	steps := map[trialKey]bool{}
 	for i := range trials {

@@ -28,7 +28,7 @@ type watchedSite struct {
 	behaviour workload.Behaviour
 }
 
-// Unwrap returns the original site.
+// Unwrap returns the site that w watches.
 func (w *watchedSite) Unwrap() testbed.Site { return w.Site }
 
 func (w *watchedSite) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
@@ -51,7 +51,7 @@ type watchedProcess struct {
 	once sync.Once
 }
 
-// Unwrap returns the original process.
+// Unwrap returns the process that p watches.
 func (p *watchedProcess) Unwrap() testbed.Process { return p.Process }
 
 func (p *watchedProcess) Wait() (testbed.Usage, error) {
@@ -61,24 +61,17 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 		defer p.at.mu.Unlock()
 		p.at.left = append(p.at.left, used.Left...)
 		if p.said != nil {
-			p.at.add(experiment.Stderr, p.said.Seen())
+			p.at.behaviour.Add(experiment.Stderr, p.said.Seen())
 			exit, failed := errors.AsType[*testbed.ExitError](err)
 			switch {
 			case failed && exit.Code >= 0: // the program ended by itself
-				p.at.add(experiment.Exit, workload.Observation{Marks: []string{strconv.Itoa(exit.Code)}, Runs: 1})
+				p.at.behaviour.Add(experiment.Exit, workload.Observation{Marks: []string{strconv.Itoa(exit.Code)}, Runs: 1})
 			case err == nil:
-				p.at.add(experiment.Exit, workload.Observation{Marks: []string{"0"}, Runs: 1})
+				p.at.behaviour.Add(experiment.Exit, workload.Observation{Marks: []string{"0"}, Runs: 1})
 			}
 		}
 	})
 	return used, err
-}
-
-func (w *watchedSite) add(a experiment.Aspect, seen workload.Observation) {
-	if w.behaviour == nil {
-		w.behaviour = workload.Behaviour{}
-	}
-	w.behaviour.Add(a, seen)
 }
 
 // recordBehaviour adds the observed behaviour to the trial, including that reported by the workload.
@@ -86,10 +79,10 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a, seen := range result.Behaviour {
-		w.add(a, seen)
+		w.behaviour.Add(a, seen)
 	}
 	if _, known := w.behaviour[experiment.Answers]; result.Failed > 0 && !known {
-		w.add(experiment.Answers, workload.Observation{Marks: []string{"operations failed"}})
+		w.behaviour.Add(experiment.Answers, workload.Observation{Marks: []string{"operations failed"}})
 	}
 	t.Behaviour = w.behaviour
 }
@@ -112,15 +105,14 @@ func (w *watchedSite) judge(t *journal.Trial) {
 		wording.Count(len(w.left), "process", "processes"), named))
 }
 
-// clear repeats a failed clean-up after a pause that doubles each time. A cluster that is unreachable
-// for a while must not end a run.
+// clear repeats a failed clean-up after growing pauses: a cluster that is unreachable for a while must not end a run.
 const (
 	clearTries = 6
 	clearPause = time.Second // pause before the second attempt
 )
 
-// clear removes everything that a trial has left in its site. Its time limit is equal to the trial's.
-// The time counts as preparation of the next trial, not as cost of Tare itself.
+// clear removes everything that a trial has left in its site, within the time limit of a trial. The time for
+// the clean-up counts as preparation of the next trial, not as cost of Tare itself.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()
@@ -141,14 +133,11 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 		if ctx.Err() != nil {
 			return nil
 		}
+		attempts := "one attempt"
+		if tries > 1 {
+			attempts = fmt.Sprintf("%d attempts", tries)
+		}
 		return fmt.Errorf("clear up after %s in arm %s, round %d (%s in %v, the limit is %v): %w",
-			cell.ID, arm.Name, id.round, attemptsText(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
+			cell.ID, arm.Name, id.round, attempts, time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
 	}
-}
-
-func attemptsText(n int) string {
-	if n == 1 {
-		return "one attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/internal/experiment"
@@ -19,7 +20,7 @@ type armError struct{ err error }
 func (e *armError) Error() string { return e.err.Error() }
 func (e *armError) Unwrap() error { return e.err }
 
-// DroppedError reports that a run is complete except for some arms, which it left out.
+// DroppedError reports that a run is complete except for the arms that it left out.
 type DroppedError struct {
 	Arms []string
 	Err  error // the reasons, one for each arm
@@ -33,21 +34,23 @@ func (e *DroppedError) Error() string {
 // Unwrap returns the reasons.
 func (e *DroppedError) Unwrap() error { return e.Err }
 
-// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site
-// is broken or a proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an
-// *armError if it cannot be repaired.
+// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site is broken or a
+// proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an *armError if it cannot be repaired.
 func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
 	p.suspect = ""
-	if why == "" {
-		why = p.serviceFailure(ctx)
+	for _, standing := range p.services {
+		if why == "" {
+			if err := standing.Check(ctx); err != nil && ctx.Err() == nil {
+				why = err.Error()
+			}
+		}
 	}
 	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
 		err := m.Mend(ctx)
-		var broken *testbed.Broken
-		switch {
-		case errors.As(err, &broken) && renewable:
+		switch broken, is := errors.AsType[*testbed.Broken](err); {
+		case is && renewable:
 			why = broken.Error()
 		case err != nil && !isDisturbance(err):
 			return &armError{err}
@@ -80,25 +83,23 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 // lost site that can be mended is not marked.
 func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
-	for _, v := range t.Invalid {
-		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended {
-			p.suspect = v.Detail
-			return
-		}
+	fault := func(v journal.Violation) bool {
+		return v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended
+	}
+	if i := slices.IndexFunc(t.Invalid, fault); i >= 0 {
+		p.suspect = t.Invalid[i].Detail
 	}
 }
 
-// isDisturbance reports whether an error is due to the surroundings of a trial: the trial is invalid, and the
-// run continues.
+// isDisturbance reports whether an error comes from a trial's surroundings. The trial is then invalid; the run continues.
 func isDisturbance(err error) bool {
 	_, is := errors.AsType[*testbed.Disturbance](err)
 	return is
 }
 
-// drop leaves out an arm for the rest of the session. round is the first round without it; 0: all
-// rounds. drop returns the error unchanged if the other arms cannot continue: if the baseline, a planned
-// control or the last treatment is lost, in a pilot (which fixes the number of rounds for all arms), or
-// if the context is done.
+// drop leaves out an arm for the rest of the session, from a round on; 0: from the beginning. If the session cannot go
+// on without the arm, drop returns the error unchanged. This holds for the baseline, a planned control and the last
+// treatment, in a pilot (which fixes the number of rounds for all arms), and if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {
@@ -116,7 +117,8 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	if round > 0 {
 		from = fmt.Sprintf("from round %d", round)
 	}
-	if err := r.Journal.LeaveOut(name, fmt.Sprintf("arm %s was left out %s on: %v", name, from, why)); err != nil {
+	text := fmt.Sprintf("arm %s was left out %s on: %v", name, from, why)
+	if err := r.Journal.Record(journal.Note{Kind: journal.NoteLeftOut, Arm: name, Text: text}); err != nil {
 		return err
 	}
 	r.Events(ArmDropped{Arm: name, Why: why})
@@ -133,7 +135,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	return nil
 }
 
-// dropAlone leaves out an arm because of an error of this arm only. It returns all other errors.
+// dropAlone leaves out an arm if the error is an *armError. It returns all other errors.
 func (r *run) dropAlone(ctx context.Context, arm, round int, why error) error {
 	if _, alone := errors.AsType[*armError](why); alone {
 		return r.drop(ctx, arm, round, why)
@@ -141,7 +143,6 @@ func (r *run) dropAlone(ctx context.Context, arm, round int, why error) error {
 	return why
 }
 
-// complete ends a session that has run all its rounds.
 func (r *run) complete() error {
 	if len(r.reasons) == 0 {
 		return r.Journal.Finish()

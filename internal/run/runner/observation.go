@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch runs a part of a trial and observes it. limited is the part's time limit. The wall-clock time
-// excludes the observation itself.
+// watch runs a part of a trial and observes it. The context limited ends at the part's time limit. The
+// wall-clock time excludes the observation itself.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
@@ -37,16 +37,16 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	if err := r.Sampler.Start(limited, p.bare); err != nil {
 		return s, err
 	}
-	pauses := watchPauses()
+	stopped := watchPauses()
 	start := time.Now()
 	measuredErr := measured(limited)
 	s.wall = time.Since(start)
 	after, err := p.account()
-	s.stopped = pauses.end()
+	s.stopped = stopped()
 	if err != nil {
 		return s, err
 	}
-	s.used = after.since(before)
+	s.used = after.plus(before, -1)
 	// Conditions are sampled even if the trial ran into its limit.
 	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
 	defer cancel()
@@ -55,10 +55,10 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	return s, cmp.Or(measuredErr, err)
 }
 
-// plus joins the observations of two periods of a trial; o is the later one.
+// plus joins the observations of two periods of a trial; o is of the later period.
 func (s observation) plus(o observation) observation {
 	return observation{
-		wall: s.wall + o.wall, used: s.used.plus(o.used),
+		wall: s.wall + o.wall, used: o.used.plus(s.used, 1),
 		sample:  s.sample.Joined(o.sample, s.wall, o.wall),
 		shared:  testbed.Joined(s.shared, o.shared),
 		stopped: cmp.Or(s.stopped, o.stopped),
@@ -79,17 +79,25 @@ func (s observation) record(t *journal.Trial) cost {
 		}
 		addValues(t, values)
 	}
-	return s.cost()
+	layers := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
+	for part, own := range s.used.layers {
+		if own.CPU > 0 {
+			layers.parts[part] = testbed.Usage{User: own.CPU, Wall: s.wall, MaxRSS: own.Memory}
+		}
+	}
+	for name, u := range s.sample.Sidecars {
+		layers.parts["sidecar:"+name] = u
+	}
+	return layers
 }
 
-// account is the CPU time used so far by Tare itself, by the ended programs that it started, and by the
-// layers' own processes. Layers are listed by part.
+// account is the CPU time used so far by Tare itself, by the ended programs that Tare started, and by the layers' own
+// processes. Layers are listed by part.
 type account struct {
 	own, children time.Duration
 	layers        map[string]layer.Cost
 }
 
-// account reads the CPU time used so far by Tare, its programs and the layers of this site.
 func (p *armSite) account() (account, error) {
 	layers := map[string]layer.Cost{}
 	for _, u := range p.layers {
@@ -115,22 +123,11 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// since returns the CPU time used from the earlier account b to the later account a. The result has the memory of a.
-func (a account) since(b account) account {
-	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
+// plus adds the CPU times of an earlier account. A sign of -1 subtracts these times. The result has the memory of a.
+func (a account) plus(earlier account, sign time.Duration) account {
+	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
-		c.CPU -= b.layers[part].CPU
-		used.layers[part] = c
-	}
-	return used
-}
-
-// plus returns the sum of two periods. The result has the memory of the later period, o.
-func (a account) plus(o account) account {
-	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
-	maps.Copy(sum.layers, a.layers)
-	for part, c := range o.layers {
-		c.CPU += a.layers[part].CPU
+		c.CPU += sign * earlier.layers[part].CPU
 		sum.layers[part] = c
 	}
 	return sum
@@ -151,20 +148,6 @@ type cost struct {
 	unavailable bool // there are sidecars, but their usage is unknown
 }
 
-// cost returns the cost of a trial's layers.
-func (s observation) cost() cost {
-	c := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
-	for part, own := range s.used.layers {
-		if own.CPU > 0 {
-			c.parts[part] = testbed.Usage{User: own.CPU, Wall: s.wall, MaxRSS: own.Memory}
-		}
-	}
-	for name, u := range s.sample.Sidecars {
-		c.parts["sidecar:"+name] = u
-	}
-	return c
-}
-
 func (c cost) total() time.Duration {
 	var sum time.Duration
 	for _, u := range c.parts {
@@ -173,8 +156,7 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// addTo adds the usage of layers to the usage of programs. The sum over all layers is named "layer"; each
-// part has its own name.
+// addTo adds the usage of each part of the layers, and their sum as "layer", to the usage of programs.
 func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
 		return programs // without the sidecars the sum would be too low
@@ -191,7 +173,7 @@ func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[s
 	return all
 }
 
-// addCosts adds the cost metrics to the trial's values. It lists the unavailable ones in result.
+// addCosts adds the cost metrics to the trial's values, and the names of unavailable cost metrics to the result.
 func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
 	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
 	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
@@ -208,37 +190,29 @@ func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, lay
 	maps.Copy(t.Values, values)
 }
 
-// interruption detects an interruption of a trial. Either Tare was stopped (Ctrl-Z) while the workload ran,
-// and saw its end too late, or the whole machine was suspended.
-type interruption struct {
-	continued chan os.Signal
-	asleep    time.Duration // total time for which the machine was suspended since it started
-}
-
-// watchPauses begins the detection. The method end ends it.
-func watchPauses() *interruption {
-	p := &interruption{continued: make(chan os.Signal, 1), asleep: asleep()}
-	notifyContinued(p.continued)
-	return p
-}
-
 // signalDelay is the time that a delivered signal may take to reach a Go channel through two goroutines. A
 // workload that ended while Tare was stopped may be seen before the signal arrives.
 const signalDelay = 2 * time.Millisecond
 
-// minSuspension is the difference of the two clocks that can occur without a suspension.
+// minSuspension is the shortest suspension that is reported. Shorter values of asleep also occur without a suspension.
 const minSuspension = 10 * time.Millisecond
 
-// end describes the interruption; "" if there was none.
-func (p *interruption) end() string {
-	defer signal.Stop(p.continued)
-	if d := asleep() - p.asleep; d > minSuspension {
-		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
-	}
-	select {
-	case <-p.continued:
-		return "Tare was stopped and continued"
-	case <-time.After(signalDelay):
-		return ""
+// watchPauses detects interruptions of a trial: Tare was stopped (Ctrl-Z) while the workload ran, and saw the
+// workload's end too late, or the whole machine was suspended. The returned function ends the detection and
+// describes the interruption; "": there was none.
+func watchPauses() func() string {
+	continued, before := make(chan os.Signal, 1), asleep()
+	notifyContinued(continued)
+	return func() string {
+		defer signal.Stop(continued)
+		if d := asleep() - before; d > minSuspension {
+			return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
+		}
+		select {
+		case <-continued:
+			return "Tare was stopped and continued"
+		case <-time.After(signalDelay):
+			return ""
+		}
 	}
 }

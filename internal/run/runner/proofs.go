@@ -12,12 +12,13 @@ import (
 
 // evidence makes the proofs that one layer is on or off in an arm.
 type evidence struct {
-	kind string
-	of   string // the other arm that has the layer, which must be off here; "": this arm has the layer
-	// before makes the proofs before a trial, after makes the proofs after a trial; nil: there are none.
-	before func(context.Context) ([]layer.Check, error)
-	after  func(context.Context, layer.Did) ([]layer.Check, error)
+	kind   string
+	of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
+	before proof  // makes the proofs before a trial; nil: there are none
+	after  proof  // makes the proofs after a trial; nil: there are none
 }
+
+type proof func(context.Context, layer.Did) ([]layer.Check, error)
 
 // evidence lists the evidence for the arm's own layers, and then for the layers of other arms.
 func (p *armSite) evidence() []evidence {
@@ -25,12 +26,12 @@ func (p *armSite) evidence() []evidence {
 	for _, u := range p.layers {
 		e := evidence{kind: u.kind, after: u.After}
 		if u.Before != nil {
-			e.before = func(ctx context.Context) ([]layer.Check, error) { return u.Before(ctx, p.site) }
+			e.before = func(ctx context.Context, _ layer.Did) ([]layer.Check, error) { return u.Before(ctx, p.site) }
 		}
 		all = append(all, e)
 	}
 	for _, l := range p.absent {
-		e := evidence{kind: l.kind, of: l.arm, before: func(ctx context.Context) ([]layer.Check, error) {
+		e := evidence{kind: l.kind, of: l.arm, before: func(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 			return l.prove(ctx, p.run.At(p.site, p.starts...))
 		}}
 		if off, ok := l.l.(layer.OffAfter); ok && l.provable() {
@@ -46,36 +47,30 @@ func (p *armSite) evidence() []evidence {
 }
 
 // before makes the proofs before a trial: the arm's layers are on, and the layers of other arms are off.
-func (p *armSite) before(ctx context.Context) (checks []layer.Check, err error) {
-	for _, e := range p.evidence() {
-		if e.before == nil {
-			continue
-		}
-		got, err := e.before(ctx)
-		if checks = append(checks, got...); err != nil {
-			return checks, err
-		}
-	}
-	return checks, nil
+func (p *armSite) before(ctx context.Context) ([]layer.Check, error) {
+	return p.prove(ctx, layer.Did{}, func(e evidence) proof { return e.before })
 }
 
 // after makes the proofs that a trial passed through the arm's layers, and not through the layers of other
 // arms. kind is the kind of workload.
-func (p *armSite) after(ctx context.Context, kind string, result workload.Result) (checks []layer.Check, err error) {
+func (p *armSite) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
-	for _, e := range p.evidence() {
-		if e.after == nil {
-			continue
-		}
-		got, err := e.after(ctx, did)
-		if checks = append(checks, got...); err != nil {
-			return checks, err
-		}
-	}
-	return checks, nil
+	return p.prove(ctx, did, func(e evidence) proof { return e.after })
 }
 
-// absentLayer is a layer of another arm that must not be on in this one.
+// prove makes the selected proof of every layer, up to the first error.
+func (p *armSite) prove(ctx context.Context, did layer.Did, selected func(evidence) proof) (checks []layer.Check, err error) {
+	for _, e := range p.evidence() {
+		if prove := selected(e); prove != nil && err == nil {
+			var got []layer.Check
+			got, err = prove(ctx, did)
+			checks = append(checks, got...)
+		}
+	}
+	return checks, err
+}
+
+// absentLayer is a layer of another arm that must not be on in this arm.
 type absentLayer struct {
 	kind   string
 	arm    string // the arm that has the layer
@@ -85,8 +80,8 @@ type absentLayer struct {
 }
 
 // absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same
-// parameters are listed once. A layer is omitted if the proof of this arm's own layer includes its
-// absence (OwnProves).
+// parameters are listed once. A layer is omitted if this arm has a layer of that kind, and the proof of the
+// arm's layer also proves the absence (OwnProves).
 func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	text := func(arm, layer int) string {
 		config, _ := json.Marshal(x.Plan.Arms[arm].Layers[layer])

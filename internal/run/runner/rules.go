@@ -19,8 +19,7 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. None of them depends on whether a value is good
-// or bad.
+// judge applies the rules that hold for every workload. No rule depends on whether a value is good or bad.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -39,8 +38,7 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	conditions(t, t.Conditions, limits, "")
 }
 
-// conditions applies the limits on the machine's condition. when names the part of the trial, for the
-// message.
+// conditions applies the limits on the machine's condition. The argument when names the part of the trial in messages.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
 	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
@@ -73,13 +71,13 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 	return broken
 }
 
-// lookDurations are the durations for which Look samples the machine: first a moment, and then, if the machine is
-// busy, longer and up to twice. A brief load, such as the build of Tare, is thus ignored.
+// lookDurations are the durations of Look's samples. A later sample is only taken if the machine was busy in
+// every earlier one: a brief load, such as the build of Tare, is ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes the
-// limit that the machine exceeds all the time; "" if it exceeds none. The result still describes this for the smaller
-// set of limits in the argument fewer.
+// Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes a
+// limit that the machine exceeds in every sample; "": there is none. The result still describes such a limit
+// among the argument fewer, a smaller set of limits.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

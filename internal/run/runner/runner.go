@@ -1,7 +1,6 @@
-// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves
-// before and after each trial that the arm's layers are on, applies the rules, and records every trial
-// before the next one starts. It knows testbeds, layers and workloads only by their interfaces, and
-// sleeps while a trial runs.
+// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves before and after
+// each trial that the arm's layers are on, applies the rules, and records every trial before the next one starts. It
+// knows testbeds, layers and workloads only by their interfaces, and sleeps while a trial runs.
 package runner
 
 import (
@@ -22,8 +21,7 @@ import (
 type Sampler interface {
 	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
-	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used
-	// since Start.
+	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used since Start.
 	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
 }
 
@@ -50,16 +48,12 @@ type Options struct {
 	// Rounds returns the total number of rounds, computed from the pilot's trials, for a plan with a
 	// precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
-	// Decided reports whether the first rounds decide every headline comparison, for a plan with looks
-	// (analysis.Decided).
+	// Decided reports, for a plan with looks, whether the first rounds decide every headline comparison (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
-	// Fewest is the number of set-ups or rounds that a claim needs (analysis.FewestRounds).
-	Fewest int
-	// Pause is the waiting time before the first repeat of a trial spoilt by the machine's condition. It
-	// doubles with each further repeat.
+	Fewest  int // number of set-ups or rounds that a claim needs (analysis.FewestRounds)
+	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. It doubles with each repeat.
 	Pause time.Duration
-	// Patience is the total time that the run waits for a busy machine before it ends. The machine is
-	// checked after every Pause.
+	// Patience is the total time to wait for a busy machine until the run ends. The machine is checked after every Pause.
 	Patience time.Duration
 	// Events receives all events from one goroutine; nil: events are dropped.
 	Events func(Event)
@@ -68,21 +62,18 @@ type Options struct {
 // run is one session of a run.
 type run struct {
 	Options
-	plan  *experiment.Plan
-	sites *sites
-	clock *clock
-	// last is the time up to which all time is attributed to trials. The time for recording a trial
-	// comes later and counts towards the next trial.
-	last    time.Time
-	cleared time.Duration // duration of the clean-up after the last trial
-	dropped map[int]bool  // arms that this session has left out
-	reasons []error       // the reasons for leaving out these arms
-	since   []int         // first round of this session in which an arm takes part, by arm
-	setUp   int           // number of the present set-up
-	used    bool          // a trial has run in the present set-up
-	// blocks groups the rounds that share a set-up. While undecided is set, the grouping is not fixed yet.
-	blocks    blocks
-	undecided bool
+	plan      *experiment.Plan
+	sites     *sites
+	clock     *clock
+	last      time.Time     // start of the time that counts towards Harness.Around of the next trial
+	cleared   time.Duration // duration of the clean-up after the last trial
+	dropped   map[int]bool  // arms that this session has left out
+	reasons   []error       // the reasons for leaving out arms
+	since     []int         // first round of this session in which an arm takes part, by arm
+	setUp     int           // number of the present set-up
+	used      bool          // a trial has run in the present set-up
+	groups    groups        // the rounds that share a set-up
+	undecided bool          // groups is not fixed yet
 }
 
 // Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
@@ -113,7 +104,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // piloting reports whether the number of rounds is not fixed yet.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
-// skip excludes the time since the last trial from the time attributed to trials.
+// skip keeps the time since the last trial out of Harness.Around.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
 // rounds runs every round that is not complete yet. With a precision goal, it fixes and records the
@@ -163,13 +154,17 @@ func (r *run) rounds(ctx context.Context) error {
 		if err := r.round(ctx, round); err != nil {
 			return err
 		}
-		if err := r.giveUp(ctx, round); err != nil {
+		err := r.dropSpoilt(ctx, round)
+		if err == nil {
+			err = r.checkBaseline()
+		}
+		if err != nil {
 			return r.endEarly(round, err)
 		}
 	}
 }
 
-// decided looks at the results after a round, if the plan has a look there. It reports whether the run ends.
+// decided looks at the results after a round with a planned look. It reports whether the run ends.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil
@@ -179,7 +174,8 @@ func (r *run) decided(round int) (bool, error) {
 	}
 	r.Events(Decided{Rounds: round, Of: r.plan.Rounds})
 	r.plan.Decided = round
-	return true, r.Journal.Decide(round, fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds()))
+	why := fmt.Sprintf("every headline comparison was decided after %d of at most %d rounds; looks were planned after %s rounds, and the intervals allow for them", round, r.plan.Rounds, r.plan.LookRounds())
+	return true, r.Journal.Record(journal.Note{Kind: journal.NoteDecided, Rounds: round, Text: why})
 }
 
 // round runs one round cell by cell. In each cell, every arm runs once, and then spoilt trials are
@@ -234,8 +230,8 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 // longestRest limits a single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause;
-// each later one is twice as long. The disturbance may last, and attempts are few.
+// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause. Each
+// later wait is twice as long: a disturbance may last, and attempts are few.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
@@ -248,8 +244,8 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	return err
 }
 
-// attempts counts the recorded attempts at a step. The result stands is set if one of them is data or a failure of
-// its arm. The result position is the highest position of any trial in the block.
+// attempts counts the recorded attempts at a step. The result stands is set if an attempt is data or a failure of
+// its arm. The result position is the highest position of all trials of this cell and round.
 func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()

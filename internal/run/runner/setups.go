@@ -15,33 +15,21 @@ import (
 	"tare/internal/report/wording"
 )
 
-// blocks groups rounds that share a set-up. It divides rounds into setUps blocks of nearly equal length;
-// later rounds have blocks at the same rate. With 0 setUps all rounds share one.
-type blocks struct{ setUps, rounds int }
+// groups divides rounds into setUps groups of nearly equal length. The rounds of a group share a set-up. Later
+// rounds continue with groups of this length. If setUps is 0, all rounds are one group.
+type groups struct{ setUps, rounds int }
 
-// index returns the number of a round's block.
-func (b blocks) index(round int) int {
-	if b.setUps == 0 {
-		return 0
-	}
-	return (round - 1) * b.setUps / b.rounds
+// begins reports whether a round is the first of a group that needs a new set-up.
+func (g groups) begins(round int) bool {
+	return g.setUps > 0 && round > 1 && (round-1)*g.setUps/g.rounds != (round-2)*g.setUps/g.rounds
 }
 
-// begins reports whether a round is the first of its block, except for the first block.
-func (b blocks) begins(round int) bool { return round > 1 && b.index(round) != b.index(round-1) }
+// every returns groups of this many rounds; 0: all rounds are one group.
+func every(rounds int) groups { return groups{setUps: min(rounds, 1), rounds: rounds} }
 
-// every returns blocks of this many rounds; 0: one block for all rounds.
-func every(rounds int) blocks {
-	if rounds == 0 {
-		return blocks{}
-	}
-	return blocks{setUps: 1, rounds: rounds}
-}
-
-// blocksOf returns the blocks of a plan with a fixed number of set-ups. With a precision goal the number
-// of rounds is unknown during the pilot: the pilot has blocks of equal length, and later rounds continue
-// with that length.
-func blocksOf(p *experiment.Plan) blocks {
+// groupsOf returns the groups of a plan with a fixed number of set-ups. With a precision goal, the number of rounds is
+// unknown during the pilot. The pilot then has groups of equal length, and later rounds continue with that length.
+func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
 		return every(0)
@@ -50,7 +38,7 @@ func blocksOf(p *experiment.Plan) blocks {
 	case p.Precision > 0:
 		return every(max(p.Rounds/n, 1))
 	default:
-		return blocks{setUps: n, rounds: p.Rounds}
+		return groups{setUps: n, rounds: p.Rounds}
 	}
 }
 
@@ -61,7 +49,7 @@ const (
 	fewestSetUps = 6
 )
 
-// affordable returns the number of rounds that are to share a set-up. The arguments setUp and round are the durations
+// affordable returns the number of rounds that share a set-up. The arguments setUp and round are the durations
 // of one set-up and one round, rounds is the number of rounds, and fewest the number of set-ups that a claim needs.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
@@ -71,8 +59,7 @@ func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	return int(min(max(math.Ceil(float64(setUp)/(setUpShare*float64(round))), 1), float64(most)))
 }
 
-// begin sets up all arms for the first time in this session, and determines the number of rounds per
-// set-up if it can.
+// begin sets up all arms for the first time in this session, and sets the number of rounds per set-up if it is known.
 func (r *run) begin(ctx context.Context) error {
 	all, err := plan(r.Expansion, r.Testbed, r.Journal)
 	if err != nil {
@@ -91,12 +78,12 @@ func (r *run) begin(ctx context.Context) error {
 	switch {
 	case older:
 	case r.plan.SetUps != experiment.SetUpsAuto:
-		r.blocks = blocksOf(r.plan)
-		if r.blocks.setUps > 0 && !r.sites.renewable() {
+		r.groups = groupsOf(r.plan)
+		if r.groups.setUps > 0 && !r.sites.renewable() {
 			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, which a new set-up needs: omit it, or set it to once", r.plan.SetUps)
 		}
 	case fixed:
-		r.blocks = every(k)
+		r.groups = every(k)
 	case !r.sites.renewable():
 		return r.fixSetUps(0, "all arms stay as they are set up: the sites of this testbed cannot be taken down one by one")
 	default:
@@ -105,8 +92,7 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// decide fixes the number of rounds per set-up, before the second round. The durations of a set-up and
-// of a round are known then.
+// decide fixes the number of rounds per set-up before the second round, from the durations of the set-up and a round.
 func (r *run) decide() error {
 	if !r.undecided {
 		return nil
@@ -123,7 +109,11 @@ func (r *run) decide() error {
 	}
 	took := r.clock.setUp
 	k := affordable(took, round, r.plan.Rounds, r.Fewest)
-	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), roughDuration(took), roughDuration(round))
+	rounds := "every round"
+	if k > 1 {
+		rounds = fmt.Sprintf("every %d rounds", k)
+	}
+	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", rounds, roughDuration(took), roughDuration(round))
 	if float64(took) > setUpShare*float64(round)*float64(k) {
 		why += fmt.Sprintf("; of %s, a claim needs %d set-ups", wording.Count(r.plan.Rounds, "round", "rounds"), min(max(r.Fewest, fewestSetUps), r.plan.Rounds))
 	}
@@ -135,7 +125,7 @@ func (r *run) fixSetUps(k int, why string) error {
 	if err := r.Journal.FixSetUps(k, why); err != nil {
 		return err
 	}
-	r.blocks = every(k)
+	r.groups = every(k)
 	r.Events(SetUpsFixed{Every: k, Why: why})
 	return nil
 }
@@ -150,17 +140,9 @@ func roughDuration(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-func everyRounds(k int) string {
-	if k == 1 {
-		return "every round"
-	}
-	return fmt.Sprintf("every %d rounds", k)
-}
-
-// renew sets up all arms anew before a round that begins a block. It does nothing if no trial has run
-// since the last set-up.
+// renew sets up all arms anew before a round that begins a group, unless no trial has run since the last set-up.
 func (r *run) renew(ctx context.Context, round int) error {
-	if !r.blocks.begins(round) || !r.used {
+	if !r.groups.begins(round) || !r.used {
 		return nil
 	}
 	if err := r.sites.leave(ctx); err != nil {
@@ -179,9 +161,9 @@ func (r *run) renew(ctx context.Context, round int) error {
 	return nil
 }
 
-// takeDown takes down all sites before a new set-up: first layer by layer, then all sites at once. It
-// ignores a cancelled context, so that nothing is left behind. If a layer cannot be taken down, its site
-// is still removed. The proofs reveal leftovers.
+// takeDown takes down all layers, one after the other, and then removes all sites at once. It ignores a
+// cancelled context, so that nothing is left behind. If a layer cannot be taken down, its site is still
+// removed: the proofs reveal leftovers.
 func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
 	var up []*armSite
@@ -216,23 +198,21 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 func (r *run) setUpsLeft(round, total int) int {
 	n := 0
 	for ; round <= total; round++ {
-		if r.blocks.begins(round) {
+		if r.groups.begins(round) {
 			n++
 		}
 	}
 	return n
 }
 
-// siteStep is one step of the set-up of a site.
 type siteStep func(*armSite, context.Context) error
 
-// setUpAtOnce is the number of arms that carry out a step of the set-up at the same time, if the step is
-// long and arms do not disturb each other.
+// setUpAtOnce is the maximum number of sites that inParallel sets up at a time.
 const setUpAtOnce = 4
 
-// setUpAll sets up every arm at every level of the testbed, with its layers, in a new random order each
-// time. round is the next round; 0: the session begins. An arm that worked before may be left out if it
-// fails. Layers go up one after the other. Pods and servers are started for several arms at a time.
+// setUpAll sets up every arm's sites with their layers, in a new random order each time. round is the next round;
+// 0: the session begins. An arm that worked before may be left out if it fails. Layers are put up one after the
+// other. Pods and servers are started for several sites at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
@@ -263,8 +243,7 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	return err
 }
 
-// inParallel carries out one step for several sites at the same time. It returns a function that returns
-// the error of each site.
+// inParallel carries out one step for several sites at a time. The returned function looks up the error of a site.
 func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) siteStep {
 	var group errgroup.Group
 	group.SetLimit(setUpAtOnce)
@@ -281,7 +260,6 @@ func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) si
 	return func(p *armSite, _ context.Context) error { return errs[slices.Index(list, p)] }
 }
 
-// forEach carries out one step of the set-up for all sites.
 func (r *run) forEach(ctx context.Context, round int, list []*armSite, step siteStep) error {
 	for _, p := range list {
 		if r.dropped[p.index] {

@@ -40,7 +40,7 @@ func TestBlocks(t *testing.T) {
 		if c.precision {
 			p.Precision = 0.02
 		}
-		b := blocksOf(p)
+		b := groupsOf(p)
 		var got []int
 		for round := 1; round <= c.run; round++ {
 			if round == 1 || b.begins(round) {
@@ -49,7 +49,7 @@ func TestBlocks(t *testing.T) {
 			got[len(got)-1]++
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: blocks of %v rounds, want %v", c.name, got, c.want)
+			t.Errorf("%s: groups of %v rounds, want %v", c.name, got, c.want)
 		}
 	}
 }

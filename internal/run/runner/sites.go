@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,7 @@ type sites struct {
 	on    *armSite     // the site whose switchable layers are on; nil: all are off
 }
 
-// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo;
-// nil: no record is kept.
+// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo; may be nil.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
 	s := &sites{cells: make([][]*armSite, len(x.Cells))}
 	levels := make([]string, len(x.Cells)) // cells that share sites have equal levels
@@ -105,7 +105,7 @@ func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error
 	return switched, testbed.Pause(ctx, settling)
 }
 
-// leave switches off the layers that are on.
+// leave switches off all switchable layers.
 func (s *sites) leave(ctx context.Context) error {
 	var errs []error
 	if s.on != nil {
@@ -123,4 +123,184 @@ func (s *sites) renewable() bool {
 		_, ok := testbed.As[testbed.Closer](p.bare)
 		return p.bare != nil && !ok
 	})
+}
+
+// teardownLimit is the time limit for taking one layer down, unless the layer sets its own.
+const teardownLimit = 20 * time.Second
+
+// armSite is the site of one arm at one level of the testbed, with its layers and with the layers that must be off.
+type armSite struct {
+	index     int    // index of the arm in the plan
+	arm       string // name of the arm
+	bed       testbed.Testbed
+	want      testbed.Request
+	items     []experiment.LayerItem
+	run       *layer.Run
+	starts    []testbed.Place // places in the site where the workloads start programs
+	absent    []absentLayer
+	workloads []workload.Resident // workloads with services, one for each value of Shared
+	launchers int                 // number of launchers that start every program under test, equal in all arms
+
+	bare     testbed.Site               // the site as made by the testbed; nil: not set up
+	site     testbed.Site               // the site as the workload sees it, with the layers' wrappers
+	layers   []activeLayer              // ordered from the innermost to the outermost
+	once     []layer.Check              // checks made once, when the layers were put up
+	services map[string]workload.Server // services by Resident.Shared
+	suspect  string                     // reason to set up this site anew before the next trial; "": there is none
+}
+
+type layerError struct {
+	kind string
+	err  error
+}
+
+func (e *layerError) Error() string { return "layer " + e.kind + ": " + e.err.Error() }
+func (e *layerError) Unwrap() error { return e.err }
+
+type activeLayer struct {
+	kind string
+	*layer.Active
+}
+
+// limited calls a function that takes the layer down or switches it off, within the layer's time limit.
+func (u activeLayer) limited(ctx context.Context, down func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(u.DownLimit, teardownLimit))
+	defer cancel()
+	return down(limited)
+}
+
+// open sets up the site and its layers, from the innermost to the outermost. A step that fails leaves nothing behind.
+func (p *armSite) open(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{p.putUp, p.ready, p.settle, p.serve} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *armSite) putUp(ctx context.Context) error {
+	site, err := p.bed.Open(ctx, p.want)
+	if err != nil {
+		return err
+	}
+	p.bare = site
+	for _, item := range p.items {
+		if err := p.put(ctx, item); err != nil {
+			return p.abandon(ctx, &layerError{item.Kind, err})
+		}
+	}
+	return nil
+}
+
+func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
+	l, ok := item.Config.(layer.Layer)
+	if !ok {
+		return errors.New("it cannot be run")
+	}
+	active, err := l.Up(ctx, p.run.At(p.bare, p.starts...))
+	if err != nil {
+		return err
+	}
+	p.layers = append(p.layers, activeLayer{item.Kind, active})
+	if active.Before == nil && active.After == nil {
+		return errors.New("it cannot be run: it has no proof before or after a trial")
+	}
+	return p.keepProofs(active.Proofs)
+}
+
+// ready has the testbed make the site, including the layers' requests. Several sites may be made at the same time.
+func (p *armSite) ready(ctx context.Context) error {
+	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
+		if err := staged.Ready(ctx); err != nil {
+			return p.abandon(ctx, err)
+		}
+	}
+	return nil
+}
+
+// settle carries out the layers' steps that need the finished site.
+func (p *armSite) settle(ctx context.Context) error {
+	var active []*layer.Active
+	for _, u := range p.layers {
+		active = append(active, u.Active)
+		if u.Settle == nil {
+			continue
+		}
+		checks, err := u.Settle(ctx)
+		if err == nil {
+			err = p.keepProofs(checks)
+		}
+		if err != nil {
+			return p.abandon(ctx, &layerError{u.kind, err})
+		}
+	}
+	p.site = layer.WithEqualLaunchers(p.bare, p.launchers, active...)
+	return nil
+}
+
+// serve starts the services of the workloads. It may run for several sites at the same time.
+func (p *armSite) serve(ctx context.Context) error {
+	p.services = map[string]workload.Server{}
+	for i, w := range p.workloads {
+		standing, err := w.SetUp(ctx, workload.SetUp{Site: p.site, Number: i})
+		if err != nil {
+			return p.abandon(ctx, err)
+		}
+		p.services[w.Shared()] = standing
+	}
+	for _, standing := range p.services { // the layers' proofs need the services
+		p.site = testbed.Holding(p.site, standing)
+	}
+	return nil
+}
+
+// abandon takes down the parts of a site whose set-up failed.
+func (p *armSite) abandon(ctx context.Context, why error) error {
+	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
+}
+
+// keepProofs keeps checks that are made only once. A failed check is an error.
+func (p *armSite) keepProofs(checks []layer.Check) error {
+	for _, check := range checks {
+		if !check.OK {
+			return fmt.Errorf("it is not on: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
+		}
+		check.Once = true
+		p.once = append(p.once, check)
+	}
+	return nil
+}
+
+// switches lists the layers that must be off while other arms run.
+func (p *armSite) switches() []activeLayer {
+	return slices.DeleteFunc(slices.Clone(p.layers), func(u activeLayer) bool { return u.Switch == nil })
+}
+
+// down ends the services of a site and then takes its layers down, the last one first. A second call does nothing.
+func (p *armSite) down(ctx context.Context) error {
+	var errs []error
+	for _, w := range slices.Backward(p.workloads) {
+		if standing := p.services[w.Shared()]; standing != nil {
+			limited, cancel := context.WithTimeout(ctx, teardownLimit)
+			errs = append(errs, standing.Down(limited))
+			cancel()
+		}
+	}
+	for _, u := range slices.Backward(p.layers) {
+		if u.Down != nil {
+			errs = append(errs, u.limited(ctx, u.Down))
+		}
+	}
+	p.services, p.layers, p.once = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+func (p *armSite) remove(ctx context.Context) error {
+	err := p.down(ctx)
+	if site, ok := testbed.As[testbed.Closer](p.bare); ok {
+		err = errors.Join(err, site.Close())
+	}
+	p.bare, p.site, p.suspect = nil, nil, ""
+	return err
 }

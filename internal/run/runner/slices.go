@@ -12,12 +12,13 @@ import (
 	"tare/internal/workload"
 )
 
-// slicedBlock runs one cell of one round with sliced trials: all arms begin, alternate by slices, and end
-// together. If the machine's condition spoils the trial of one arm, all arms repeat the block: arms must be
+// slicedBlock runs one cell of one round with sliced trials. All arms begin, alternate by slices, and end
+// together. If the machine's condition spoils the trial of one arm, all arms repeat their trials: arms must be
 // compared over the same slices. Trials are recorded after all have ended. An interrupted block begins anew.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {
+		steps = slices.DeleteFunc(steps, func(s experiment.Step) bool { return !r.takesPart(s.Arm, round) })
 		attempt, position, repeat := r.blockState(round, steps)
 		if !repeat {
 			return nil
@@ -38,9 +39,8 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 	}
 }
 
-// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it
-// must run again. If a trial is missing from the last attempt, its recording was interrupted, and the
-// attempt does not count.
+// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it must run again.
+// If a trial is missing from the last attempt, its recording was interrupted, and the attempt does not count.
 func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
 	last := map[string]*journal.Trial{} // last trial by arm
@@ -56,9 +56,6 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 		attempt, position, last[t.Arm] = max(attempt, t.Attempt), max(position, t.Position), t
 	}
 	for _, step := range steps {
-		if !r.takesPart(step.Arm, round) {
-			continue
-		}
 		t := last[r.plan.Arms[step.Arm].Name]
 		repeat = repeat || t == nil || repeats(t, r.cpuLimited()) && attempt < r.plan.Attempts
 	}
@@ -67,15 +64,13 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// alternate runs and records one trial of each arm that takes part. Proofs are made before and after all
-// of them.
+// alternate runs and records one trial for each step. The proofs are made before the first slice and after the last
+// one.
 func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
 	for _, step := range steps {
-		if r.takesPart(step.Arm, round) {
-			start.Arms = append(start.Arms, r.plan.Arms[step.Arm].Name)
-		}
+		start.Arms = append(start.Arms, r.plan.Arms[step.Arm].Name)
 	}
 	r.Events(start)
 	var turns []*armTrial
@@ -85,9 +80,6 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 		}
 	}()
 	for _, step := range steps {
-		if !r.takesPart(step.Arm, round) {
-			continue
-		}
 		position++
 		u, err := r.beginTrial(ctx, trialID{round: round, attempt: attempt, position: position, step: step})
 		if err == nil {
@@ -107,7 +99,7 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 				return nil, err
 			}
 		}
-		slices.Reverse(turns) // ABC CBA ABC CBA: a steady drift over a block thus affects all arms alike
+		slices.Reverse(turns) // in the order ABC CBA ABC CBA, a steady drift affects all arms alike
 	}
 	if cell.Slices%2 == 1 {
 		slices.Reverse(turns)
@@ -167,7 +159,6 @@ func (r *run) slice(ctx context.Context, u *armTrial, i int) error {
 	})
 }
 
-// finish ends the trial and concludes it.
 func (r *run) finish(ctx context.Context, u *armTrial) error {
 	start := time.Now()
 	var result workload.Result

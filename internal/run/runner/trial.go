@@ -20,7 +20,6 @@ import (
 // samplingLimit is the time limit for reading the conditions of a trial.
 const samplingLimit = 30 * time.Second
 
-// trialID identifies a trial.
 type trialID struct {
 	round, attempt, position int
 	step                     experiment.Step
@@ -50,7 +49,7 @@ type armTrial struct {
 	ctx    context.Context // context of a sliced trial, over all its slices
 	cancel context.CancelFunc
 	limit  time.Duration // time limit of the trial
-	left   time.Duration // remaining part of limit for a sliced trial; other arms' slices do not count
+	left   time.Duration // remaining part of limit for a sliced trial; the slices of other arms do not count
 	sliced workload.Sliced
 	seen   observation // observations of the slices so far
 }
@@ -103,10 +102,13 @@ func (r *run) beginTrial(ctx context.Context, id trialID) (*armTrial, error) {
 	if sliced {
 		m = m.Cut(cell.Slices)
 	}
-	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site}, limit: m.Bound(), left: m.Bound()}
+	u := &armTrial{id: id, p: p, load: load, site: &watchedSite{Site: p.site, behaviour: workload.Behaviour{}}, limit: m.Bound(), left: m.Bound()}
 	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
 		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
-	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Standing: p.service(load), Lateness: r.lateness()}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round, Seed: r.plan.TrialSeed(id.round, id.step), Lateness: r.lateness()}
+	if w, ok := load.(workload.Resident); ok {
+		u.trial.Standing = p.services[w.Shared()]
+	}
 	var checks []layer.Check
 	err = whole
 	if err == nil && !sliced {
@@ -157,13 +159,11 @@ func (r *run) measure(ctx context.Context, u *armTrial) error {
 	return r.conclude(ctx, u, result, layers)
 }
 
-// failed says in which trial an error occurred.
 func (u *armTrial) failed(err error) error {
 	return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 }
 
-// conclude completes a trial after its program has ended: it adds the results, gathers the proofs after
-// it, and applies the rules.
+// conclude completes a trial whose program has ended: it adds the results, makes the last proofs, and applies the rules.
 func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result, layers cost) error {
 	t, cell := u.t, r.plan.Cells[u.id.step.Cell]
 	u.site.judge(t)
@@ -189,8 +189,8 @@ func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result,
 	return nil
 }
 
-// record records the trials of a block in the journal and cleans up after them. The time spent by Tare
-// itself is divided equally among them.
+// record records trials that ran together in the journal, and cleans up after them. The time spent by Tare
+// itself is divided equally among these trials.
 func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.Trial, err error) {
 	if len(turns) == 0 {
 		return nil, nil
@@ -220,8 +220,7 @@ func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.
 	return trials, nil
 }
 
-// search prepares a trial whose preparation is a search. The limits on the machine's conditions hold
-// during the search as they do during the measured part.
+// search prepares a trial by a search, under the same limits on the machine's condition as the measured part.
 func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error) {
 	before, err := u.p.account()
 	if err != nil {
@@ -235,7 +234,7 @@ func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error
 	if err != nil {
 		return nil, err
 	}
-	sample, err := r.Sampler.Stop(ctx, after.since(before).total())
+	sample, err := r.Sampler.Stop(ctx, after.plus(before, -1).total())
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +242,6 @@ func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error
 	return measured, prepareErr
 }
 
-// addValues adds values to a trial.
 func addValues(t *journal.Trial, values map[string]float64) {
 	if t.Values == nil {
 		t.Values = map[string]float64{}
@@ -254,13 +252,12 @@ func addValues(t *journal.Trial, values map[string]float64) {
 // failure records a workload's error as a broken rule, or returns it if it ends the run. The argument late describes
 // an exceeded time limit; it is "" if none was exceeded.
 func (u *armTrial) failure(err error, late string) error {
-	var invalid *workload.Invalid
-	switch {
+	switch invalid, is := errors.AsType[*workload.Invalid](err); {
 	case isDisturbance(err):
 		violate(u.t, workload.RuleLost, err.Error())
 	case late != "":
 		violate(u.t, workload.RuleTimeout, late)
-	case errors.As(err, &invalid):
+	case is:
 		violate(u.t, invalid.Rule, invalid.Detail)
 	case err != nil:
 		return u.failed(err)
@@ -268,8 +265,7 @@ func (u *armTrial) failure(err error, late string) error {
 	return nil
 }
 
-// recordProofs adds the checks to the trial. It records all failed checks of the trial, or the error in making
-// the proofs, as broken rules.
+// recordProofs adds checks to the trial. Failed checks, or the error that prevented a check, become broken rules.
 func (u *armTrial) recordProofs(checks []layer.Check, err error) {
 	u.t.Checks = append(u.t.Checks, checks...)
 	switch {

@@ -14,15 +14,13 @@ import (
 
 // Tried is the result of setting up one arm at one level of the testbed.
 type Tried struct {
-	Arm   string
-	Cell  string        // ID of the first cell whose trials need this set-up
-	Ready time.Duration // duration of the set-up
-	Err   error         // reason why the set-up failed; nil: it succeeded
-	Layer string        // kind of the layer that caused Err; "": the site caused it
-	// Layers holds the proofs that a trial needs beforehand. It is empty if the set-up failed.
-	Layers []TriedLayer
-	// Workloads holds the results of workloads that can be tried without a trial (workload.Trier).
-	Workloads []TriedWorkload
+	Arm       string
+	Cell      string          // ID of the first cell whose trials need this set-up
+	Ready     time.Duration   // duration of the set-up
+	Err       error           // reason why the set-up failed; nil: it succeeded
+	Layer     string          // kind of the layer that caused Err; "": the site caused it
+	Layers    []TriedLayer    // proofs that a trial needs beforehand; empty if the set-up failed
+	Workloads []TriedWorkload // results of workloads that can be tried without a trial (workload.Trier)
 }
 
 // TriedWorkload is the result of trying a workload in an arm.
@@ -43,7 +41,7 @@ type TriedLayer struct {
 	Later  bool  // a trial adds further proofs
 }
 
-// Try sets up every arm as Run does, gathers the proofs that a trial needs beforehand, tries the
+// Try sets up every arm as Run does, makes the proofs that a trial needs beforehand, tries the
 // workloads that can be tried, and takes everything down. A failure in one arm does not stop the others.
 // The caller closes the testbed. events receives SiteReady and Trying.
 //
@@ -101,7 +99,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	return tried, nil
 }
 
-// try gathers all proofs that a trial needs beforehand, even if some fail.
+// try makes all proofs that a trial needs beforehand, even if some fail.
 func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {
@@ -112,7 +110,7 @@ func (p *armSite) try(ctx context.Context) []TriedLayer {
 			}
 		}
 		if e.before != nil {
-			checks, err := e.before(ctx)
+			checks, err := e.before(ctx, layer.Did{})
 			one.Checks, one.Err = append(one.Checks, checks...), err
 		}
 		layers = append(layers, one)
@@ -120,7 +118,6 @@ func (p *armSite) try(ctx context.Context) []TriedLayer {
 	return layers
 }
 
-// try tries the workloads that would run at a site.
 func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *armSite, events func(Event)) []TriedWorkload {
 	var tried []TriedWorkload
 	for c, cell := range x.Cells {

@@ -1,18 +1,17 @@
 // Package combine joins runs of one experiment into one result.
 //
-// The result of a run depends on its occasion: the load of the machine at that hour, other users of the
-// machine, the placement of pods. All rounds of a run share its occasion. The interval of a run therefore
-// does not include the variation of the overhead between occasions. Two runs of one experiment may have
-// intervals that do not overlap, although both are right. General conclusions need several occasions, so
-// the occasion is the unit of analysis here.
+// The result of a run depends on its occasion: the load of the machine at that hour, other users of the machine, the
+// placement of pods. All rounds of a run share its occasion. Therefore, the interval of a run does not show how much
+// the overhead varies between occasions. General conclusions need several occasions, so the occasion is the unit of
+// analysis.
 //
-// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run
-// gives its overhead with a standard error, and stats.RandomEffects joins the overheads. It estimates the
-// mean overhead over occasions, the spread between occasions, and the range of a further run's overhead.
-// Package analysis decides the verdicts, with the same margin, correction and controls as for a single run.
+// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run gives
+// its overhead with a standard error. From these, stats.RandomEffects estimates the mean overhead over occasions, the
+// spread between occasions, and the range of the overhead in a further run. Package analysis decides the verdicts,
+// with the same margin, correction and controls as for a single run.
 //
-// A run that is unfinished or gives no verdicts is left out, and the result lists it. For one metric, a run
-// that has no interval is left out too. Failures of programs are counted over all runs that count. A
+// The combination leaves out a run that is unfinished or gives no verdicts, and lists it. For each metric, the
+// combination also leaves out runs without an interval. Failures of programs are counted over all runs that count. A
 // verdict that depends on failed trials is withheld.
 package combine
 
@@ -53,16 +52,14 @@ type Result struct {
 	// Observational is set if some of the runs are not experiments in rounds of random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is the first run's plan. All runs ask the question of this plan and are judged by the rules of
-	// this plan.
+	// Plan is the first run's plan. All runs ask the question of this plan and are judged by the rules of this plan.
 	Plan *experiment.Plan `json:"-"`
 	// Used are the runs that were combined.
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation returns the standard deviation, on the scale of contrasts, of the overheads that the runs give
-// for an arm, and the number of these runs. It shows how much runs differ although nothing was changed. The
-// deviation is 0 if fewer than two runs have the overhead.
+// Deviation returns the standard deviation of an arm's overheads between runs without any change, on the scale of
+// contrasts, and the number of runs. The deviation is 0 if fewer than two runs have the overhead.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	if c := r.Comparison(cell, arm, metric); c != nil {
 		return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
@@ -85,7 +82,7 @@ func (r *Result) Comparison(cell, arm, metric string) *Comparison {
 // Run is one of the combined runs.
 type Run struct {
 	compare.Run
-	LeftOut analysis.Reason `json:"-"` // reason why the run is not part of the result; nil: it is part of the result
+	LeftOut analysis.Reason `json:"-"` // nil: the run is part of the result
 }
 
 // Comparison compares an arm with the baseline on a metric in a cell, over occasions.
@@ -95,14 +92,14 @@ type Comparison struct {
 	analysis.Comparison
 	// HartungKnapp is Hartung and Knapp's interval, which the interval of Overhead contains.
 	HartungKnapp analysis.Interval `json:"hartungKnapp"`
-	// Spread is the standard deviation of the true overheads between occasions, on the scale of Overhead,
-	// with its interval. PSpread is the p-value of "the spread is 0".
+	// Spread is the standard deviation of the true overheads between occasions, with its interval, on the scale of
+	// Overhead. PSpread is the p-value of the hypothesis that Spread is 0.
 	Spread  analysis.Interval `json:"spread"`
 	PSpread float64           `json:"pSpread"`
 	// Prediction is the interval for the overhead that a further run will find, at the confidence of the
 	// other intervals.
 	Prediction analysis.Interval `json:"prediction"`
-	Occasions  []Occasion        `json:"occasions"` // one per run
+	Occasions  []Occasion        `json:"occasions"` // one for each run
 
 	data contrast.Data
 }
@@ -112,15 +109,15 @@ type Occasion struct {
 	Run      int               `json:"run"` // number of the run, from 1
 	Overhead analysis.Interval `json:"overhead"`
 	Rounds   int               `json:"rounds"`
-	Weight   float64           `json:"weight"` // weight in the mean, as a share; 0: the run is left out
-	LeftOut  analysis.Reason   `json:"-"`      // reason why the run is left out; nil: it is not left out
+	Weight   float64           `json:"weight"` // share of the mean; 0: the run is left out
+	LeftOut  analysis.Reason   `json:"-"`      // nil: the run is not left out
 }
 
 // The reasons why a run, or its overhead, is left out.
 type (
 	// NotFinished: planned trials of the run are missing.
 	NotFinished struct{ analysis.Unfinished }
-	// NoInterval: the run has no interval for the overhead.
+	// NoInterval: the run gives no interval for the overhead.
 	NoInterval struct{}
 )
 
@@ -137,8 +134,7 @@ type (
 	}
 	// OtherConduct: runs differ in how they were carried out, which may affect the result.
 	OtherConduct struct{ compare.Property }
-	// ControlDiffers: the control differs from the baseline over occasions, so there are no
-	// verdicts.
+	// ControlDiffers: the control differs from the baseline over occasions, so there are no verdicts.
 	ControlDiffers struct{ analysis.ControlFails }
 )
 
@@ -149,26 +145,17 @@ func (LeftOut) Kind() string      { return "left-out" }
 func (FewOccasions) Kind() string { return "few-occasions" }
 func (OtherConduct) Kind() string { return "other-conduct" }
 
-// Kind replaces the kind of the embedded reason.
+// Kind replaces the kind of the embedded ControlFails.
 func (ControlDiffers) Kind() string { return "control-differs" }
 
-// fewOccasions is the largest number of runs that counts as too few to estimate the spread between
-// occasions. With three runs, the upper bound of the spread is over six times the estimate.
-const fewOccasions = 3
+// ErrOtherQuestion is the error that the runs do not ask the same question. The user may name other runs.
+var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
-// Errors of the input, which the user can correct by naming other runs.
-var (
-	// errOneRun: there is only one run, so nothing can be combined.
-	errOneRun = errors.New("there is only one run")
-	// ErrOtherQuestion: the runs do not ask the same question.
-	ErrOtherQuestion = errors.New("the runs do not ask the same question")
-)
-
-// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot
-// be combined.
+// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot be combined.
 func Runs(in []compare.Input) (*Result, error) {
+	const fewOccasions = 3 // with three runs, the upper bound of the spread is over six times the estimate
 	if len(in) < 2 {
-		return nil, errOneRun
+		return nil, errors.New("there is only one run")
 	}
 	seen, err := compare.Properties(in)
 	if err != nil {
@@ -203,7 +190,6 @@ func Runs(in []compare.Input) (*Result, error) {
 	return r, nil
 }
 
-// sameQuestion returns an error that names the properties in which the runs' questions differ.
 func sameQuestion(seen *compare.Result) error {
 	var list []string
 	for _, a := range seen.Apart {
@@ -211,7 +197,7 @@ func sameQuestion(seen *compare.Result) error {
 	}
 	for _, p := range seen.Differences {
 		if p.InQuestion() {
-			list = append(list, valuesByRun(p))
+			list = append(list, OtherConduct{p}.ValuesByRun())
 		}
 	}
 	if list == nil {
@@ -224,17 +210,14 @@ func sameQuestion(seen *compare.Result) error {
 	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
 }
 
-// valuesByRun lists the values of a property by run: "link.mtu is 1500 in run 1, unset in run 2".
-func valuesByRun(p compare.Property) string {
-	list := make([]string, len(p.Values))
-	for i, v := range p.Values {
+// ValuesByRun lists the values of the property by run: "link.mtu is 1500 in run 1, unset in run 2".
+func (f OtherConduct) ValuesByRun() string {
+	list := make([]string, len(f.Values))
+	for i, v := range f.Values {
 		list[i] = fmt.Sprintf("%s in run %d", cmp.Or(v, "unset"), i+1)
 	}
-	return p.Path + " is " + strings.Join(list, ", ")
+	return f.Path + " is " + strings.Join(list, ", ")
 }
-
-// ValuesByRun lists the values of the property by run.
-func (f OtherConduct) ValuesByRun() string { return valuesByRun(f.Property) }
 
 func leftOut(run *analysis.Run) analysis.Reason {
 	switch {
@@ -246,7 +229,6 @@ func leftOut(run *analysis.Run) analysis.Reason {
 	return nil
 }
 
-// assess makes every comparison, the controls first, and judges them as one family.
 func (r *Result) assess(in []compare.Input) {
 	for _, cell := range r.Plan.Cells {
 		for _, m := range cell.Metrics {
@@ -273,7 +255,7 @@ func (r *Result) assess(in []compare.Input) {
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
 	}
-	for _, i := range answers.Failed { // the control differs over occasions, so something other than the layers makes a difference
+	for _, i := range answers.Failed { // something other than the layers differs
 		c := answers.Controls[i]
 		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
 		r.Warnings = append(r.Warnings, ControlDiffers{why})
@@ -283,7 +265,6 @@ func (r *Result) assess(in []compare.Input) {
 	}
 }
 
-// comparison collects the overheads of the runs for one comparison.
 func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.Metric) Comparison {
 	c := Comparison{Comparison: analysis.Comparison{Cell: cell, Arm: arm, Metric: m}}
 	var contrasts, errs []float64
@@ -305,8 +286,8 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	return c
 }
 
-// asContrast returns an overhead on the scale of contrasts, with its standard error. The standard error is
-// 0 if the overhead has no interval.
+// asContrast returns an overhead on the scale of contrasts with its standard error; 0 and 0 if the overhead has no
+// interval.
 func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	if own.PointOnly || own.Rounds < 2 {
 		return 0, 0
@@ -319,7 +300,6 @@ func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	return i.Point, contrast.Error(i, values, confidence)
 }
 
-// questions converts comparisons to questions of package analysis.
 func questions(in []compare.Input, list []Comparison, observational bool) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, c := range list {
@@ -329,10 +309,9 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 	return questions
 }
 
-// complete adds the verdict, and the fields that only a combination has.
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// These fields are about the random order of rounds within a run. Occasions have no random order.
+	// These fields depend on the random order of rounds within a run. Occasions have no random order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {
@@ -349,7 +328,7 @@ func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	}
 }
 
-// Exceeds returns the one-sided p-value of "the mean overhead over occasions is limit or less".
+// Exceeds returns the one-sided p-value of the hypothesis that the mean overhead over occasions is limit or less.
 func (c *Comparison) Exceeds(limit float64) float64 {
 	if c.PointOnly || c.Rounds < 2 {
 		return 1

@@ -18,8 +18,8 @@ type Failures struct {
 	// Shown are the numbers of the runs that show more failures in the arm than in the baseline, corrected
 	// for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
-	// PAdjusted is the smallest p-value of "no difference" over the runs. Each p-value is after Holm's
-	// correction in its run, and corrected for the number of runs.
+	// PAdjusted is the smallest p-value over the runs, for the hypothesis that the arm fails as often as the
+	// baseline. Each p-value is after Holm's correction in its run, and corrected for the number of runs.
 	PAdjusted float64 `json:"pAdjusted"`
 }
 
@@ -39,8 +39,7 @@ func (r *Result) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed returns how often the program of an arm was executed, and how often it failed, in the
-// runs that count.
+// Executed returns how often the program of an arm was executed, and how often it failed, in the runs that count.
 func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	for _, one := range r.Used {
 		own := one.Run.Executed(one.Trials, cell, arm)
@@ -52,7 +51,6 @@ func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	return n
 }
 
-// countFailures counts the failures in the runs that count.
 func (r *Result) countFailures(in []compare.Input) {
 	base := r.Plan.ArmWith(experiment.Baseline)
 	for _, cell := range r.Plan.Cells {
@@ -71,8 +69,7 @@ func (r *Result) countFailures(in []compare.Input) {
 	}
 }
 
-// shown returns the runs that show more failures of an arm than of the baseline, and the smallest p-value
-// of all runs.
+// shown returns the runs that show more failures of an arm than of the baseline, and PAdjusted.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
 	least = 1
 	for i := range in {
@@ -89,10 +86,9 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withholdByFailures withholds verdicts that depend on failed trials. Equivalence is withheld if any trial
-// of the arm or the baseline failed, since the cost of a failed trial has no upper limit. A gain is
-// withheld if trials of the arm failed, and a cost if trials of the baseline failed, unless every run with
-// such failures shows the same verdict by itself.
+// withholdByFailures withholds verdicts that depend on failed trials: equivalence if any trial failed, since the cost
+// of a failed trial has no upper limit; a gain if trials of the arm failed; and a cost if trials of the baseline
+// failed. A gain or cost stays if every run with failed trials shows it, too.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

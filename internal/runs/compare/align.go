@@ -9,10 +9,9 @@ import (
 	"tare/internal/experiment"
 )
 
-// comparison is a comparison of runs, while it is being made.
 type comparison struct {
 	in        []Input
-	values    []*analysis.Values // values of each run
+	values    []*analysis.Values // the values of each run
 	options   Options
 	reference reference
 	result    *Result
@@ -20,17 +19,17 @@ type comparison struct {
 
 func (c *comparison) warn(f analysis.Finding) { c.result.Warnings = append(c.result.Warnings, f) }
 
-// names returns the names of all runs in the order of the plans, each once.
-func (c *comparison) names(of func(*experiment.Plan) []string) []string {
-	var list []string
+// names returns the names that the function list finds in the plans of the runs, each name once.
+func (c *comparison) names(list func(*experiment.Plan) []string) []string {
+	var names []string
 	for _, in := range c.in {
-		for _, name := range of(in.Run.Plan) {
-			if !slices.Contains(list, name) {
-				list = append(list, name)
+		for _, name := range list(in.Run.Plan) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
-	return list
+	return names
 }
 
 func cellIDs(plan *experiment.Plan) (list []string) {
@@ -65,11 +64,10 @@ type shared struct {
 	runs   []int // numbers of the runs that have the metric in this form
 }
 
-// in reports whether the run with an index has the metric.
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds the metrics that runs share, each in the form of the first run that has the metric. It also
-// records the arms, cells and metrics that only some runs have.
+// align finds the metrics that runs share, in the form of the first run with the metric. It also records the arms,
+// cells and metrics that only some runs have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {
@@ -85,7 +83,6 @@ func (c *comparison) align() ([]shared, error) {
 	return list, nil
 }
 
-// missing records an arm, cell or metric that not every run has.
 func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool) {
 	var with []int
 	for i, in := range c.in {
@@ -98,10 +95,9 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 	}
 }
 
-// alignMetrics finds the metrics of a cell, each in the form of the first run that has it.
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
-	cells, other := 0, map[string][]int{} // runs that have a metric in another form, by its name
+	cells, other := 0, map[string][]int{} // by name of a metric, the runs with another form of the metric
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
 		if cell == nil {
@@ -130,19 +126,14 @@ func (c *comparison) alignMetrics(id string) []shared {
 	return list
 }
 
-// mostNamed is the largest number of cells that an error names.
-const mostNamed = 8
-
-// nothingInCommon returns the error for runs without a common cell. The error lists the cells of each run.
 func (c *comparison) nothingInCommon() error {
 	var parts []string
 	for i, in := range c.in {
-		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), mostNamed)))
+		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, listed(cellIDs(in.Run.Plan), 8)))
 	}
 	return fmt.Errorf("%w with the same metric: %s", ErrNothingInCommon, strings.Join(parts, "; "))
 }
 
-// series returns the valid values of an arm, which may be empty.
 func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	for _, c := range run.Cells {
 		for _, m := range c.Metrics {
@@ -156,8 +147,8 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates returns, for a metric without a verdict in a closed loop, the metric that carries the same information and
-// has the verdict; "" if no run has found a closed loop.
+// Restates returns the metric that a metric without a verdict restates in a closed loop; "" if no run has found a
+// closed loop.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {
 		for _, own := range one.Run.Comparisons {

@@ -11,17 +11,16 @@ import (
 	"tare/internal/experiment"
 )
 
-// changeQuestion is a question about a change of overheads: an arm in one run against an arm in another
-// run, or in the same run.
+// changeQuestion asks how the overhead of one arm in one run differs from the overhead of an arm in another run, or
+// of another arm in the same run.
 type changeQuestion struct {
 	shared
 	from, to       int // indices of runs
 	fromArm, toArm string
 }
 
-// changes compares the overheads of arms that are treatments in several runs, and of matched arms. The
-// control is compared in the same way. It has the same layers as the baseline, so its change shows the
-// error of such a comparison.
+// changes compares the overheads of arms that are treatments in several runs, of matched arms, and of the control.
+// The control has the same layers as the baseline, so its change shows the error of these comparisons.
 func (c *comparison) changes(list []shared) {
 	var asked, controls []changeQuestion
 	for _, s := range list {
@@ -49,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match in every run that has the new arm. The new arm is compared with
-// the old arm of the same run or, if that run has no old arm, with the first run that has it. An arm that
-// is matched with itself is asked about in every run but the first run that has it.
+// matched asks about the new arm of a match in every run that has the arm. The new arm is compared with the old arm
+// of the same run or, if the run has no old arm, of the first run that has one. An arm that is matched with itself is
+// compared with the first run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -72,7 +71,7 @@ func (c *comparison) matched(s shared, m match) []changeQuestion {
 	return list
 }
 
-// floors asks how the control changed between every two runs whose overheads are compared.
+// floors asks how the control's overhead differs between every two runs whose overheads are compared.
 func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	var list []changeQuestion
 	for _, a := range asked {
@@ -88,15 +87,18 @@ func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	return list
 }
 
-// questions converts the questions to questions of package analysis.
 func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
-		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: Restates(c.in, a.cell, a.metric.Name),
-			Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: &analysis.Versus{},
+			Restates: Restates(c.in, a.cell, a.metric.Name), Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
+		if a.fromArm != a.toArm || a.from == a.to {
+			q.Versus.Arm = a.fromArm
+		}
 		if a.from == a.to {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
+			q.Versus.Run = a.from + 1
 			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
 			q.Data = contrast.Changed(from, to).WithOccasions(c.between(a))
 		}
@@ -105,12 +107,11 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	return questions
 }
 
-// against returns the numbers of both runs as a key. The change of an arm and the change of the control
-// have the same key.
+// against returns a text that identifies the two runs. The change of an arm and the change of the control between two
+// runs have the same text.
 func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
-// change converts an answer to a Change. If failed is set, the control has changed as well, and
-// there is no verdict.
+// change converts an answer to a Change. If failed is set, the control has changed, and the Change has no verdict.
 func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
@@ -118,7 +119,7 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe samples of values, but an overhead is no sample of values
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // these numbers are about rounds, and more rounds would not add occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // these numbers count rounds, and more rounds would not add occasions
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -141,7 +142,7 @@ func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions withholds verdicts that two occasions alone do not support.
+// occasions withholds a verdict that two occasions alone do not support.
 func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {
@@ -153,8 +154,8 @@ func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	}
 }
 
-// withheld withholds the verdict of a comparison of two runs if one of the runs gives no verdicts, or if
-// both measured different work. It reports whether it has withheld the verdict.
+// withheld withholds the verdict of a comparison of two runs if one of the runs gives no verdicts, or if the runs
+// measured different work. It reports whether it has withheld the verdict.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
 	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
@@ -168,8 +169,8 @@ func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to
 	return true
 }
 
-// unlike returns the settings in which the files of two imports differ in a cell; nil: none. Settings that
-// either import allows to differ are left out.
+// unlike returns the settings in which the files of two imports differ in a cell, except the settings that one of the
+// imports allows to differ.
 func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
 	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
 	if a.Import == nil || b.Import == nil {
@@ -184,7 +185,6 @@ func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSe
 	return list
 }
 
-// overhead returns an arm's overhead in a run.
 func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	o := Overhead{Run: run + 1, Arm: arm}
 	if own := c.in[run].Run.Comparison(a.cell, arm, a.metric.Name); own != nil {
@@ -193,19 +193,6 @@ func (c *comparison) overhead(a changeQuestion, run int, arm string) Overhead {
 	return o
 }
 
-// versus names the overhead that the new overhead is compared with.
-func (a changeQuestion) versus() *analysis.Versus {
-	v := &analysis.Versus{}
-	if a.from != a.to {
-		v.Run = a.from + 1
-	}
-	if a.fromArm != a.toArm || a.from == a.to {
-		v.Arm = a.fromArm
-	}
-	return v
-}
-
-// runsWhere returns the numbers of the given runs for which a condition is true.
 func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int {
 	var list []int
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {
@@ -214,4 +201,59 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 		}
 	}
 	return list
+}
+
+// levels compares every arm except controls with the reference, in the cells and metrics that both runs have: arms of
+// the reference's run by rounds, and arms of other runs as independent samples. If the reference is the baseline of
+// its run, the run's own analysis gives the comparisons within the run.
+func (c *comparison) levels(list []shared) {
+	var questions []analysis.Question
+	var places []int // by question, the index of the level that it asks about
+	ref, based := c.reference.Run-1, c.reference.Arm == c.plan().ArmWith(experiment.Baseline)
+	for _, s := range list {
+		if !s.in(ref) {
+			continue
+		}
+		for i, in := range c.in {
+			if !s.in(i) {
+				continue
+			}
+			for _, arm := range in.Run.Plan.Arms {
+				itself := i == ref && arm.Name == c.reference.Arm
+				if arm.Role == experiment.Control && !itself {
+					continue
+				}
+				l := Level{Cell: s.cell, Metric: s.metric, Run: i + 1, Arm: arm.Name,
+					Values: series(in.Run, s.cell, s.metric.Name, arm.Name).Summary}
+				if i == ref && based {
+					l.Against = in.Run.Comparison(s.cell, arm.Name, s.metric.Name)
+				}
+				if l.Against == nil && !itself {
+					questions = append(questions, c.question(s, i, arm.Name))
+					places = append(places, len(c.result.Levels))
+				}
+				c.result.Levels = append(c.result.Levels, l)
+			}
+		}
+	}
+	answers := analysis.Assess(c.plan(), questions, nil)
+	c.result.Family.Levels = answers.Family
+	for k, at := range places {
+		answer, l := answers.Asked[k], &c.result.Levels[at]
+		c.withheld(&answer, l.Cell, ref, l.Run-1)
+		l.Against = &answer
+	}
+}
+
+func (c *comparison) question(s shared, run int, arm string) analysis.Question {
+	ref := c.reference.Run - 1
+	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1),
+		Restates: Restates(c.in, s.cell, s.metric.Name), Observational: run != ref || c.in[ref].Run.Observation != nil}
+	if run == ref {
+		q.Data = c.values[ref].Between(s.cell, c.reference.Arm, arm, s.metric)
+		return q
+	}
+	q.Data = contrast.Data{Metric: s.metric, Baseline: series(c.in[ref].Run, s.cell, s.metric.Name, c.reference.Arm).Values,
+		Treated: series(c.in[run].Run, s.cell, s.metric.Name, arm).Values}
+	return q
 }

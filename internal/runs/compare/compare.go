@@ -1,22 +1,20 @@
-// Package compare compares runs that were made at different times, on different
-// machines, or of different versions of a layer.
+// Package compare compares runs that were made at different times, on different machines, or of different versions of
+// a layer.
 //
-// A result has three parts, in this order. First the properties in which the runs differ: the machine, the
-// layers' parameters, the workloads, the testbed (differences.go). Any of these may cause a difference in
-// the numbers. Second the overheads: how much more or less a layer costs than before, each overhead against
-// the baseline of its own run (changes.go). Third the levels, the values of each arm: every arm is compared
-// with one arm of one run, the reference (levels.go).
+// A result has three parts, in this order. The first part lists the properties in which the runs differ: the machine,
+// the layers' parameters, the workloads, the testbed (differences.go). Any of these may cause a difference in the
+// numbers. The second part compares overheads: how much more or less a layer costs than before, each overhead against
+// the baseline of its own run (changes.go). The third part compares levels, which are the values of an arm: every arm
+// is compared with one arm of one run, the reference (changes.go).
 //
-// Overheads are worth more than levels. A level depends on the machine at least as much as on the layer. An
-// overhead is measured against a baseline on the same machine within minutes, so whatever slows both arm
-// and baseline down cancels before runs are compared. An effect does not cancel if the layer itself is
-// relatively more expensive on one machine than on another.
+// Overheads are worth more than levels. An overhead is measured against a baseline on the same machine within
+// minutes, so a slow machine slows both arm and baseline, and the overhead stays. Only a layer whose relative cost
+// depends on the machine has another overhead there.
 //
-// Nothing was randomised between runs: no random order decided which trial ran when or where. All
-// comparisons across runs are therefore observational, however narrow their intervals, and the result says
-// that they are. Cells are the same if they have the same ID, which is the workload's name and the levels
-// of all factors. Metrics are the same if they have the same name, unit, direction and scale. Package
-// analysis decides the verdicts, by the rules of the reference's run.
+// No random order decided which run was made when or where. All comparisons across runs are therefore observational,
+// however narrow their intervals. Cells are the same if they have the same ID, which is the workload's name and the
+// levels of all factors. Metrics are the same if they have the same name, unit, direction and scale. Package analysis
+// decides the verdicts, by the rules of the reference's run.
 package compare
 
 import (
@@ -37,38 +35,36 @@ const Schema = "tare.comparison/v1"
 
 // Input is one run to be compared.
 type Input struct {
-	Name   string // name given by the user: a directory
+	Name   string // the directory, as the user named it
 	Run    *analysis.Run
-	Trials []journal.Trial // trials of the run
+	Trials []journal.Trial // the trials that Run was analysed from
 }
 
 // Options select the comparisons.
 type Options struct {
-	Reference reference // zero value: the baseline of the first run
+	Reference reference // the zero value stands for the baseline of the first run
 	Matches   []match
-	// Occasions returns how much an overhead differs between runs without any change: the standard
-	// deviation of its contrasts, and the number of runs; 0: unknown. If Occasions is nil, the difference
-	// is unknown for all overheads.
+	// Occasions returns how much an overhead differs between runs without any change: the standard deviation of its
+	// contrasts (0: unknown), and the number of runs. Occasions may be nil.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
 // Occasions is the reason why a change from one run to another has no verdict or is not resolved:
 // overheads differ from occasion to occasion even without any change.
 type Occasions struct {
-	Deviation float64 `json:"deviation"` // standard deviation of overheads between occasions, on the scale of overheads; 0: unknown, so there is no verdict
-	Runs      int     `json:"runs"`      // number of runs that Deviation comes from
+	Deviation float64 `json:"deviation"` // on the scale of overheads; 0: unknown, so there is no verdict
+	Runs      int     `json:"runs"`      // the number of runs that Deviation comes from
 }
 
 // Kind returns the name of this kind of reason.
 func (Occasions) Kind() string { return "occasions" }
 
-// reference is the arm that levels are compared with.
 type reference struct {
 	Run int    `json:"run"` // number of the run, from 1
 	Arm string `json:"arm"`
 }
 
-// match declares that two arms of different names are versions of one layer.
+// match declares that two arms with different names are versions of one layer.
 type match struct {
 	Old string `json:"old"`
 	New string `json:"new"`
@@ -79,8 +75,7 @@ type Result struct {
 	Schema    string    `json:"schema"`
 	Runs      []Run     `json:"runs"`
 	Reference reference `json:"reference"`
-	// Observation is the reason why the comparison is not an experiment; nil if all values come from one
-	// run.
+	// Observation is the reason why the comparison is not an experiment; nil for a single run.
 	Observation *Observation `json:"observation,omitempty"`
 	// Confidence and Margin come from the reference's run, and hold for all comparisons.
 	Confidence quantity.Percent `json:"confidence"`
@@ -98,11 +93,11 @@ type Result struct {
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
 	Warnings []analysis.Finding `json:"-"`
-	Plans    []*experiment.Plan `json:"-"` // of the runs
+	Plans    []*experiment.Plan `json:"-"` // the plans of the runs
 }
 
-// family is the number of hypotheses on headline metrics that Holm's correction is over. The changes are
-// one family, the levels another.
+// family is the number of hypotheses on headline metrics that Holm's correction counts: the changes are one family,
+// and the levels are another.
 type family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`
@@ -110,13 +105,13 @@ type family struct {
 
 // Run is one of the compared runs.
 type Run struct {
-	Number      int                   `json:"number"` // from 1; the rest of the result names runs by this number
+	Number      int                   `json:"number"` // the number, from 1, by which the rest of the result names the run
 	Name        string                `json:"name"`
 	Experiment  string                `json:"experiment"`
-	Labels      experiment.Labels     `json:"labels,omitempty"` // describe the versions under test
+	Labels      experiment.Labels     `json:"labels,omitempty"` // labels of the versions under test
 	Testbed     string                `json:"testbed"`
 	Start       time.Time             `json:"start"`  // start of the first trial; zero: unknown
-	Paired      bool                  `json:"paired"` // arms are compared round by round; otherwise they are independent samples
+	Paired      bool                  `json:"paired"` // set if the arms are compared round by round, and not as independent samples
 	Rounds      int                   `json:"rounds"`
 	Trials      int                   `json:"validTrials"`
 	Valid       bool                  `json:"valid"`
@@ -126,7 +121,6 @@ type Run struct {
 	Arms        []arm                 `json:"arms"`
 }
 
-// arm is an arm of a run.
 type arm struct {
 	Name string          `json:"name"`
 	Role experiment.Role `json:"role"`
@@ -136,13 +130,12 @@ type arm struct {
 type NotShared struct {
 	What string `json:"what"` // "arm", "cell" or "metric"
 	Name string `json:"name"`
-	Runs []int  `json:"runs"` // numbers of the runs that have it
+	Runs []int  `json:"runs"` // numbers of the runs that have the arm, cell or metric
 	// Other are the runs that have a metric of this name with another unit, direction or scale.
 	Other []int `json:"other,omitempty"`
 }
 
-// Change is the difference between the overheads of an arm in two runs, or of two versions in one
-// run.
+// Change is the difference between the overheads of an arm in two runs, or of two arms in one run.
 type Change struct {
 	From Overhead `json:"from"`
 	To   Overhead `json:"to"`
@@ -157,14 +150,14 @@ type Change struct {
 type Overhead struct {
 	Run      int               `json:"run"`
 	Arm      string            `json:"arm"`
-	Known    bool              `json:"known"` // the run has an estimate
+	Known    bool              `json:"known"` // set if the run has an estimate
 	Overhead analysis.Interval `json:"overhead"`
 	// PointOnly is set if Overhead has no interval: both bounds then equal the point.
 	PointOnly bool             `json:"pointOnly,omitempty"`
-	Verdict   analysis.Verdict `json:"verdict"` // verdict of the run
+	Verdict   analysis.Verdict `json:"verdict"` // the verdict of the run itself
 }
 
-// Level is the values of one arm of one run on one metric.
+// Level holds the values of one arm of one run on one metric.
 type Level struct {
 	Cell   string            `json:"cell"`
 	Metric experiment.Metric `json:"metric"`
@@ -185,8 +178,7 @@ var (
 	ErrNothingToCompare = errors.New("there is only one run")
 )
 
-// Runs compares runs. It returns a result whatever the verdicts are. An error means that the runs cannot be
-// compared.
+// Runs compares runs. It returns a result whatever the verdicts are. An error means that the runs cannot be compared.
 func Runs(in []Input, o Options) (*Result, error) {
 	if len(in) == 0 || len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil {
 		return nil, fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
@@ -209,7 +201,6 @@ func Runs(in []Input, o Options) (*Result, error) {
 	return r, nil
 }
 
-// begin aligns runs, and finds the properties in which they differ.
 func begin(in []Input, o Options) (*comparison, []shared, error) {
 	if err := distinct(in); err != nil {
 		return nil, nil, err
@@ -218,8 +209,15 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 	if c.reference.Run == 0 && len(in) > 0 {
 		c.reference = reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
 	}
-	for i := range in {
-		c.result.Runs = append(c.result.Runs, c.describe(i))
+	for i, r := range in {
+		plan, run := r.Run.Plan, r.Run
+		described := Run{Number: i + 1, Name: r.Name, Experiment: plan.Name, Labels: plan.Labels, Testbed: plan.Testbed, Start: run.Start,
+			Paired: plan.Paired(), Rounds: run.Rounds, Trials: run.Trials.Valid, Valid: run.Valid, Finished: run.Finished,
+			Reasons: slices.Clone(run.Reasons), Observation: run.Observation}
+		for _, a := range plan.Arms {
+			described.Arms = append(described.Arms, arm{Name: a.Name, Role: a.Role})
+		}
+		c.result.Runs = append(c.result.Runs, described)
 	}
 	list, err := c.align()
 	if err == nil {
@@ -228,25 +226,19 @@ func begin(in []Input, o Options) (*comparison, []shared, error) {
 	return c, list, err
 }
 
-// distinct returns an error if two runs are copies of each other.
 func distinct(in []Input) error {
 	for i, r := range in {
 		if r.Run == nil || r.Run.Plan == nil {
 			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)
 		}
 		for k, earlier := range in[:i] {
-			if sameTrials(earlier.Run, r.Run) {
+			a, b := earlier.Run, r.Run // copies of a run have the same values at the same times
+			if a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells) {
 				return fmt.Errorf("%w: runs %d (%s) and %d (%s) hold the same trials", ErrSameRun, k+1, earlier.Name, i+1, r.Name)
 			}
 		}
 	}
 	return nil
-}
-
-// sameTrials reports whether two runs are copies: they have the same values at the same times,
-// trial by trial.
-func sameTrials(a, b *analysis.Run) bool {
-	return a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells)
 }
 
 // plan returns the plan of the reference's run, whose rules apply.
@@ -261,15 +253,4 @@ func (c *comparison) order() []int {
 		}
 	}
 	return list
-}
-
-func (c *comparison) describe(i int) Run {
-	in := c.in[i]
-	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Labels: in.Run.Plan.Labels, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
-		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
-		Reasons: slices.Clone(in.Run.Reasons), Observation: in.Run.Observation}
-	for _, a := range in.Run.Plan.Arms {
-		r.Arms = append(r.Arms, arm{Name: a.Name, Role: a.Role})
-	}
-	return r
 }

@@ -12,12 +12,10 @@ import (
 	"tare/internal/run/machine"
 )
 
-// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a
-// group of their own.
+// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a group of their own.
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
 	machine.FlagsProperty, "cipher driver of "}
 
-// differences compares all properties of the runs.
 func (c *comparison) differences() {
 	var p properties
 	c.compareArms(&p)
@@ -26,17 +24,13 @@ func (c *comparison) differences() {
 	c.compareCells(&p, testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
 	c.compareCells(&p, workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
 	p.addLeaves(design, "", c.leaves(DesignOf))
-	p.addLeaves(testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
-		return map[string]string{"kind": plan.Testbed}
-	}))
-	p.addLeaves(tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
-		return map[string]string{"Tare": plan.Version}
-	}))
+	p.addLeaves(testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
+	p.addLeaves(tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
 	c.result.Differences, c.result.Same = p.split()
 }
 
-// compareMachines compares the records of the runs' machines. If trials ran on clusters, the
-// machine on which Tare was started matters little.
+// compareMachines compares the records of the runs' machines. If trials ran on clusters, properties of the machine on
+// which Tare was started are minor.
 func (c *comparison) compareMachines(p *properties) {
 	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
 	var without []int
@@ -54,7 +48,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // the plan has this property, too
+		case name == "Tare": // the plan records the version of Tare, too
 			continue
 		case property.Tool != "":
 			group, name = tools, property.Tool
@@ -63,8 +57,7 @@ func (c *comparison) compareMachines(p *properties) {
 	}
 }
 
-// compareArms compares the layers of arms that several runs have, and of arms that are matched as
-// versions of one layer.
+// compareArms compares the layers of arms with the same name, and of arms that are matched as versions of one layer.
 func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.names(armNames) {
 		arms := make([]*experiment.PlannedArm, len(c.in))
@@ -76,7 +69,7 @@ func (c *comparison) compareArms(p *properties) {
 	for _, m := range c.options.Matches {
 		from, to := firstWith(c.in, m.Old), firstWith(c.in, m.New)
 		if from == to {
-			continue // one plan has both arms, so the reader sees how they differ, and nothing differs between runs
+			continue // both arms are in one plan, so the user knows how they differ
 		}
 		arms := make([]*experiment.PlannedArm, len(c.in))
 		arms[from], arms[to] = c.in[from].Run.Plan.Arm(m.Old), c.in[to].Run.Plan.Arm(m.New)
@@ -84,7 +77,6 @@ func (c *comparison) compareArms(p *properties) {
 	}
 }
 
-// compareLayers compares an arm's layers and their effective parameters.
 func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 	leaves, kinds := make([]map[string]string, len(arms)), make([]map[string]string, len(arms))
 	layered := false
@@ -120,20 +112,17 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// mostFacts is the largest number of values of one fact that are shown.
-const mostFacts = 4
-
-// leaves returns the parameters of each run by path; nil for a run without any.
-func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[string]string {
-	list := make([]map[string]string, len(c.in))
+// leaves returns the properties of each run that the function list finds in its plan, by path.
+func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
+	leaves := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
-		list[i] = of(in.Run.Plan)
+		leaves[i] = list(in.Run.Plan)
 	}
-	return list
+	return leaves
 }
 
-// compareFacts compares the facts in imported files about the systems on which they were made.
-// Settings of the workload are parameters of the cells.
+// compareFacts compares the facts that imported files contain about the systems they come from. Settings of the
+// workload are not compared here, since they are parameters of the cells.
 func (c *comparison) compareFacts(p *properties) {
 	settings := map[string]bool{}
 	for _, in := range c.in {
@@ -159,31 +148,25 @@ func (c *comparison) compareFacts(p *properties) {
 	}))
 }
 
-// factsOf returns each fact once if its value is the same in all arms that have it, and otherwise once per
-// arm.
+// factsOf returns the facts by name. If a fact differs between arms, its text lists the arms.
 func factsOf(imported *experiment.Import) map[string]string {
-	byArm := map[string][]string{}
-	agreed := map[string]string{}
-	differ := map[string]bool{}
+	texts, byArm := map[string][]string{}, map[string][]string{}
 	for _, a := range imported.Arms {
 		for name, values := range a.Facts {
-			v := listed(values, mostFacts)
-			if byArm[name] == nil {
-				agreed[name] = v
-			}
-			differ[name] = differ[name] || agreed[name] != v
-			byArm[name] = append(byArm[name], a.Name+": "+v)
+			v := listed(values, 4)
+			texts[name], byArm[name] = append(texts[name], v), append(byArm[name], a.Name+": "+v)
 		}
 	}
-	for name := range differ {
-		if differ[name] {
-			agreed[name] = strings.Join(byArm[name], "; ")
+	facts := map[string]string{}
+	for name, own := range texts {
+		if facts[name] = own[0]; len(slices.Compact(own)) > 1 {
+			facts[name] = strings.Join(byArm[name], "; ")
 		}
 	}
-	return agreed
+	return facts
 }
 
-// listed joins the first values of a list, and adds the number of the other values.
+// listed joins the first values of a list, and appends the number of the other values.
 func listed(values []string, most int) string {
 	if extra := len(values) - most; extra > 0 {
 		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)
@@ -191,8 +174,8 @@ func listed(values []string, most int) string {
 	return strings.Join(values, ", ")
 }
 
-// compareCells compares parameters of the cells that several runs have. A path appears once if all
-// cells agree on it, and otherwise once per cell.
+// compareCells compares the parameters of cells that several runs have. If all cells have the same values of a
+// parameter, the parameter appears once, and otherwise once for each cell.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // properties by path
 	var order []string
@@ -229,7 +212,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // parameters that differ between cells are part of the cell's name
+			if one.differs { // a parameter that differs between cells, but not between runs, is part of the cells' names
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}

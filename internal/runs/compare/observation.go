@@ -2,6 +2,7 @@ package compare
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"tare/internal/analysis"
@@ -10,28 +11,26 @@ import (
 
 // Observation is the reason why a comparison across runs is not an experiment.
 type Observation struct {
-	// Starts are the start times of the runs, in their order; zero: unknown.
+	// Starts are the start times of the runs, in the order of the runs; zero: unknown.
 	Starts   []time.Time `json:"starts"`
 	Machines machines    `json:"machines"`
 	// Differing names the properties in which the machines differ.
 	Differing []string `json:"differing,omitempty"`
-	Within    []Within `json:"within,omitempty"` // runs that are not experiments by themselves
+	Within    []Within `json:"within,omitempty"` // the runs that are not experiments themselves
 }
 
-// Within is the reason why some of the compared runs are not experiments even by themselves.
+// Within is the reason why some of the compared runs are not experiments themselves.
 type Within struct {
 	Runs        []int                 `json:"runs"` // numbers of the runs
 	Observation *analysis.Observation `json:"observation"`
 }
 
-// machines classifies the machines of the runs.
 type machines string
 
-// The classes of machines.
 const (
-	MachinesDiffer  machines = "differ"
-	MachinesUnknown machines = "unknown" // some machine has no record
-	machinesAlike   machines = "alike"   // the records of the machines are the same
+	MachinesDiffer  machines = "differ"  // the machines differ in important properties
+	MachinesUnknown machines = "unknown" // a run has no record of its machine
+	machinesAlike   machines = "alike"   // the machines have the same important properties
 )
 
 // Findings that a reader should know before trusting a comparison of runs.
@@ -46,8 +45,7 @@ type (
 		Run     int               `json:"run"`
 		Reasons []analysis.Reason `json:"-"`
 	}
-	// PilotRounds: a pilot determined a run's number of rounds. Intervals across runs do not correct for
-	// the pilot.
+	// PilotRounds: a pilot determined a run's number of rounds. Intervals across runs do not correct for the pilot.
 	PilotRounds struct {
 		Run int `json:"run"`
 	}
@@ -56,8 +54,7 @@ type (
 		Run       int `json:"run"`
 		Reference int `json:"reference"` // number of the run whose rules apply
 	}
-	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no
-	// verdicts.
+	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no verdicts.
 	ChangedControl struct {
 		From     int               `json:"from"`
 		To       int               `json:"to"`
@@ -79,8 +76,6 @@ func (OtherRules) Kind() string         { return "other-rules" }
 func (ChangedControl) Kind() string     { return "changed-control" }
 func (UnrecordedMachines) Kind() string { return "unrecorded-machines" }
 
-// observation returns the reason why a comparison across runs is not an experiment; nil for a single run,
-// which has an observation of its own.
 func (c *comparison) observation() *Observation {
 	if len(c.in) == 1 {
 		return nil
@@ -91,8 +86,12 @@ func (c *comparison) observation() *Observation {
 		if in.Run.Environment == nil {
 			o.Machines = MachinesUnknown
 		}
-		if in.Run.Observation != nil {
-			o.within(i+1, in.Run.Observation)
+		if why := in.Run.Observation; why != nil {
+			k := slices.IndexFunc(o.Within, func(w Within) bool { return reflect.DeepEqual(w.Observation, why) })
+			if k < 0 {
+				k, o.Within = len(o.Within), append(o.Within, Within{Observation: why})
+			}
+			o.Within[k].Runs = append(o.Within[k].Runs, i+1)
 		}
 	}
 	for _, d := range c.result.Differences {
@@ -103,18 +102,6 @@ func (c *comparison) observation() *Observation {
 	return o
 }
 
-// within adds a run to the runs that are not experiments for the same reason.
-func (o *Observation) within(run int, why *analysis.Observation) {
-	for i := range o.Within {
-		if reflect.DeepEqual(o.Within[i].Observation, why) {
-			o.Within[i].Runs = append(o.Within[i].Runs, run)
-			return
-		}
-	}
-	o.Within = append(o.Within, Within{Runs: []int{run}, Observation: why})
-}
-
-// addFindings adds the findings that a reader should know before trusting the comparison.
 func (c *comparison) addFindings() {
 	for i, in := range c.in {
 		r := in.Run

@@ -3,7 +3,6 @@ package compare
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,20 +25,20 @@ const (
 
 var groups = []Group{layers, imported, Machine, testbed, workloads, tools, design}
 
-// Property is one fact that runs record about themselves.
+// Property is one fact that runs record about themselves, with its value in each run.
 type Property struct {
 	Group   Group    `json:"group"`
 	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
 	Values  []string `json:"values"`          // one per run; "": unknown, or absent
-	Minor   bool     `json:"minor,omitempty"` // seldom affects measurements
-	Limit   bool     `json:"-"`               // a time limit, which affects only trials that fail
+	Minor   bool     `json:"minor,omitempty"` // set if the property seldom affects measurements
+	Limit   bool     `json:"-"`               // set for a time limit, which affects only trials that fail
 	differs bool
 }
 
 type properties []Property
 
-// add adds a property. Only runs that have the property, those for which has is true, are compared. The
-// property is dropped if fewer than two runs have it, or if no run has a value.
+// add adds a property. It compares the runs whose element in the slice has is true. It drops the property if fewer
+// than two runs have it, or if all runs lack a value.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -56,7 +55,8 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
-// addLeaves adds every path that any run has, for the runs whose leaves are not nil.
+// addLeaves adds the properties with all paths in the leaves of the runs. It does not compare runs whose leaves are
+// nil.
 func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
 	all, has := map[string]bool{}, make([]bool, len(leaves))
 	for i, of := range leaves {
@@ -74,8 +74,7 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 	}
 }
 
-// Differing returns the paths whose leaves differ between runs, in order. Nil leaves are not
-// compared.
+// Differing returns the paths whose leaves differ between runs, in order. A nil map is not compared.
 func Differing(leaves ...map[string]string) []Property {
 	var p properties
 	p.addLeaves("", "", leaves)
@@ -85,16 +84,13 @@ func Differing(leaves ...map[string]string) []Property {
 // split separates the properties that differ from the properties that are the same. Both lists have the
 // important properties first, and are then sorted by group.
 func (p properties) split() (differences, same []Property) {
-	rank := func(p Property) int { return slices.Index(groups, p.Group) }
-	slices.SortStableFunc(p, func(a, b Property) int {
-		switch {
-		case a.Minor == b.Minor:
-			return rank(a) - rank(b)
-		case a.Minor:
-			return 1
+	rank := func(p Property) int {
+		if p.Minor {
+			return len(groups) + slices.Index(groups, p.Group)
 		}
-		return -1
-	})
+		return slices.Index(groups, p.Group)
+	}
+	slices.SortStableFunc(p, func(a, b Property) int { return rank(a) - rank(b) })
 	same = slices.DeleteFunc(append([]Property{}, p...), func(one Property) bool { return one.differs })
 	return slices.DeleteFunc(append([]Property{}, p...), func(one Property) bool { return !one.differs }), same
 }
@@ -102,9 +98,8 @@ func (p properties) split() (differences, same []Property) {
 // mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
 const mostDepth = 16
 
-// Flatten returns the leaves of parameters by their path: "link.mtu" to "1500". A list of plain
-// values is one leaf. Parameters are maps in a plan that was read, and structs in a new plan, so
-// both are converted through JSON. Parameters that cannot be converted have no leaves.
+// Flatten returns the leaves of parameters by path: "link.mtu" to "1500". A list of plain values is one leaf.
+// Parameters that JSON cannot hold have no leaves.
 func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
@@ -153,11 +148,9 @@ func leaf(leaves map[string]string, path string, v any, depth int) {
 }
 
 func compound(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
-	}
-	return false
+	_, isMap := v.(map[string]any)
+	_, isList := v.([]any)
+	return isMap || isList
 }
 
 // scalar formats a value as an experiment file writes it; null becomes "".
@@ -169,19 +162,13 @@ func scalar(v any) string {
 		return t
 	case json.Number:
 		return t.String()
-	case bool:
-		return strconv.FormatBool(t)
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
+	data, _ := json.Marshal(v) // the value was read from JSON
 	return string(data)
 }
 
-// Properties compares the properties of runs for callers that make their own comparisons. Its result
-// has only Runs, Differences, Same, Unknown and Apart. It returns an error if two runs hold the
-// same trials, or the runs have no cell in common.
+// Properties compares the properties of runs and aligns their cells. Its result has only Runs, Differences, Same,
+// Unknown and Apart. It returns an error if two runs hold the same trials, or if the runs have no cell in common.
 func Properties(in []Input) (*Result, error) {
 	c, _, err := begin(in, Options{})
 	if err != nil {
@@ -190,10 +177,8 @@ func Properties(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// InQuestion reports whether a property is part of a run's question: the layers, workloads and testbed with
-// their parameters (except those that experiment.OutsideQuestion names), and the rules for its verdicts.
-// Two runs that agree on all of these ask the same question, on whatever machine and with whatever number
-// of rounds.
+// InQuestion reports whether a property is part of a run's question: layers, workloads and testbed with their
+// parameters (except those that experiment.OutsideQuestion names), and the rules for verdicts.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:
@@ -212,7 +197,6 @@ func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }
 
-// Paths of the properties that InQuestion and AffectsResult name.
 const (
 	designConfidence = "confidence"
 	designMargin     = "equivalence margin"

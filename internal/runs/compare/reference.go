@@ -11,33 +11,29 @@ import (
 	"tare/internal/experiment"
 )
 
-// ParseReference parses RUN or RUN:ARM. RUN is a directory as the user gave it, the number of a run in the
-// given order, or the last element of a run's path. Without ARM, the reference is the baseline. Names may
-// contain colons.
+// ParseReference parses RUN or RUN:ARM. RUN is a directory in the user's words, the last element of its path, or the
+// number of a run in the given order. Without ARM, the reference is the baseline. Names may contain colons.
 func ParseReference(text string, in []Input) (reference, error) {
-	run, err := runNamed(text, in)
-	if err != nil {
-		return reference{}, err
-	}
-	if run > 0 {
-		base := in[run-1].Run.Plan.ArmWith(experiment.Baseline)
-		if base == "" {
-			return reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
-		}
-		return reference{Run: run, Arm: base}, nil
-	}
+	ends := []int{len(text)}
 	for i, r := range text {
-		if r != ':' {
-			continue
+		if r == ':' {
+			ends = append(ends, i)
 		}
-		run, err := runNamed(text[:i], in)
+	}
+	for _, end := range ends {
+		run, err := runNamed(text[:end], in)
 		if err != nil {
 			return reference{}, err
 		}
 		if run == 0 {
 			continue
 		}
-		plan, arm := in[run-1].Run.Plan, text[i+1:]
+		plan, arm := in[run-1].Run.Plan, ""
+		if end < len(text) {
+			arm = text[end+1:]
+		} else if arm = plan.ArmWith(experiment.Baseline); arm == "" {
+			return reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
+		}
 		if plan.Arm(arm) == nil {
 			has := strings.Join(armNames(plan), ", ")
 			return reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, has)
@@ -47,7 +43,6 @@ func ParseReference(text string, in []Input) (reference, error) {
 	return reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, where RUN is a directory, the last element of its path, or a number from 1 to %d", text, len(in))
 }
 
-// runNamed returns the number of the run with this name; 0 if there is none.
 func runNamed(name string, in []Input) (int, error) {
 	if i := slices.IndexFunc(in, func(r Input) bool { return r.Name == name }); i >= 0 {
 		return i + 1, nil

@@ -12,24 +12,22 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// Error is an error in the question, with a hint about questions that can be answered.
+// Error is an error in the options, with a hint.
 type Error struct{ Text, Hint string }
 
 func (e *Error) Error() string { return e.Text }
 
-// ErrNoVerdicts is returned for a run without verdicts: its numbers allow no conclusions.
+// ErrNoVerdicts is the error for a run without verdicts, whose numbers allow no conclusions.
 var ErrNoVerdicts = errors.New("the run gives no verdicts, so that nothing is made of its figures")
 
-// source is a metric in a cell that an answer can be computed from.
 type source struct {
 	Cell   string
 	Metric experiment.Metric
 	basis  basis
 	unit   string  // the unit of work
-	units  float64 // units of work in one unit of the metric; only for a capacity
+	units  float64 // for a capacity, the units of work in one unit of the metric
 }
 
-// check returns an error for impossible options.
 func (o *Options) check() error {
 	switch {
 	case o.Rate == "":
@@ -46,7 +44,7 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric, and the capacity beside it, that the options select.
+// choose finds the CPU metric that the options select, and the capacities for the same work.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
@@ -74,16 +72,15 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if cpu == nil {
 		cpu, capacities = capacities, nil
 	}
-	switch len(cpu) {
-	case 0:
+	switch {
+	case len(cpu) == 0:
 		return nil, missing(plan, o)
-	case 1:
-	default:
+	case len(cpu) > 1:
 		return nil, ambiguous(cpu)
 	}
 	chosen := cpu
 	for _, c := range capacities {
-		if c.Cell == cpu[0].Cell && (c.unit == cpu[0].unit || c.unit == "" && counted(cpu[0].unit)) {
+		if c.Cell == cpu[0].Cell && (c.unit == cpu[0].unit || c.unit == "" && cpu[0].unit != "Gbit" && cpu[0].unit != "GB") {
 			c.unit = cpu[0].unit
 			chosen = append(chosen, c)
 		}
@@ -122,9 +119,6 @@ func Sources(plan *experiment.Plan) (list []source) {
 	return list
 }
 
-// counted reports whether a unit of work is a thing that can be counted, and not an amount of data.
-func counted(unit string) bool { return unit != "Gbit" && unit != "GB" }
-
 func missing(plan *experiment.Plan, o Options) error {
 	var names []string
 	for _, s := range Sources(plan) {
@@ -148,10 +142,7 @@ func ambiguous(list []source) error {
 	for _, s := range list {
 		cells, metrics = append(cells, s.Cell), append(metrics, s.Metric.Name)
 	}
-	slices.Sort(metrics)
-	metrics = slices.Compact(metrics)
-	slices.Sort(cells)
-	cells = slices.Compact(cells)
+	cells, metrics = slices.Compact(slices.Sorted(slices.Values(cells))), slices.Compact(slices.Sorted(slices.Values(metrics)))
 	var how []string
 	if len(metrics) > 1 {
 		how = append(how, "--metric "+strings.Join(metrics, "|"))
@@ -162,8 +153,8 @@ func ambiguous(list []source) error {
 	return &Error{fmt.Sprintf("the run has %d figures that the answer could rest on", len(list)), "choose one: " + strings.Join(how, ", ")}
 }
 
-// ParseRate reads a rate in units of work per second: a count ("12000/s", "600/min"), or for work measured in
-// data an amount ("40Gbit/s", "500MB/s"). The error is an *Error.
+// ParseRate reads a rate in units of work per second. The text is a count ("12000/s", "600/min") or, for work that is
+// measured in data, an amount ("40Gbit/s", "500MB/s"). The error is an *Error.
 func ParseRate(text, unit string) (float64, error) {
 	example := "12000/s"
 	if unit == "Gbit" || unit == "GB" {

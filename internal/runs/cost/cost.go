@@ -1,15 +1,13 @@
 // Package cost turns the results of a run into cores, nodes and money. From CPU time per unit of work, or from
-// capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that an arm needs
-// more than the baseline.
+// capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that it needs in
+// addition to those of the baseline.
 //
-// The computation is only a multiplication, so the intervals come from the measurement. Each trial gives a
-// number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be busy; or
-// the rate divided by the capacity that may be used. The need of an arm is the typical value of these
-// numbers over rounds, estimated on their logarithms. The additional need is estimated on the differences
-// within rounds, by the estimators that the verdicts use. No intervals have to be combined. A slow round
-// affects both arms and cancels. An uncertain need of each arm does not make the additional need uncertain.
-// The additional need is therefore not exactly the difference between the needs of arm and baseline. For
-// independent samples (imports), the additional need is estimated as the difference of two samples.
+// Each trial gives a number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be
+// busy; or the rate divided by the capacity that may be used. The need of an arm is the typical value of these
+// numbers over rounds, estimated on their logarithms. The additional need is estimated on the differences within
+// rounds, by the estimators that the verdicts use. A slow round affects both arms and cancels. The additional need is
+// therefore more certain than the needs of arm and baseline, and not exactly their difference. For independent
+// samples (imports), the additional need is estimated as the difference of two samples.
 //
 // The reader must check the assumptions, which docs/cost.md lists.
 package cost
@@ -47,10 +45,10 @@ type Result struct {
 	Schema      string  `json:"schema"`
 	Directory   string  `json:"directory"`
 	Experiment  string  `json:"experiment"`
-	Rate        float64 `json:"rate"` // in units of work per second
+	Rate        float64 `json:"rate"` // the units of work per second
 	Unit        string  `json:"unit"` // the unit of work, such as "Gbit"; "" for operations without a name
 	NodeCPUs    float64 `json:"nodeCPUs"`
-	NodePrice   float64 `json:"nodePrice,omitempty"` // per hour; 0: unknown
+	NodePrice   float64 `json:"nodePrice,omitempty"` // the price of a node per hour; 0: unknown
 	Currency    string  `json:"currency,omitempty"`
 	Utilisation float64 `json:"utilisation"`
 	Confidence  float64 `json:"confidence"` // the confidence of every interval
@@ -58,13 +56,12 @@ type Result struct {
 	// Observation is the reason why the run is observational; nil: it is an experiment.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Bills       []Bill                `json:"bills"`
-	Plan        *experiment.Plan      `json:"-"` // of the run
+	Plan        *experiment.Plan      `json:"-"` // the plan of the run
 }
 
 // basis is the kind of metric that a bill is computed from.
 type basis string
 
-// The bases.
 const (
 	CPU      basis = "cpu"      // CPU time per unit of work
 	Capacity basis = "capacity" // the highest rate that an arm reached
@@ -82,28 +79,27 @@ type Bill struct {
 type Arm struct {
 	Arm    string `json:"arm"`
 	Rounds int    `json:"rounds"` // the number of rounds, or of values in independent samples
-	// Level is the metric's typical value, in its unit.
+	// Level is the typical value of the metric, in the metric's unit.
 	Level analysis.Interval `json:"level"`
 	Needs
-	// More is the arm's need beyond the baseline's need; nil for the baseline, and if no round has both
-	// arms.
+	// More is the arm's need beyond the baseline's need; nil for the baseline, and if no round has both arms.
 	More *more `json:"more,omitempty"`
 }
 
-// more is the need of an arm beyond the baseline's need. It is negative if the arm needs less.
+// more is the need of an arm beyond the baseline's need; negative if the arm needs less.
 type more struct {
 	Needs
 	Verdict analysis.Verdict `json:"verdict"` // the verdict on the metric
 	Grade   analysis.Grade   `json:"grade,omitempty"`
 }
 
-// Needs are cores and nodes with their price. Nodes is the exact number of nodes, and Whole is Nodes
-// rounded up. In a More, Whole is the difference between two numbers that are rounded up.
+// Needs are the cores and nodes that an arm needs. Nodes is the exact number of nodes, and Whole is Nodes rounded up.
+// In a More, Whole is the difference between two numbers that are rounded up.
 type Needs struct {
 	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
 	Nodes     analysis.Interval `json:"nodes"`
 	Whole     analysis.Interval `json:"wholeNodes"`
-	PointOnly bool              `json:"pointOnly,omitempty"` // set if the values allow no interval; both bounds then equal the point
+	PointOnly bool              `json:"pointOnly,omitempty"` // set if the values allow no interval; both bounds then are the point
 }
 
 // PerHour returns the price of nodes per hour.
@@ -147,7 +143,6 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
 	return r, nil
 }
 
-// worker computes bills.
 type worker struct {
 	*Result
 	run    *analysis.Run
@@ -181,8 +176,8 @@ func (w *worker) bill(s source) (Bill, bool) {
 	return b, true
 }
 
-// positionEffects returns the effects of the trials' positions within the round, for the arm or the
-// baseline of pairs; nil: no effects are removed.
+// positionEffects returns the effects of the trials' positions within the round, for one arm of the pairs: 0 is the
+// treatment and 1 the baseline. nil: no effects are removed.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])
@@ -217,9 +212,9 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 	return analysis.Interval(stats.Interval(nodes).Map(back))
 }
 
-// typical estimates the typical number of nodes over rounds, or over the values of a sample. It works on
-// logarithms. It uses the estimator for one arm's values (Rules.Level), since the machine's drift does not
-// cancel in these values. If no interval is possible, it returns the median and false.
+// typical estimates the typical number of nodes over rounds, or over the values of a sample, on logarithms. The
+// estimator is Rules.Level, since the machine's drift does not cancel in a single arm. Without an interval, typical
+// returns the median and false.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {
@@ -233,7 +228,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
-// more returns the need of an arm beyond the baseline's need, estimated within rounds if trials are paired.
+// more returns the need of an arm beyond the baseline's need. For paired trials, it is estimated within rounds.
 func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *more {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {
@@ -260,7 +255,6 @@ func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, ba
 	return m
 }
 
-// needs returns the cores and nodes for a number of nodes.
 func (w *worker) needs(nodes analysis.Interval, pointOnly bool) Needs {
 	return Needs{Nodes: scaled(nodes, 1), Cores: scaled(nodes, w.NodeCPUs), PointOnly: pointOnly,
 		Whole: analysis.Interval(stats.Interval(nodes).Map(up))}

@@ -1,26 +1,22 @@
 // Package gate decides whether a run keeps its budgets, so that a pipeline can pass or fail.
-// docs/pipeline.md explains the gate to users.
 //
-// A case is one hypothesis: an arm, in a cell, on a metric that has a limit. It has one of three
-// outcomes:
+// A case is one hypothesis: an arm, in a cell, on a metric that has a limit. It has one of three outcomes:
 //
 //   - pass: the upper bound of the headline interval lies within the limit;
 //   - fail: the overhead is shown to exceed the limit;
 //   - unresolved: neither, with a reason.
 //
-// A gate can make two errors: it can pass a bad run, or fail a good run. The chance of each error has the
-// same bound: half of one minus the design's confidence (2.5 % at 95 %), which is one side of a two-sided
-// interval. Passing needs no correction for the number of cases. A gate passes only if all cases pass, so a
-// bad run passes only by an error in the bad case (an intersection–union test: Berger 1982). An error in
-// any single case would fail a good run, so failing is corrected by Holm's method over all cases. Without
-// the correction, a gate with twenty budgets would often fail by chance.
+// A gate can make two errors: it can pass a bad run, or fail a good run. The chance of each error has the same bound:
+// half of one minus the design's confidence, which is 2.5 % at a confidence of 95 %. Passing needs no correction for
+// the number of cases. A gate passes only if all cases pass, so a bad run passes only by an error in the bad case (an
+// intersection–union test: Berger 1982). An error in any single case would fail a good run, so failing is corrected
+// by Holm's method over all cases. Without the correction, a gate with twenty budgets would often fail by chance.
 //
-// An unfinished arm has no outcome: whoever looks again until the outcome pleases makes errors more often
-// than the bounds say. A run without verdicts has no outcome either; the gate is then invalid.
+// An unfinished arm has no outcome: if users could repeat the gate until it passes, it would pass bad runs more often
+// than the bound says. A run without verdicts makes the gate invalid.
 //
-// limits.go finds the limit of each case. run.go judges a run by its own baseline, occasions.go judges
-// several runs of one experiment together, and growth.go judges the growth of a run since earlier runs. All
-// use the rule in this file. rounds.go computes how many rounds a decision needs.
+// limits.go finds the limit of each case. run.go judges a run by its own baseline. growth.go judges the growth of a
+// run since earlier runs, and several runs of one experiment together. All these judges use the rule in this file.
 package gate
 
 import (
@@ -46,29 +42,28 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // the run gives no verdicts or is not finished, the metric never varies, or the arm measured other work than the baseline
+	Invalid    Outcome = "invalid" // for the reasons no-verdicts, not-finished, not-varying and other-work
 )
 
 // Reason is the reason for a case's outcome.
 type Reason string
 
-// The reasons.
 const (
 	Within      Reason = "within"       // the interval ends within the limit
 	Exceeds     Reason = "exceeds"      // the overhead is shown to exceed the limit
 	Straddles   Reason = "straddles"    // the limit lies within the interval
-	NotByHolm   Reason = "not-by-holm"  // the case alone is shown to exceed the limit, but not after the correction for the number of cases
-	UnderBias   Reason = "under-bias"   // over or under the limit, but not by more than the control differs from the baseline
-	TooFew      Reason = "too-few"      // too few values for an interval that holds for noise of any shape
-	NoData      Reason = "no-data"      // no values to compare
-	NoControl   Reason = "no-control"   // too few values of the control to compare with
+	NotByHolm   Reason = "not-by-holm"  // the overhead is shown to exceed the limit, but not after the correction for the number of cases
+	UnderBias   Reason = "under-bias"   // the overhead is above or below the limit, but by less than the control differs from the baseline
+	TooFew      Reason = "too-few"      // the values are too few for an interval that holds for noise of any shape
+	NoData      Reason = "no-data"      // the arm or the baseline has no values
+	NoControl   Reason = "no-control"   // the control has too few values to compare with
 	NotFinished Reason = "not-finished" // the run is not finished
 	NotRandom   Reason = "not-random"   // the run is observational
-	NoHistory   Reason = "no-history"   // no run of the history to compare with
-	FailsMore   Reason = "fails-more"   // the program fails more often than in the baseline
+	NoHistory   Reason = "no-history"   // the history has no run to compare with
+	FailsMore   Reason = "fails-more"   // the program fails more often than the baseline's program
 	Missing     Reason = "missing"      // the case would be decided only if the failed trials had values like the other trials
-	MeanOver    Reason = "mean-over"    // the typical round is within the limit, but the mean is not
-	Behaves     Reason = "behaves"      // within the limit, but programs behave differently than in the baseline
+	MeanOver    Reason = "mean-over"    // the overhead of the typical round is within the limit, but the mean overhead is not
+	Behaves     Reason = "behaves"      // the overhead is within the limit, but programs behave differently than in the baseline
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
 	OtherWork   Reason = "other-work"   // the arm's files were made with other settings of the workload than the baseline's files
 	NotVarying  Reason = "not-varying"  // the metric has the same value in every trial
@@ -77,84 +72,82 @@ const (
 // Result is the outcome of all budgets of a run.
 type Result struct {
 	Schema  string            `json:"schema"`
-	Run     string            `json:"run"` // directory of the run, or of the runs that count
+	Run     string            `json:"run"` // the directories of the judged runs
 	Name    string            `json:"name"`
-	Labels  experiment.Labels `json:"labels,omitempty"` // describe the version under test
+	Labels  experiment.Labels `json:"labels,omitempty"` // labels of the version under test
 	Outcome Outcome           `json:"outcome"`
 	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
 	Valid   bool              `json:"valid"`
 	Reasons []analysis.Reason `json:"-"`
-	// Observation is the reason why the outcome is weaker than the outcome of an experiment; nil for a run
-	// in rounds of random order.
+	// Observation is the reason why the run is no experiment in rounds of random order, which makes the outcome
+	// weaker; nil for an experiment.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Finished    bool                  `json:"finished"`
-	// Against names the history that the run is compared with; empty: the run is compared with its
-	// own baseline.
+	// Against names the history that the run is compared with; empty: the run is compared with its own baseline.
 	Against    string  `json:"against,omitempty"`
 	Baseline   string  `json:"baseline"`
-	Confidence float64 `json:"confidence"` // confidence of the intervals
-	Level      float64 `json:"level"`      // largest chance of failing by mistake, over all cases together
+	Confidence float64 `json:"confidence"` // the confidence of the intervals
+	Level      float64 `json:"level"`      // the largest chance that any case fails by mistake
 	// Paired is set if trials of the same round are compared. Otherwise Rounds is the largest
 	// number of values of an arm in a cell.
 	Paired bool `json:"paired"`
 	Rounds int  `json:"rounds"`
-	// Occasions is the number of runs that are judged together. Rounds is then that number, too. It is 0
-	// for a single run.
+	// Occasions is the number of runs that are judged together; 0 for a single run. Rounds then is the number of
+	// runs, too.
 	Occasions int `json:"occasions,omitempty"`
-	// Start is the start of the first trial, and Seconds the time of all trials. Seconds is 0 for
-	// imported trials, which may have run at the same time.
+	// Start is the start of the first trial, and Seconds the time of all trials. Seconds is 0 for imported trials,
+	// which may have overlapped.
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds,omitempty"`
 	Cases   []Case    `json:"cases"`
-	// Warnings are the run's warnings that affect every case. Warnings about the run's machine are only in
-	// the report.
+	// Warnings are the run's warnings that affect every case, without the warnings about the machine.
 	Warnings []analysis.Finding `json:"-"`
 }
 
-// Case is one hypothesis. Overhead, Limit.Value and similar fields are shares of the baseline if the limit
-// is a share, and otherwise have the metric's unit; positive is a cost.
+// Case is one hypothesis. Overheads, differences and limits are shares of the baseline if the limit is a share, and
+// otherwise have the metric's unit. A positive overhead is a cost.
 type Case struct {
 	Cell    string            `json:"cell"`
 	Arm     string            `json:"arm"`
 	Metric  experiment.Metric `json:"metric"`
 	Budget  quantity.Limit    `json:"budget"` // limit as the experiment file writes it: "10%"
-	Limit   experiment.Bound  `json:"limit"`  // limit as a number
+	Limit   experiment.Bound  `json:"limit"`  // the limit as a number
 	Outcome Outcome           `json:"outcome"`
 	Reason  Reason            `json:"kind"`
-	Gap     analysis.Reason   `json:"-"` // reason why the history has nothing to compare with, or the finding that programs behave differently; nil: neither
+	Gap     analysis.Reason   `json:"-"` // the reason for NoHistory, or the finding for Behaves; nil: neither
 	// Estimated is set if the case has an interval; otherwise Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
-	Method    string            `json:"method,omitempty"` // method of the interval, one of package contrast's
-	// Grade is the grade of the interval: Normal if the caller accepts that grade and there are too
-	// few values for Measured.
+	Method    string            `json:"method,omitempty"` // the method of the interval, in the words of package contrast
+	// Grade is the grade of the interval. It is Normal if there are too few values for Measured and the caller
+	// accepts Normal.
 	Grade     analysis.Grade `json:"grade,omitempty"`
 	P         float64        `json:"p"`              // one-sided p-value of "the overhead is the limit or less"
-	PAdjusted float64        `json:"pAdjusted"`      // P after Holm's correction
-	Bias      float64        `json:"bias,omitempty"` // difference of the control from the baseline, if this difference exceeds chance
-	Size      int            `json:"size"`           // number of pairs, of values in the smaller sample, or of runs in the history
-	Needed    int            `json:"roundsNeeded"`   // number of rounds, or of values in each arm, with which a new run resolves the case at the design's power; 0: unknown, or over 10,000
+	PAdjusted float64        `json:"pAdjusted"`      // P, corrected by Holm's method
+	Bias      float64        `json:"bias,omitempty"` // the difference of the control from the baseline, if it exceeds chance
+	Size      int            `json:"size"`           // the number of pairs, of values in the smaller sample, or of runs in the history
+	Needed    int            `json:"roundsNeeded"`   // the rounds (or values in each arm) that resolve the case in a new run; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
-	Seconds   float64        `json:"seconds,omitempty"` // the case's share of the time of the arm's trials in the cell
+	Seconds   float64        `json:"seconds,omitempty"` // the time of the arm's trials in the cell, divided by the number of cases on them
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
-	// Previous compares the run with the run before it. Only the case of the recent part has it. It does
-	// not affect the outcome.
+	// Previous compares the run with the run before it, in the case of the recent part. It does not affect the
+	// outcome.
 	Previous *history.Previous `json:"previous,omitempty"`
 
-	data       contrast.Data // values of the arm and its own run's baseline
+	data       contrast.Data // the values of the arm and of its own run's baseline
 	estimate   contrast.Estimate
-	stands     analysis.Interval // Overhead's interval, widened so that it holds whatever values failed trials would have had
+	stands     analysis.Interval // the interval of Overhead, whatever values the failed trials would have had
 	seen       float64           // P if failed trials are ignored
-	mean       float64           // overhead of the mean, or of the typical round if there is no mean
-	ofFailures bool              // the case is about the frequency of failures
+	mean       float64           // the overhead of the mean, or of the typical round if there is no mean
+	ofFailures bool              // set if the case is about the frequency of failures
 }
 
 // Stretch is the part of a history that a run is compared with.
 type Stretch struct {
 	Part string `json:"part"` // PartRecent or PartAnchor
-	Of   string `json:"of"`   // quantity that may have grown: "overhead" or "level"
+	Of   string `json:"of"`   // the quantity that may have grown: "overhead" or "level"
 	Runs int    `json:"runs"`
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -166,7 +159,7 @@ const (
 	PartAnchor = "anchor" // the first runs, which reveal a slow decline
 )
 
-// Count returns the number of cases with an outcome.
+// Count returns the number of cases with the given outcome.
 func (r *Result) Count(o Outcome) int {
 	n := 0
 	for i := range r.Cases {
@@ -177,21 +170,8 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-func (r *Result) conclude() {
-	switch {
-	case r.Count(Invalid) > 0:
-		r.Outcome = Invalid
-	case r.Count(Fail) > 0:
-		r.Outcome = Fail
-	case r.Count(Pass) == len(r.Cases):
-		r.Outcome = Pass
-	default:
-		r.Outcome = Unresolved
-	}
-}
-
-// decide gives every open case its outcome. All cases are one family. A case that already has a reason
-// keeps its outcome, but counts in the family.
+// decide gives every case its outcome. All cases are one family, except the cases that the analysis of a run has
+// decided (FailsMore). A case with a reason keeps the reason.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64
@@ -211,7 +191,7 @@ func decide(cases []Case, level float64) {
 			c.Outcome, c.Reason = c.decide(level)
 		case NoVerdicts, NotFinished, NotVarying, OtherWork:
 			c.Outcome = Invalid
-		case FailsMore: // decided in the run's own family
+		case FailsMore: // the analysis of the run has decided the case
 			c.Outcome = Fail
 		default:
 			c.Outcome = Unresolved
@@ -219,19 +199,16 @@ func decide(cases []Case, level float64) {
 	}
 }
 
-// settled gives a case an estimate that does not depend on failed trials. The point of the estimate also
-// serves as the mean.
+// settled gives a case an estimate that does not depend on failed trials. The point of the estimate counts as the
+// mean, too.
 func (c *Case) settled(at analysis.Interval, p float64) {
 	c.Estimated, c.Overhead, c.P = true, at, p
 	c.stands, c.seen, c.mean = at, p, at.Point
 }
 
-// decide applies the rule to one case. The control may differ from the baseline by more than chance, though
-// within the margin. A difference of that size then arises without any layer, so the overhead must be
-// farther from the limit than that difference.
-//
-// A case is not decided if its outcome depends on the values of failed trials. A case does not pass if the
-// typical round is within the limit but the mean is over it.
+// decide applies the rule to one case. The overhead must be farther from the limit than the control is from the
+// baseline, since the control's difference arises without any layer. A case is not decided if its outcome depends on
+// the values of failed trials. It does not pass if the typical round is within the limit but the mean is not.
 func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
@@ -259,4 +236,63 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 		return Unresolved, NotByHolm
 	}
 	return Unresolved, Straddles
+}
+
+// Fewest returns the number of cases that the budgets of a plan make, and the smallest numbers of rounds with which a
+// case can pass and can fail. Failing needs more rounds, since it is corrected for the number of cases.
+func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
+	all, err := LimitsOf(plan).cases()
+	if err != nil || len(all) == 0 { // impossible budgets are errors of the experiment file
+		return 0, 0, 0
+	}
+	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
+	controlled := plan.Import == nil && plan.ArmWith(experiment.Control) != ""
+	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
+}
+
+// needed returns the approximate number of rounds with which a new run resolves a case with the probability power.
+// The true overhead counts as uncertain: otherwise, an estimate near the limit would lead to thousands of rounds. To
+// fail, a case must be significant after Holm's correction for the argument cases.
+func needed(c *Case, level float64, cases int, power float64) int {
+	const mostRounds = 10_000 // the largest value of Case.Needed
+	d := &c.data
+	fewest := func(cases int) int {
+		return contrast.Rules{Alpha: 2 * level}.Fewest(d.Paired, d.Controlled() > 0, cases)
+	}
+	switch c.Reason {
+	case Straddles, NotByHolm:
+	case TooFew:
+		return fewest(1)
+	default:
+		return 0
+	}
+	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
+	over := contrast.Cost(at.Point-limit, d.Metric)
+	if math.IsInf(over, 0) || math.IsNaN(over) {
+		return 0
+	}
+	least := max(fewest(1), d.Size()+1)
+	if over > 0 {
+		least = max(least, fewest(cases))
+	}
+	each := d.RoundsEach()
+	if at.Lo == at.Hi {
+		return least * each
+	}
+	b := stats.BeliefOf(at, 1-2*level, d.Freedom())
+	b.At = over
+	side := stats.Side{Below: level, Above: level / float64(cases), Assurance: power, Limit: mostRounds / each}
+	var n int
+	switch {
+	case !d.Paired:
+		n = side.Values(d.Size(), b)
+	case d.MostlyControlled():
+		n = side.Rounds(d.Size(), b)
+	default:
+		n = side.Pairs(d.Size(), b)
+	}
+	if n == 0 {
+		return 0
+	}
+	return max(n, least) * each
 }

@@ -1,19 +1,22 @@
 package gate
 
 import (
+	"cmp"
 	"math"
+	"strings"
 
 	"tare/internal/analysis"
+	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
+	"tare/internal/runs/combine"
 	"tare/internal/runs/history"
 )
 
-// Against judges how much worse a run is than the runs of a history, at the confidence of the history's
-// intervals. The name of the history is shown to the reader. A limit bounds the growth on the metric's own
-// scale: for a metric that is compared as a ratio, a limit in the metric's unit is an error. Every metric
-// with a limit makes two cases, and both must pass. One case compares with the runs since the last change,
-// and detects small jumps. The other case compares with the first runs, and detects a slow decline.
+// Against judges how much worse a run is than the runs of a history, which the argument name names for the reader.
+// The argument confidence is the confidence of the growths. A limit of a ratio metric must be a share. Each metric
+// with a limit makes two cases, which must both pass: the comparison with the runs since the last change finds small
+// jumps, and the comparison with the first runs finds a slow decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
@@ -23,14 +26,14 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 			continue
 		}
 		c, ok, err := limits.hypothesis(*arm, g.Metric, g.Cell)
+		if ok && err == nil {
+			err = c.checkScale(false)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			continue
-		}
-		if err := c.checkScale(false); err != nil {
-			return nil, err
 		}
 		recent, anchor := growthCase(c, g, PartRecent, g.Recent), growthCase(c, g, PartAnchor, g.Anchor)
 		recent.Previous = g.Previous
@@ -43,7 +46,6 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	return r, nil
 }
 
-// growthCase returns the case of one part of the history.
 func growthCase(c Case, g history.Growth, part string, change history.GrowthEstimate) Case {
 	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
 	c.Size, c.P = change.Runs, 1
@@ -64,3 +66,85 @@ func growthCase(c Case, g history.Growth, part string, change history.GrowthEsti
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// Over judges several runs of one experiment together: a limit bounds the mean overhead over occasions. It leaves out
+// runs that cannot be combined, with a warning. If fewer than two runs remain, the gate is invalid.
+func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
+	plan := r.Plan
+	out := &Result{Schema: Schema, Name: plan.Name, Valid: true, Finished: true, Paired: true, Baseline: plan.ArmWith(experiment.Baseline),
+		Confidence: float64(plan.Confidence), Level: (1 - float64(plan.Confidence)) / 2, Warnings: r.Warnings}
+	var names []string
+	var runs []*analysis.Run
+	for _, one := range r.Used {
+		out.Occasions++
+		names, runs = append(names, one.Name), append(runs, one.Run)
+		if out.Start.IsZero() || one.Run.Start.Before(out.Start) {
+			out.Start = one.Run.Start
+		}
+		out.Observation = cmp.Or(out.Observation, one.Run.Observation)
+	}
+	out.Run, out.Rounds = strings.Join(names, ", "), out.Occasions
+	for _, w := range r.Warnings {
+		if failed, ok := w.(combine.ControlDiffers); ok {
+			out.Valid, out.Reasons = false, append(out.Reasons, failed.ControlFails)
+		}
+	}
+	if out.Occasions < 2 {
+		out.Valid, out.Reasons = false, append(out.Reasons, TooFewOccasions{out.Occasions})
+	}
+	cases, err := limits.cases()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		if c.ofFailures {
+			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm)))
+			continue
+		}
+		if err := c.checkScale(true); err != nil {
+			return nil, err
+		}
+		out.Cases = append(out.Cases, combinedCase(r, c))
+	}
+	if len(out.Cases) == 0 {
+		return nil, ErrNoBudget
+	}
+	unbounded := unboundedFailures(cases)
+	for _, f := range r.Failures {
+		if unbounded[cellArm{f.Cell, f.Arm}] && len(f.Shown) > 0 {
+			out.Cases = append(out.Cases, failsMore(f.Cell, f.Arm, f.Failed, f.Baseline, "fisher", f.PAdjusted, f.PAdjusted))
+		}
+	}
+	out.settle(nil, o, runs...)
+	return out, nil
+}
+
+// TooFewOccasions is the reason why too few runs are judged for any decision.
+type TooFewOccasions struct {
+	Runs int `json:"runs"`
+}
+
+// Kind returns the name of this kind of reason.
+func (TooFewOccasions) Kind() string { return "too-few-occasions" }
+
+func combinedCase(r *combine.Result, c Case) Case {
+	c.P, c.Reason = 1, NoData
+	own := r.Comparison(c.Cell, c.Arm, c.Metric.Name)
+	if own == nil || own.Rounds == 0 {
+		return c
+	}
+	c.Size, c.Method, c.Reason = own.Rounds, own.Method, TooFew
+	if own.PointOnly {
+		return c
+	}
+	c.settled(own.Overhead, own.Exceeds(c.Limit.Value))
+	c.Reason = ""
+	if r.FailuresOf(c.Cell, c.Arm) != nil {
+		c.stands.Hi = math.Inf(1) // the cost of a failed trial has no upper limit
+	}
+	control := r.Comparison(c.Cell, r.Plan.ArmWith(experiment.Control), c.Metric.Name)
+	if control != nil && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan).Alpha {
+		c.Bias = largest(control.Overhead)
+	}
+	return c
+}

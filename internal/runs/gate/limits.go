@@ -11,25 +11,21 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Limits are the limits on the cost of each arm of a plan. They come from the plan and from the command
-// line.
+// Limits are the limits of each arm, from the plan and from the command line.
 type Limits struct {
 	plan  *experiment.Plan
 	added []addition
 }
 
-// addition is a limit from the command line.
 type addition struct {
 	arm   string // "": all arms
-	key   string // METRIC or METRIC@CELL, as in a budget
+	key   string // METRIC or METRIC@CELL, as budgets in a plan
 	limit quantity.Limit
 }
 
 // LimitError is the error of an impossible budget: a budget of an unknown metric, arm or cell, or in the
 // wrong unit. The hint lists possible metrics, arms, cells or units.
-type LimitError struct{ Text, Hint string }
-
-func (e *LimitError) Error() string { return e.Text }
+type LimitError = experiment.KeyError
 
 // ErrNoBudget: no arm has a budget, so there is nothing to judge.
 var ErrNoBudget = errors.New("no arm has a budget")
@@ -37,31 +33,35 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. The limit replaces every limit of the plan for that
-// metric (and arm, and cells). If several additions fit the same case, an addition that names the arm takes
-// precedence over one that does not. Next, the addition with the closer cell takes precedence, and last,
-// the later addition.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT, which replaces the limits of the plan on the metric, arm and
+// cell. If several such limits fit a case, the one that names the arm counts, then the one with the closest cell,
+// then the last.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
-		return &LimitError{fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text), "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
+		return &LimitError{Text: fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text),
+			Hint: "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
 	}
 	key, written := text[:at], text[at+1:]
 	a := addition{key: key}
 	if err := a.limit.UnmarshalText([]byte(written)); err != nil {
-		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
+		return &LimitError{Text: fmt.Sprintf("budget %s: %v", text, err)}
 	}
 	if err := experiment.CheckKey(key, l.plan.Cells); err != nil {
 		// Names of imported metrics may contain a colon themselves.
 		arm, rest, named := strings.Cut(key, ":")
 		if !named {
-			return limitError(err)
+			return err
 		}
 		if arms := l.arms(); !slices.Contains(arms, arm) {
-			return l.unknownArm(arm, rest, arms)
+			hint := strictyaml.Suggest(arm, "arms", arms)
+			if swapped := rest + "@" + arm; experiment.CheckKey(swapped, l.plan.Cells) == nil {
+				hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", swapped)
+			}
+			return &LimitError{Text: fmt.Sprintf("the run compares no arm %q with the baseline", arm), Hint: hint}
 		}
 		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
-			return limitError(err)
+			return err
 		}
 		a.arm, a.key = arm, rest
 	}
@@ -69,26 +69,8 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// unknownArm returns the error for an unknown arm. The user may have written the name of a cell in place of
-// an arm.
-func (l *Limits) unknownArm(arm, rest string, arms []string) error {
-	hint := strictyaml.Suggest(arm, "arms", arms)
-	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
-		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)
-	}
-	return &LimitError{fmt.Sprintf("the run compares no arm %q with the baseline", arm), hint}
-}
-
-func limitError(err error) error {
-	var key *experiment.KeyError
-	if errors.As(err, &key) {
-		return &LimitError{key.Text, key.Hint}
-	}
-	return err
-}
-
-// checkScale returns an error if the limit is an amount although the judged quantity is a share. The quantity is
-// growth since earlier runs, or the joint result of several runs.
+// checkScale returns an error if the limit is an amount but the judged quantity is a share. The quantity is the joint
+// result of several runs if joint is set, and otherwise the growth since earlier runs.
 func (c *Case) checkScale(joint bool) error {
 	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
 		return nil
@@ -97,8 +79,8 @@ func (c *Case) checkScale(joint bool) error {
 	if joint {
 		quantity = "the joint result of several runs"
 	}
-	return &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; %s is known only as a share", c.Metric.Name, c.Budget, quantity),
-		fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
+	return &LimitError{Text: fmt.Sprintf("the budget of %s is an amount, %s; %s is known only as a share", c.Metric.Name, c.Budget, quantity),
+		Hint: fmt.Sprintf("replace it: --budget %s=5%%", c.Metric.Name)}
 }
 
 // Metrics lists the metrics that can have a limit.
@@ -109,12 +91,11 @@ func (l *Limits) Metrics() []string {
 			names = append(names, m.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// arms lists the names of arms that can have a budget. For an arm with a factor, it lists the arm's name in
-// the experiment file, which stands for all levels, and the arm's name at every level.
+// arms lists the names of arms that can have a budget. An arm with a factor has two names: the name in the experiment
+// file, which stands for all levels, and the name with the level.
 func (l *Limits) arms() []string {
 	var names []string
 	for _, a := range l.plan.Arms {
@@ -122,8 +103,7 @@ func (l *Limits) arms() []string {
 			names = append(names, family(a), a.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 // family returns the name of an arm without its levels: "seccomp" of "seccomp[rules=8]".
@@ -135,11 +115,11 @@ func family(a experiment.PlannedArm) string {
 	return name
 }
 
-// of returns the limit of an arm on a metric in a cell, if there is a limit. Additions come before limits
-// of the plan. Among both, the arm's own limit comes before the general limit.
+// of returns the limit of an arm on a metric in a cell; false: there is none. Limits from the command line come
+// before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // precedence by arm, then by cell
+	var rank, near int // how closely best fits the arm, and the cell
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {
@@ -163,7 +143,6 @@ func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Li
 	return l.plan.Budget.For(metric, cell)
 }
 
-// cases returns the cases of all treatments on all metrics that have a limit.
 func (l *Limits) cases() ([]Case, error) {
 	var list []Case
 	for _, cell := range l.plan.Cells {
@@ -194,8 +173,8 @@ func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell
 	}
 	bound, err := m.Bound(limit)
 	if err != nil {
-		return c, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
-			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
+		return c, false, &LimitError{Text: fmt.Sprintf("budget of %s: %v", arm.Name, err),
+			Hint: m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT replaces the budget of the run", m.Name)}
 	}
 	return Case{Cell: cell, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound}, true, nil
 }

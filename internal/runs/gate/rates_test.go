@@ -13,6 +13,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/run/journal"
+	"tare/internal/test/slow"
 )
 
 var experiments = flag.Int("experiments", 300, "experiments per row of TestErrorRates; docs/pipeline.md has the figures of 20000")
@@ -22,6 +23,7 @@ var experiments = flag.Int("experiments", 300, "experiments per row of TestError
 // are kept exactly, must not pass for budgets that are exceeded at all, and must pass or fail if
 // the true overhead is far from the limit. With -v it prints the table of docs/pipeline.md.
 func TestErrorRates(t *testing.T) {
+	slow.Test(t)
 	const most = 0.025
 	table := "| true overheads, limit and rounds | pass | fail | unresolved | no verdicts |\n|---|--:|--:|--:|--:|\n"
 	for i, c := range []struct {

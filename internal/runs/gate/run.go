@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 
 	"tare/internal/analysis"
 	"tare/internal/analysis/contrast"
@@ -15,16 +15,15 @@ import (
 
 // Options are the conditions under which a run is judged.
 type Options struct {
-	// Observational allows a run whose arms did not run in rounds of random order. Other
-	// differences between the arms are then judged together with the layers.
+	// Observational allows a run whose arms did not run in rounds of random order. The gate then judges other
+	// differences between the arms together with the layers.
 	Observational bool
-	// Normal allows the t interval to decide cases with very few values. The t interval holds if noise is
-	// normal.
+	// Normal allows the t interval to decide cases with very few values. The t interval holds if noise is normal.
 	Normal bool
 }
 
-// Run judges a run by its own baseline. The argument trials holds the trials that the run was analysed
-// from. Run returns ErrNoBudget if there is no limit, and a *LimitError for an impossible limit.
+// Run judges a run by its own baseline. The run was analysed from the trials. The error is ErrNoBudget if there is no
+// limit, and a *LimitError for an impossible limit.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
@@ -42,7 +41,12 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 		}
 		j.add(c)
 	}
-	r.Cases = append(r.Cases, j.failing()...)
+	unbounded := unboundedFailures(r.Cases)
+	for _, f := range run.Failures {
+		if f.Verdict == analysis.Fails && unbounded[cellArm{f.Cell, f.Arm}] {
+			r.Cases = append(r.Cases, failsMore(f.Cell, f.Arm, f.Failed, *f.Reference, f.Method, f.P, f.PAdjusted))
+		}
+	}
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Reason != FailsMore && run.Interim(c.Cell, c.Arm) {
 			c.Reason = NotFinished
@@ -76,8 +80,6 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	return r
 }
 
-// settle gives every case its outcome, and then the whole result its outcome. The argument runs holds the
-// judged runs.
 func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run) {
 	r.withhold(o)
 	decide(r.Cases, r.Level)
@@ -90,11 +92,19 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 		}
 	}
 	r.share(trials)
-	r.conclude()
+	switch {
+	case r.Count(Invalid) > 0:
+		r.Outcome = Invalid
+	case r.Count(Fail) > 0:
+		r.Outcome = Fail
+	case r.Count(Pass) == len(r.Cases):
+		r.Outcome = Pass
+	default:
+		r.Outcome = Unresolved
+	}
 }
 
-// withhold sets the reason of each case that cannot be decided because of the run. If several reasons
-// apply, it sets the strongest.
+// withhold sets the reason of all cases if the run allows no decision. Of several reasons, it sets the strongest.
 func (r *Result) withhold(o Options) {
 	var reason Reason
 	switch {
@@ -112,7 +122,6 @@ func (r *Result) withhold(o Options) {
 	}
 }
 
-// share divides the time of an arm's trials in a cell equally among the cases of that arm and cell.
 func (r *Result) share(trials []journal.Trial) {
 	if r.Seconds == 0 {
 		return
@@ -130,23 +139,18 @@ func (r *Result) share(trials []journal.Trial) {
 	}
 }
 
-// cellArm names an arm in a cell.
 type cellArm struct{ cell, arm string }
 
-// judge computes the estimates of cases.
 type judge struct {
 	result *Result
 	rules  contrast.Rules
 	run    *analysis.Run
 	values *analysis.Values
-	normal bool // the grade Normal is accepted
+	normal bool // set if the grade Normal is accepted
 }
 
-// fewestNormal is the smallest number of values in each arm with which the assumption of normal noise can
-// decide a case.
-const fewestNormal = 3
-
 func (j *judge) add(c Case) {
+	const fewestNormal = 3 // the smallest number of values in each arm that decides a case if noise is assumed to be normal
 	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
 	est := j.rules.Estimate(&d)
 	c.Size, c.Method, c.P = d.Size(), est.Method, 1
@@ -164,7 +168,16 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	switch void := j.undecidable(&c); {
+	var void Reason // the reason why no number of values of this kind could decide the case
+	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
+		switch own.Reason.(type) {
+		case analysis.DoesNotVary:
+			void = NotVarying
+		case analysis.OtherSettings:
+			void = OtherWork
+		}
+	}
+	switch {
 	case void != "":
 		c.Reason = void
 	case c.Size == 0:
@@ -178,22 +191,8 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// undecidable returns the reason why values of this kind can never decide a case, however many there are;
-// "" if they can.
-func (j *judge) undecidable(c *Case) Reason {
-	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
-		switch own.Reason.(type) {
-		case analysis.DoesNotVary:
-			return NotVarying
-		case analysis.OtherSettings:
-			return OtherWork
-		}
-	}
-	return ""
-}
-
-// withstand sets the parts of an estimate that hold whatever the values of failed trials are. The values of
-// failed trials are assumed to lie beyond all other values and beyond the limit.
+// withstand sets the parts of an estimate that do not depend on the values of failed trials. These values are assumed
+// to lie beyond all other values and beyond the limit, on the worse side and on the better side.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
@@ -212,9 +211,8 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	}
 }
 
-// control returns the difference of the control from the baseline for a case, if this difference exceeds
-// chance. It returns a reason instead if the control has too few values. For a run planned without a
-// control, it returns neither.
+// control returns the difference of the control from the baseline, if this difference exceeds chance; otherwise 0. It
+// returns a reason if the control has too few values.
 func (j *judge) control(c *Case) (Reason, float64) {
 	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
 	if of == nil {
@@ -231,30 +229,27 @@ func (j *judge) control(c *Case) (Reason, float64) {
 	return "", largest(analysis.Interval(contrast.Overheads(est.Main.At, d.Metric)))
 }
 
-// largest returns the largest absolute value in an interval.
 func largest(i analysis.Interval) float64 { return math.Max(math.Abs(i.Lo), math.Abs(i.Hi)) }
 
-// onScale returns the values, to be compared on another scale. A budget may be an amount although the metric's
-// overhead is a share. Such a budget bounds the difference of the values.
+// onScale returns data on the scale of a budget. A budget may be an amount although the metric's overhead is a share.
+// Such a budget bounds the difference of the values.
 func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	if d.Metric.Scale == s || s != experiment.Difference {
 		return d
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		d.PositionEffects = nil // the effects of positions are shares
+		d.PositionEffects = nil // these effects are shares
 		d.Compare()
 	}
 	return d
 }
 
-// Failures of a program are judged in two ways. A budget of "failures" limits the share of executions that
-// fail in an arm, however often the baseline fails. Its case is decided by the exact interval of the share
-// and the binomial test. An arm without a budget of failures fails the gate if the analysis gives the
-// verdict that the arm fails more often than the baseline: a program that is fast because it fails is
-// within no budget.
+// Failures of a program make two kinds of cases. A budget of "failures" limits the share of executions that fail in
+// an arm, by the exact interval of the share and the binomial test. An arm without such a budget fails if the
+// analysis gives the verdict that it fails more often than the baseline, since a program can be fast because it
+// fails.
 
-// ofShare returns the case of a failure budget, with the frequency of failures as its estimate.
 func (c Case) ofShare(n analysis.Frequency) Case {
 	c.Size, c.Method = n.Of, "binomial"
 	if n.Of == 0 {
@@ -263,20 +258,19 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = 1 - distuv.Binomial{N: float64(n.Of), P: c.Limit.Value}.CDF(float64(n.Count-1))
+		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // of n.Count or more failures
 	}
 	c.settled(n.Share, p)
 	return c
 }
 
-// failsMore returns the case of an arm that fails more often than the baseline.
 func failsMore(cell, arm string, failed, baseline analysis.Frequency, method string, p, adjusted float64) Case {
 	return Case{Cell: cell, Arm: arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
 		Limit:     experiment.Bound{Value: baseline.Share.Point, Scale: experiment.Ratio},
 		Estimated: true, Overhead: failed.Share, Method: method, P: p, PAdjusted: adjusted, Size: failed.Of, ofFailures: true}
 }
 
-// unboundedFailures returns the arms and cells that cases judge without a budget of failures.
+// unboundedFailures returns true for each judged arm in a cell without a budget of failures.
 func unboundedFailures(cases []Case) map[cellArm]bool {
 	unbounded := map[cellArm]bool{}
 	for _, c := range cases {
@@ -284,16 +278,4 @@ func unboundedFailures(cases []Case) map[cellArm]bool {
 		unbounded[cellArm{c.Cell, c.Arm}] = (before || !judged) && !c.ofFailures
 	}
 	return unbounded
-}
-
-// failing returns the cases of the judged arms that fail more often than the baseline and have no budget of
-// failures.
-func (j *judge) failing() (list []Case) {
-	unbounded := unboundedFailures(j.result.Cases)
-	for _, f := range j.run.Failures {
-		if f.Verdict == analysis.Fails && unbounded[cellArm{f.Cell, f.Arm}] {
-			list = append(list, failsMore(f.Cell, f.Arm, f.Failed, *f.Reference, f.Method, f.P, f.PAdjusted))
-		}
-	}
-	return list
 }

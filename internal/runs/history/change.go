@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,28 +11,29 @@ import (
 	"tare/internal/stats"
 )
 
-// seed is the seed of every permutation test: the same history gives the same changes.
+// seed is the seed of every permutation test, so that the same history always gives the same changes.
 const seed = 1
 
-// stretchValues holds the values of a stretch that are tested for changes: the points of a series that are not left
-// out.
 type stretchValues struct {
 	series  *Series
 	stretch int
-	runs    []int // indices into the experiment's runs
+	runs    []int // indices of runs in the experiment
 	values  []float64
-	changes []int // indices of the first value after each change
+	changes []int // the index of the first value after each change
 }
 
-// detect finds the changes of every series. The series of headline metrics share alpha by Bonferroni's
-// correction: the chance of any false change among them is at most alpha. Exploratory metrics share an
-// alpha of their own. Holm's correction is not used, since one series may have several changes.
+// detect finds the changes of every series. The chance of any false change on headline metrics is at most alpha
+// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not do: one series may have
+// several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
 	for i := range list {
 		for st := range list[i].Stretches {
-			s := list[i].valuesIn(st)
+			s := &stretchValues{series: &list[i], stretch: st}
+			for _, p := range list[i].used(st) {
+				s.runs, s.values = append(s.runs, p.Run), append(s.values, p.at)
+			}
 			series = append(series, s)
 			if len(s.values) >= 2*o.Segment {
 				tests[list[i].Metric.Headline]++
@@ -52,16 +54,6 @@ func detect(list []Series, runs []*Run, o Options) {
 		slices.SortStableFunc(s.Segments, func(a, b segment) int { return a.From - b.From })
 		slices.SortStableFunc(s.Shifts, func(a, b Change) int { return a.Run - b.Run })
 	}
-}
-
-// valuesIn returns the points of a stretch.
-func (s *Series) valuesIn(stretch int) *stretchValues {
-	out := &stretchValues{series: s, stretch: stretch}
-	for _, p := range s.used(stretch) {
-		out.runs = append(out.runs, p.Run)
-		out.values = append(out.values, p.at)
-	}
-	return out
 }
 
 func (s *stretchValues) describe(runs []*Run, o Options) {
@@ -87,9 +79,8 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 	s.warn(residuals, o)
 }
 
-// level returns the Hodges–Lehmann estimate with its interval. For few runs it returns the estimate by
-// Student's t. For one run, or for runs that do not vary, it returns the median with an interval of width
-// zero.
+// level returns the Hodges–Lehmann estimate with its interval. For few runs, it returns Student's estimate. For one
+// run, or runs that do not vary, it returns the median with an interval of width zero.
 func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, confidence); err == nil {
 		return e.Interval
@@ -101,10 +92,9 @@ func (s *stretchValues) level(values []float64) stats.Interval {
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
-// shift describes the change at an index, between the ends of its two segments.
 func (s *stretchValues) shift(from, at, to int, runs []*Run) Change {
 	size, err := stats.RankSum(s.values[from:at], s.values[at:to], confidence)
-	if err != nil { // no error: segments are long enough and finite
+	if err != nil { // segments are long enough, and finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}
 	site := locate(s.values[from:to], at-from)
@@ -141,8 +131,10 @@ func direction(size stats.Interval, better experiment.Better) string {
 	return Spread
 }
 
-// warn adds findings that a reader should know before trusting the changes of a stretch.
 func (s *stretchValues) warn(residuals []float64, o Options) {
+	// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes than alpha
+	// allows (hack/bench/history). With a larger autocorrelation, reported changes are doubtful.
+	const mostRelated = 0.4
 	n := len(residuals)
 	if n < 2*o.Segment {
 		if len(s.series.Stretches) == 1 {
@@ -150,33 +142,21 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// The limit is the same as for rounds within a run: one of a hundred independent series exceeds this limit. The
-	// residuals have less autocorrelation than the values, since reported changes are removed.
+	// Rounds within a run have the same limit, which one of a hundred independent series exceeds. The residuals lack
+	// the reported changes, so they have less autocorrelation than the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes
-// than alpha allows. With a larger autocorrelation, a reported change is doubtful (hack/bench/history).
-const mostRelated = 0.4
-
-// mostInterludeValues is the largest number of values among which interludes are searched, since the time
-// of the search grows with the square of the number of runs.
-const mostInterludeValues = 500
-
-// interludeShare is the share of alpha that the test for interludes gets; the test for single changes gets
-// the rest.
-const interludeShare = 0.25
-
-// search finds the changes of a stretch. It first finds single changes, one split at a time, and then
-// interludes between them. An interlude is a series of values that differ from the values before and after,
-// such as a regression that was fixed after a week. A single split does not find an interlude: wherever the
-// split is, one side has a part of the interlude and most of the other values. Without any change, the
-// chance of a claim is at most alpha, since alpha is divided between the two tests. If runs resemble their
-// neighbours, they are compared with surrogate series whose values do so too (stats.surrogates).
+// search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.
+// An interlude is a series of values that differ from the values before and after, such as a regression that was
+// fixed after a week, which a single split hardly finds. The chance of a claim without any change is at most alpha,
+// which is divided between the two tests. If runs resemble their neighbours, they are compared with surrogate series
+// that do so, too (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
+	const interludeShare = 0.25 // the share of alpha for interludes; single changes have the rest
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -198,11 +178,15 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the stretch of values [from, to) that differs most from the values around it, if a share
-// of less than alpha of the surrogates has a stretch that differs as much. The interlude and both sides of
-// it have at least as many values as least says. (Ranks would hardly find a short interlude: six values
-// cannot have higher ranks than the six highest, however far they are from the rest.)
+// interlude finds the values [from, to) that differ most from the values around them. It returns false unless fewer
+// than a share alpha of the surrogates differ as much. The interlude and both sides of it have at least `least`
+// values each. Ranks would not do: six values cannot have higher ranks than the six highest, however far they are
+// from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
+	// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
+	// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
+	const lengthStep = 1.1
+	const mostInterludeValues = 500 // the time of the search grows with the square of the number of values
 	if len(x) < 3*least || len(x) > mostInterludeValues {
 		return 0, 0, false
 	}
@@ -210,7 +194,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	sums := make([]float64, len(x)+1)
 	from, to, _ = mostApart(values, least, sums, 1)
 	_, _, observed := mostApart(values, least, sums, lengthStep)
-	observed -= 1e-9 * observed // the same statistic, summed in another order, must not count as larger
+	observed -= 1e-9 * observed // a rounding error must not decide between equal statistics
 	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
 	return from, to, stats.Significant(observed, alpha, func() float64 {
 		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
@@ -218,15 +202,9 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	})
 }
 
-// lengthStep is the ratio between successive lengths of stretches that are tried in surrogates. A stretch
-// of nearly the right length differs nearly as much. Trying all lengths would take a time that grows with
-// the square of the number of values (Walther, Annals of Statistics 38, 2010).
-const lengthStep = 1.1
-
-// mostApart finds the stretch of values whose mean is farthest from the mean of the other values, and
-// returns the square of the distance. The unit of the distance is √(1/inside + 1/outside), from the numbers
-// of values inside and outside the stretch. The ratio of successive lengths that are tried is step (1: all
-// lengths). The slice sums is a buffer with one element more than the values.
+// mostApart finds the values [from, to) whose mean is farthest from the mean of the other values. The result most is
+// the square of the distance in the unit √(1/inside + 1/outside), from the numbers of values. The argument step is
+// the ratio of successive lengths (1: all lengths). The slice sums is a buffer with one element more than the values.
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {
@@ -245,4 +223,93 @@ func mostApart(values []float64, least int, sums []float64, step float64) (from,
 		}
 	}
 	return from, to, most
+}
+
+// changeSite is the estimated position of a change. A position is the index of the first value of the new level.
+type changeSite struct {
+	earliest, latest int     // the true position lies between these bounds with the probability confidence
+	sure             float64 // the probability of the claimed position
+}
+
+// locate estimates the certainty of the position at, which is claimed for the single change in x. It computes the
+// posterior over all positions for one step between two levels in normal noise of unknown size, with equal prior
+// probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of
+// squares around the two means. An outlier does not look like a step, since the values are winsorized.
+// hack/bench/history counts how often the bounds contain the true position.
+func locate(x []float64, at int) changeSite {
+	y := winsorized(x, at)
+	n := len(y)
+	logs := make([]float64, n) // logs of probabilities by position; 0 and 1 stay impossible
+	top := math.Inf(-1)
+	total, whole := sums(y)
+	left, leftSquares := 0.0, 0.0
+	least := 1e-18*(whole-total*total/float64(n)) + math.SmallestNonzeroFloat64
+	for k := range n {
+		logs[k] = math.Inf(-1)
+		if k >= 2 && n-k >= 2 {
+			a, b := float64(k), float64(n-k)
+			s := max(leftSquares-left*left/a+(whole-leftSquares)-(total-left)*(total-left)/b, least)
+			logs[k] = -0.5*math.Log(a*b) - 0.5*float64(n-2)*math.Log(s)
+			top = max(top, logs[k])
+		}
+		left += y[k]
+		leftSquares += y[k] * y[k]
+	}
+	return siteFrom(logs, top, at)
+}
+
+func siteFrom(logs []float64, top float64, at int) changeSite {
+	p := make([]float64, len(logs))
+	all := 0.0
+	for k, l := range logs {
+		p[k] = math.Exp(l - top)
+		all += p[k]
+	}
+	out := changeSite{earliest: at, latest: at, sure: p[at] / all}
+	order := make([]int, len(p))
+	for k := range p {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	held := 0.0
+	for _, k := range order { // the most probable positions first
+		out.earliest, out.latest = min(out.earliest, k), max(out.latest, k)
+		if held += p[k] / all; held >= confidence {
+			break
+		}
+	}
+	return out
+}
+
+// winsorized limits the values to three robust standard deviations (of both sides together) around the median of
+// their own side of a change. It makes the median of the left side 0, so that sums of squares keep their precision.
+func winsorized(x []float64, at int) []float64 {
+	const robust = 1.4826 // the standard deviation of normal values per median absolute deviation
+	left, right := stats.Median(x[:at]), stats.Median(x[at:])
+	centre := func(i int) float64 {
+		if i < at {
+			return left
+		}
+		return right
+	}
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = math.Abs(v - centre(i))
+	}
+	reach := 3 * robust * stats.Median(out)
+	for i, v := range x {
+		if c := centre(i); reach > 0 { // reach is 0 if most values are equal
+			v = min(max(v, c-reach), c+reach)
+		}
+		out[i] = v - left
+	}
+	return out
+}
+
+func sums(x []float64) (sum, squares float64) {
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	return sum, squares
 }

@@ -12,14 +12,13 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// parameters are the parameters of one arm in one cell, by path: everything that the values depend on by
-// intent. They include the layers of the arm and of the baseline, the workload and the testbed (except
-// those that experiment.OutsideQuestion names). They exclude the number of rounds, the seed, limits,
-// margins, the imported files and the pairing of their trials: these make a value more or less certain, but
-// not different.
+// parameters are the parameters of one arm in one cell, by path: everything that is meant to affect the values. These
+// are the layers of the arm and of the baseline, the workload and the testbed (except those that
+// experiment.OutsideQuestion names), but not the rounds, the seed, limits, margins, and imported files with their
+// pairing.
 type parameters map[string]string
 
-// parametersOf returns the parameters of every cell and arm of a plan.
+// parametersOf returns the parameters of every cell and arm of a plan, by cell and arm.
 func parametersOf(plan *experiment.Plan) map[[2]string]parameters {
 	layers := map[string]parameters{}
 	for i := range plan.Arms {
@@ -45,7 +44,6 @@ func parametersOf(plan *experiment.Plan) map[[2]string]parameters {
 	return all
 }
 
-// sharedParameters returns the parameters of a cell, which all arms share.
 func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 	p := parameters{"workload": c.Kind, "testbed": plan.Testbed}
 	if plan.Import != nil {
@@ -67,8 +65,8 @@ func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 	return p
 }
 
-// changed returns the differences between two sets of parameters or facts, sorted by path; none if one of
-// the sets is nil.
+// changed returns the differences between two sets of parameters or facts, sorted by path. A nil set has no
+// differences.
 func changed(was, is map[string]string) []Difference {
 	var list []Difference
 	for _, p := range compare.Differing(was, is) {
@@ -77,7 +75,6 @@ func changed(was, is map[string]string) []Difference {
 	return list
 }
 
-// factsOf collects the facts about a run's machine, tools and design.
 func factsOf(j *journal.Run) facts {
 	design := compare.DesignOf(j.Plan)
 	f := facts{environment: j.Environment, design: map[string]string{"confidence": design["confidence"]}}
@@ -110,8 +107,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// recordEvents records in every run the facts that differ from earlier runs. It compares each kind of fact
-// with the last earlier run that has facts of that kind.
+// recordEvents records in every run the facts that differ from earlier runs. It compares each kind of fact with the
+// last earlier run that records the kind.
 func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {

@@ -1,12 +1,9 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
@@ -18,49 +15,46 @@ type Growth struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"`
-	// Of is the quantity that is compared: "overhead", relative to the run's own baseline, or "level", the
-	// arm's own values, in histories without a baseline.
+	// Of is the quantity that is compared: "overhead" against the run's own baseline or, in histories without a
+	// baseline, "level", which is the arm's own values.
 	Of string `json:"of"`
-	// Recent compares the new run with the runs since the last change, Anchor with the reference
-	// runs at the beginning. A slow decline shows in Anchor and not in Recent. Both are shares
-	// (0.02: costs 2 % more than before), positive for worse; on a difference scale they are in the
-	// metric's unit.
+	// Recent compares the new run with the runs since the last change. Anchor compares it with the reference runs at
+	// the beginning, and shows a slow decline. Growths are shares (0.02: costs 2 % more than before) or, on a
+	// difference scale, in the metric's unit. Positive is worse.
 	Recent GrowthEstimate `json:"recent"`
 	Anchor GrowthEstimate `json:"anchor"`
-	// Previous compares with the latest comparable earlier run; nil: no earlier run is comparable.
+	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.
 	Previous *Previous `json:"previous,omitempty"`
-	// Gap is the reason why Recent or Anchor has no estimate; nil if both have one.
+	// Gap is the reason why Recent or Anchor has no estimate; nil: both have one.
 	Gap analysis.Reason `json:"-"`
 }
 
-// Previous is the difference of the new run from the run before it. It is information only, since two runs
-// do not show how much runs vary.
+// Previous is the difference of the new run from the run before it. It allows no conclusion, since two runs do not
+// show how much runs vary.
 type Previous struct {
-	Run    string            `json:"run"` // directory of the earlier run
+	Run    string            `json:"run"` // the directory of the earlier run
 	Labels experiment.Labels `json:"labels,omitempty"`
-	// Change is a share, or in the metric's unit on a difference scale; positive for worse.
+	// Change is a share or, on a difference scale, in the metric's unit. Positive is worse.
 	Change float64 `json:"change"`
 }
 
 // GrowthEstimate is the growth of a quantity.
 type GrowthEstimate struct {
 	Interval analysis.Interval `json:"interval"`
-	Runs     int               `json:"runs"` // number of runs of the history that the new run is compared with
-	From     string            `json:"from"` // first of these runs
-	To       string            `json:"to"`   // last of these runs
-	// P returns the one-sided p-value of "the quantity grew by limit or less", given the limit. It is 1 if
-	// there is no estimate.
+	Runs     int               `json:"runs"` // the number of runs of the history that the new run is compared with
+	From     string            `json:"from"` // the first of these runs
+	To       string            `json:"to"`   // the last of these runs
+	// P returns the one-sided p-value of the hypothesis that the quantity grew by the given limit or less; 1 if there
+	// is no estimate.
 	P func(limit float64) float64 `json:"-"`
 }
 
-// Growth compares a new run with the history of its experiment: every overhead of its treatments,
-// or the level of its only arm. The run itself is left out of the history, and so are runs that
-// started later.
+// Growth compares a new run with the history of its experiment: every overhead of its treatments, or the level of its
+// only arm. The history does not include the run itself and runs that started later.
 //
-// Recent compares with the runs since the last change. Anchor compares with the first runs of the history,
-// as many as the least length of a segment. The argument anchor names another run at which the reference
-// runs begin, such as the first run after a change that was accepted. Growth returns an error if the
-// experiment has no such run.
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the history, as many as
+// a segment has at least. If the argument anchor names a run, such as the first after an accepted change, Anchor
+// compares with the runs from that run on. Growth returns an error if the experiment has no such run.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0
@@ -68,7 +62,7 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 		path := canonical(anchor)
 		first = slices.IndexFunc(before.Runs, func(r *Run) bool { return r.path == path })
 		if first < 0 {
-			return nil, fmt.Errorf("the anchor %s %w", anchor, ErrNoAnchor)
+			return nil, fmt.Errorf("the anchor %s is no earlier run of the same experiment in this history", anchor)
 		}
 	}
 	var list []Growth
@@ -77,15 +71,14 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 			continue
 		}
 		c := comparison{history: h, before: before, new: run, value: v, first: first}
-		list = append(list, c.growth())
+		g := Growth{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Recent: GrowthEstimate{P: never}, Anchor: GrowthEstimate{P: never}}
+		g.Gap = c.fill(&g)
+		list = append(list, g)
 	}
 	return list, nil
 }
 
-// ErrNoAnchor: the anchor is not one of the earlier runs.
-var ErrNoAnchor = errors.New("is no earlier run of the same experiment in this history")
-
-// before returns the experiment of a run without that run and later ones.
+// before returns the experiment of a run, without this run and the runs after it.
 func (h *History) before(run *Run) *Experiment {
 	at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == run.Name })
 	if at < 0 {
@@ -103,20 +96,12 @@ func (h *History) before(run *Run) *Experiment {
 	return out
 }
 
-// comparison compares one value of a new run with the history.
 type comparison struct {
 	history *History
 	before  *Experiment
 	new     *Run
 	value   value
-	first   int // index of the run at which the reference runs begin
-}
-
-func (c *comparison) growth() Growth {
-	g := Growth{Cell: c.value.cell, Arm: c.value.arm, Metric: c.value.metric, Of: c.value.of}
-	g.Recent.P, g.Anchor.P = never, never
-	g.Gap = c.fill(&g)
-	return g
+	first   int // the index of the first reference run
 }
 
 func never(float64) float64 { return 1 }
@@ -167,8 +152,8 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	return gap
 }
 
-// comparable finds the earlier series of the new value, and the stretch of runs that have the parameters of the new
-// value. If there is none, comparable returns the reason.
+// comparable finds the earlier series of the new value, and the stretch of runs with the new value's parameters. If
+// the series has no such stretch, comparable returns the reason.
 func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
@@ -191,62 +176,47 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	return s, stretch, nil
 }
 
-// used returns the points of a stretch that statistics include.
 func (s *Series) used(stretch int) []Point {
 	other := func(p Point) bool { return p.Stretch != stretch || p.LeftOut != nil }
 	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
-// change compares the new value with the values of some runs. The standard deviation between runs is sd,
-// known with df degrees of freedom.
+// change compares the new value with the mean of the values of k reference runs. The standard deviation between runs
+// is sd, known with df degrees of freedom:
+//
+//	new - mean ± t(df) · sd · √(1 + 1/k)
+//
+// This is Student's interval for one more value from the same population, exact if runs differ by normal noise. The
+// spread between runs includes the uncertainty within runs, as long as the new run is as precise as the earlier runs.
+// If the new run is less precise, its excess variance is added.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (GrowthEstimate, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
-	usual := 0.0 // mean variance within a run
+	usual := 0.0 // the mean variance within a reference run
 	for _, p := range reference {
 		sum += p.at
 		usual += p.se * p.se / k
 	}
-	p := prediction{difference: at - sum/k, error: math.Sqrt(sd*sd*(1+1/k) + max(0, se*se-usual)), df: df}
-	if !(p.error > 0) {
+	difference, deviation := at-sum/k, math.Sqrt(sd*sd*(1+1/k)+max(0, se*se-usual)) // a positive difference is worse
+	if !(deviation > 0) {
 		return GrowthEstimate{P: never}, NoSpread{}
 	}
+	half := deviation * stats.StudentQuantile(1-(1-confidence)/2, df)
+	interval := stats.Interval{Point: difference, Lo: difference - half, Hi: difference + half}
 	scale := scale{c.value.metric, c.value.of}
 	return GrowthEstimate{
-		Interval: analysis.Interval(p.interval().Map(scale.change)), Runs: len(reference),
+		Interval: analysis.Interval(interval.Map(scale.change)), Runs: len(reference),
 		From: c.before.Runs[reference[0].Run].Directory, To: c.before.Runs[reference[len(reference)-1].Run].Directory,
-		P: func(limit float64) float64 { return p.exceeds(scale.difference(limit)) },
+		P: func(limit float64) float64 {
+			most := scale.difference(limit)
+			if math.IsNaN(most) || math.IsInf(most, 1) {
+				return 1
+			}
+			return stats.StudentTail((difference-most)/deviation, df)
+		},
 	}, nil
 }
 
-// prediction compares one new value with the mean of k values of earlier runs. The standard
-// deviation between runs is estimated from df degrees of freedom:
-//
-//	new - mean ± t(df) · sd · √(1 + 1/k)
-//
-// This is Student's interval for one more value from the same population, exact if runs differ by normal
-// noise. The spread between runs includes the uncertainty within runs, as long as the new run is as precise
-// as the earlier runs. If the new run is less precise, its excess variance is added.
-type prediction struct {
-	difference float64 // new minus mean, on the scale of computation; positive is worse
-	error      float64 // standard error of difference
-	df         float64
-}
-
-func (p prediction) interval() stats.Interval {
-	half := p.error * stats.StudentQuantile(1-(1-confidence)/2, p.df)
-	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}
-}
-
-// exceeds returns the one-sided p-value of "the difference is limit or less".
-func (p prediction) exceeds(limit float64) float64 {
-	if math.IsNaN(limit) || math.IsInf(limit, 1) {
-		return 1
-	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}.CDF((limit - p.difference) / p.error)
-}
-
-// spreadWithin returns the standard deviation within segments, pooled over all segments, with its
-// degrees of freedom.
+// spreadWithin returns the standard deviation within segments, pooled over all segments, with its degrees of freedom.
 func spreadWithin(segments ...[]float64) (sd, df float64) {
 	total := 0.0
 	for _, s := range segments {

@@ -1,11 +1,10 @@
-// Package history sorts many runs of an experiment by time, and finds the runs at which a metric changed
-// and how far a new run differs from the runs before it.
+// Package history sorts many runs of an experiment by time, and finds the runs at which a metric changed and how far
+// a new run differs from the runs before it.
 //
-// The unit is the run. A run gives one value for each metric of each arm: the overhead against its own
-// baseline, in which the level of the machine cancels. For the baseline itself (and for arms without a
-// baseline, as in most imported records) a run gives the level: the arm's own typical value. Rounds within
-// a run share its day and its machine, so they do not show how much runs vary. All methods here use the
-// spread between runs instead.
+// A run gives one value for each metric of each arm: the overhead against the baseline of the run, which hardly
+// depends on the speed of the machine. For the baseline itself, and for arms without a baseline, a run gives the
+// level, which is the typical value of the arm. All methods use the spread between runs, which the rounds within a
+// run do not show.
 //
 // A series answers two questions, by different methods:
 //
@@ -16,14 +15,13 @@
 //     detects a jump, and with the reference runs at the beginning, which detects a decline so
 //     slow that it never jumps.
 //
-// Only runs that ask the same question can be compared: runs whose parameters of layers, workload
-// or testbed differ are in different stretches, and statistics stay within a stretch. Facts that
-// the experiment does not determine (kernel, tools, Tare itself) may change between runs. These
-// events are listed beside the changes, because they explain them.
+// Only runs that ask the same question can be compared: runs whose parameters of layers, workload or testbed differ
+// are in different stretches, and statistics stay within a stretch. Facts that the experiment does not determine
+// (kernel, tools, Tare itself) may change between runs. These events may explain changes, and are listed beside them.
 //
-// run.go finds runs and extracts their data. series.go makes series of runs, on the scale of all
-// computations. change.go and locate.go find changes and the certainty of their position. growth.go
-// compares a new run. differences.go finds the differences between runs.
+// run.go finds runs and extracts their data. series.go makes series of runs, on the scale of all computations.
+// change.go finds changes and the certainty of their position. growth.go compares a new run. differences.go finds the
+// differences between runs.
 package history
 
 import (
@@ -36,32 +34,30 @@ import (
 // Schema names the format of a history written as JSON.
 const Schema = "tare.history/v1"
 
-// Defaults of Options.
 const (
-	// DefaultAlpha is the chance that the history of an experiment without changes shows any change
-	// on a headline metric.
+	// DefaultAlpha is the chance that any headline metric shows a change in the history of an experiment without
+	// changes.
 	DefaultAlpha = 0.02
-	// DefaultSegment is the smallest number of runs between two changes, before the first and after
-	// the last. hack/bench/history shows the effect of smaller numbers: alarms hardly come earlier,
-	// since so few runs can hardly be significant.
+	// DefaultSegment is the smallest number of runs between two changes, before the first change, and after the last.
+	// With smaller numbers, alarms hardly come earlier, since few runs are hardly significant (hack/bench/history).
 	DefaultSegment = 5
-	// confidence is the confidence of levels, sizes and positions of changes, and of growth. The
-	// interval of a single run has the confidence of its own plan.
+	// confidence is the confidence of levels, of growth, and of the sizes and positions of changes. The interval of a
+	// single run has the confidence of the run's own plan.
 	confidence = 0.95
 )
 
 // Options are the parameters of the search for changes.
 type Options struct {
 	Alpha   float64 // 0: DefaultAlpha
-	Segment int     // 0: DefaultSegment; at least 4
+	Segment int     // 0: DefaultSegment; numbers below LeastSegment count as LeastSegment
 }
 
 // History is many runs by experiment, in the order in which they ran.
 type History struct {
 	Schema      string        `json:"schema"`
-	Alpha       float64       `json:"alpha"`      // chance of any false change on the headline metrics of an experiment
-	Segment     int           `json:"segment"`    // smallest number of runs between two changes
-	Confidence  float64       `json:"confidence"` // confidence of levels, changes and growth
+	Alpha       float64       `json:"alpha"`      // the chance of any false change on the headline metrics of an experiment
+	Segment     int           `json:"segment"`    // the smallest number of runs between two changes
+	Confidence  float64       `json:"confidence"` // the confidence of levels, changes and growth
 	Experiments []*Experiment `json:"experiments"`
 	Skipped     []Skipped     `json:"skipped,omitempty"`
 }
@@ -81,53 +77,53 @@ type Skipped struct {
 
 // The quantities of series, in Series.Of.
 const (
-	OfOverhead = "overhead" // relative to the run's own baseline
-	OfLevel    = "level"    // the arm's own values
+	OfOverhead = "overhead" // overheads, against the baselines of the runs
+	OfLevel    = "level"    // the typical values of the arm
 )
 
 // Series is the values of one metric of one arm in one cell over all runs of an experiment.
 type Series struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
-	Metric experiment.Metric `json:"metric"` // form of the metric in the latest run
-	// Of is OfOverhead or OfLevel. Values of an overhead are shares (0.05: costs 5 %), or in the
-	// metric's unit on a difference scale; levels are in its unit.
+	Metric experiment.Metric `json:"metric"` // the metric in the form of the latest run
+	// Of is OfOverhead or OfLevel. Overheads are shares (0.05: costs 5 %) or, on a difference scale, in the metric's
+	// unit. Levels are in the metric's unit.
 	Of string `json:"of"`
-	// Machine is true for the level of a baseline that treatments are compared with. A change of this
-	// level comes from the machine or the workload, and not from a layer.
+	// Machine is set for the level of a baseline that treatments are compared with. A change of this level comes from
+	// the machine or the workload, and not from a layer.
 	Machine bool `json:"machine,omitempty"`
 	// Observational is set if no run was an experiment in random order.
 	Observational bool               `json:"observational,omitempty"`
-	Points        []Point            `json:"points"` // one per run whose plan has the metric, in order
+	Points        []Point            `json:"points"` // one for each run whose plan has the metric, in order
 	Stretches     []Stretch          `json:"stretches"`
-	Segments      []segment          `json:"segments"` // sorted by their first runs
+	Segments      []segment          `json:"segments"` // in the order of their first runs
 	Shifts        []Change           `json:"changes"`  // in the order in which they happened
 	Notes         []analysis.Finding `json:"-"`
 }
 
 // Point is one run in a series.
 type Point struct {
-	Run int `json:"run"` // index into the experiment's runs
-	// Stretch is an index into the series' stretches; -1 for a point that is left out and whose
-	// parameters no included point has.
+	Run int `json:"run"` // the index of the run in the experiment
+	// Stretch is the index of the point's stretch in the series; -1 for a point that is left out and whose parameters
+	// no included point has.
 	Stretch int `json:"stretch"`
-	// Value is the estimate with its interval, of width zero if the run does not allow one; nil if
-	// the run has no value.
+	// Value is the estimate with its interval, which has width zero if the run allows no interval; nil if the run has
+	// no value.
 	Value *analysis.Interval `json:"value,omitempty"`
 	// LeftOut is the reason why statistics leave this point out; nil if they include it.
 	LeftOut analysis.Reason `json:"-"`
 
 	at    float64 // the estimate on the scale of computation
-	se    float64 // standard error of at; 0: unknown
+	se    float64 // the standard error of at; 0: unknown
 	asked parameters
 }
 
-// Stretch is all runs with the same parameters, even if other runs lie between them. A run that is
-// left out begins no stretch.
+// Stretch holds all runs with the same parameters, even if other runs lie between them. A run that is left out begins
+// no stretch.
 type Stretch struct {
-	First int `json:"first"` // index of the stretch's first run
-	// Differs lists the parameters that differ from the last earlier run that is not left out; empty for
-	// the first stretch.
+	First int `json:"first"` // the index of the first run
+	// Differs lists the parameters that differ from the run before, ignoring runs that are left out; empty for the
+	// first stretch.
 	Differs []Difference `json:"-"`
 
 	asked parameters
@@ -136,14 +132,14 @@ type Stretch struct {
 // segment is the runs of a stretch between two changes.
 type segment struct {
 	Stretch int `json:"stretch"`
-	From    int `json:"from"` // index of the segment's first run
-	To      int `json:"to"`   // index of the segment's last run
-	Runs    int `json:"runs"` // number of runs that statistics include
-	// Level is the Hodges–Lehmann estimate over the runs, on the scale of the points, with its
-	// interval, of width zero if there are too few runs.
+	From    int `json:"from"` // the index of the first run
+	To      int `json:"to"`   // the index of the last run
+	Runs    int `json:"runs"` // the number of runs that statistics include
+	// Level is the Hodges–Lehmann estimate over the runs, on the scale of the points. Its interval has width zero if
+	// there are too few runs.
 	Level analysis.Interval `json:"level"`
 
-	values []float64 // on the scale of computation
+	values []float64 // the values on the scale of computation
 }
 
 // The directions of a change.
@@ -153,34 +149,34 @@ const (
 	// Rose and Fell are the directions of a metric without a better direction.
 	Rose = "rose"
 	Fell = "fell"
-	// Spread: the distribution changed, but its level did not detectably.
+	// Spread: the values vary more or less than before, without a detectable change of their level.
 	Spread = "spread"
 )
 
 // Change is a change of the level from one segment to the next.
 type Change struct {
 	Stretch   int    `json:"stretch"`
-	Run       int    `json:"run"`       // index of the first run of the new level, as estimated
-	Last      int    `json:"last"`      // index of the last run of the old level
-	Direction string `json:"direction"` // one of the directions above
-	// Size is how far the later runs lie above the earlier ones, positive for worse: a share, or in
-	// the unit of a difference metric. The interval does not correct for the choice of the
-	// position, which made the change look large.
+	Run       int    `json:"run"`       // the index of the first run of the new level, as estimated
+	Last      int    `json:"last"`      // the index of the last run of the old level
+	Direction string `json:"direction"` // Worse, Better, Rose, Fell or Spread
+	// Size is the level after the change minus the level before: a share or, on a difference scale, in the metric's
+	// unit. Positive is worse. The interval is not corrected for the choice of the position, which makes changes look
+	// large.
 	Size analysis.Interval `json:"size"`
-	// Earliest and Latest bound the first run of the new level, at Confidence; Sure is the
-	// probability that it is Run itself. Both assume a single step and independent runs.
+	// The first run of the new level lies between Earliest and Latest with the history's confidence. Sure is the
+	// probability that it is Run. These numbers assume a single step and independent runs.
 	Earliest int     `json:"earliest"`
 	Latest   int     `json:"latest"`
 	Sure     float64 `json:"sure"`
-	// With lists other differences between the last run of the old level and the first of the new
-	// one. Near lists differences at other runs within the bounds.
+	// With lists other differences between the runs Last and Run. Near lists differences at other runs from Earliest
+	// to Latest.
 	With []Event `json:"with,omitempty"`
 	Near []Event `json:"near,omitempty"`
 }
 
-// Event is a difference between a run and the run before it.
+// Event is a difference between a run and the run before.
 type Event struct {
-	Run int `json:"run"` // index into the experiment's runs
+	Run int `json:"run"` // the index of the run in the experiment
 	Difference
 }
 
@@ -188,20 +184,115 @@ type Event struct {
 type Run struct {
 	Directory   string            `json:"directory"`
 	Name        string            `json:"-"`
-	Plan        *experiment.Plan  `json:"-"`              // the names of the run's plan
+	Plan        *experiment.Plan  `json:"-"`              // holds only the names of the run's plan
 	Start       time.Time         `json:"start,omitzero"` // start of the first trial; zero: unknown
 	TareVersion string            `json:"tareVersion,omitempty"`
-	Labels      experiment.Labels `json:"labels,omitempty"` // describe the version under test
-	// LeftOut is the reason why statistics leave out all values of the run: it is invalid, for
-	// instance. Nil if they include it.
+	Labels      experiment.Labels `json:"labels,omitempty"` // labels of the version under test
+	// LeftOut is the reason why statistics leave out all values of the run, such as an invalid run; nil if they
+	// include the run.
 	LeftOut analysis.Reason `json:"-"`
-	// Imported names the file format of a run whose trials another tool ran, in no random order;
-	// empty for an experiment.
+	// Imported is the file format of an imported run, whose trials another tool ran in no random order; empty for an
+	// experiment.
 	Imported string       `json:"imported,omitempty"`
 	Events   []Difference `json:"-"` // differences from the run before
 
 	values   []value
-	path     string // absolute path of the directory, without links
-	identity uint64 // with the start, identifies copies of the run
+	path     string // the absolute path of the directory, without links
+	identity uint64 // equal in copies of a run, together with the start
 	facts    facts
+}
+
+// The reasons why statistics leave out a run, or the value of a run in a series.
+type (
+	// NoTrial: the run has no trial.
+	NoTrial struct{}
+	// NotFinished: the run is not finished.
+	NotFinished struct{}
+	// Copy: the run is a copy of another run.
+	Copy struct {
+		Of       string `json:"of"`                 // the directory of the other run
+		Imported bool   `json:"imported,omitempty"` // set if the same files may have been imported again
+	}
+	// NothingToCompare: no trial of the arm can be compared with the baseline.
+	NothingToCompare struct{}
+	// NoValidTrial: no valid trial has the metric.
+	NoValidTrial struct{}
+	// Incomparable: the value does not fit the scale of the series.
+	Incomparable struct{}
+	// Observed: the run is observational, and other runs of the series are experiments.
+	Observed struct{}
+)
+
+// The reasons why the growth of a new run is unknown.
+type (
+	// NewRunLeftOut: statistics leave out the new run itself.
+	NewRunLeftOut struct {
+		Why analysis.Reason `json:"-"`
+	}
+	// NewRunWithout: the new run has no value in the series.
+	NewRunWithout struct {
+		Why analysis.Reason `json:"-"`
+	}
+	// NewIncomparable: the value of the new run does not fit the scale of the series.
+	NewIncomparable struct{}
+	// FewRuns: too few earlier runs are comparable.
+	FewRuns struct {
+		Runs   int `json:"runs"`
+		Fewest int `json:"fewest"`
+	}
+	// FewSinceAnchor: too few runs follow the anchor.
+	FewSinceAnchor struct {
+		Fewest int `json:"fewest"`
+	}
+	// NoSeries: no earlier run of the experiment has the metric.
+	NoSeries struct{}
+	// Unlike: of the new run and the series, one is an experiment and the other is observational.
+	Unlike struct{}
+	// OtherParameters: no earlier run has the parameters of the new run.
+	OtherParameters struct {
+		Differs []Difference `json:"differs"` // the differences from the latest run
+	}
+	// NoSpread: the earlier runs do not vary.
+	NoSpread struct{}
+)
+
+// Findings on a series.
+type (
+	// TooShort: the series is too short to detect changes.
+	TooShort struct {
+		Runs   int `json:"runs"`
+		Fewest int `json:"fewest"`
+	}
+	// Wandering: neighbouring runs resemble each other.
+	Wandering struct {
+		Lag1 float64 `json:"lag1"`
+	}
+)
+
+// Kind returns the name of the kind, as JSON has it.
+func (NoTrial) Kind() string          { return "no-trial" }
+func (NotFinished) Kind() string      { return "not-finished" }
+func (Copy) Kind() string             { return "copy" }
+func (NothingToCompare) Kind() string { return "nothing-to-compare" }
+func (NoValidTrial) Kind() string     { return "no-valid-trial" }
+func (Incomparable) Kind() string     { return "incomparable" }
+func (Observed) Kind() string         { return "observed" }
+func (NewRunLeftOut) Kind() string    { return "new-run-left-out" }
+func (NewRunWithout) Kind() string    { return "new-run-without" }
+func (NewIncomparable) Kind() string  { return "new-incomparable" }
+func (FewRuns) Kind() string          { return "few-runs" }
+func (FewSinceAnchor) Kind() string   { return "few-since-anchor" }
+func (NoSeries) Kind() string         { return "no-series" }
+func (Unlike) Kind() string           { return "unlike" }
+func (OtherParameters) Kind() string  { return "other-parameters" }
+func (NoSpread) Kind() string         { return "no-spread" }
+func (TooShort) Kind() string         { return "too-short" }
+func (Wandering) Kind() string        { return "wandering" }
+
+// Difference is a property or parameter that differs between two runs.
+type Difference struct {
+	What    string `json:"what"` // the property of the machine, or the path of the parameter
+	Is      string `json:"is"`   // value in the later run; "": unknown, or not set
+	Was     string `json:"was"`
+	Machine bool   `json:"machine,omitempty"` // set for a property of the machine
 }

@@ -21,9 +21,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Read finds the runs below the directories, which may be runs themselves, and reads each run once. The
-// result skipped lists directories that could not be read, and directories without a run below them. An
-// error means that a directory could not be searched, or that ctx was cancelled.
+// Read finds the runs below the directories, which may be runs themselves, and reads each run once. skipped lists
+// directories without a readable run. The error is that a directory could not be searched, or that ctx was cancelled.
 func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
 	var found []string
 	seen := map[string]bool{}
@@ -45,7 +44,10 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	read, errs := make([]*Run, len(found)), make([]error, len(found))
 	each(len(found), func(i int) {
 		if ctx.Err() == nil {
-			read[i], errs[i] = open(found[i])
+			var j *journal.Run
+			if j, errs[i] = journal.Open(found[i]); errs[i] == nil {
+				read[i] = Of(j)
+			}
 		}
 	})
 	if err := ctx.Err(); err != nil {
@@ -53,7 +55,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	}
 	for i := range found {
 		if _, reached := machine.Exhausted(errs[i]); reached {
-			return nil, nil, errs[i] // an error that is not caused by the run
+			return nil, nil, errs[i] // the error is not the run's fault
 		}
 		if errs[i] != nil {
 			skipped = append(skipped, Skipped{found[i], errs[i].Error()})
@@ -64,7 +66,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	return runs, skipped, nil
 }
 
-// each calls f for 0 to n-1, on all processors.
+// each calls f with the numbers from 0 to n-1, on all processors.
 func each(n int, f func(i int)) {
 	var calls errgroup.Group
 	calls.SetLimit(runtime.GOMAXPROCS(0))
@@ -82,15 +84,14 @@ type value struct {
 	key
 	metric experiment.Metric
 	asked  parameters
-	// estimate is nil if the run has no value; why is then the reason. The estimate has width zero if the
-	// trials allow no interval.
+	// estimate is nil if the run has no value, and why is the reason. The estimate has width zero if the trials allow
+	// no interval.
 	estimate *analysis.Interval
 	why      analysis.Reason
-	z        float64 // approximate half-width of the interval in standard errors
-	machine  bool    // the level of a baseline that treatments are compared with
+	z        float64 // the approximate half-width of the interval, in standard errors
+	machine  bool    // set for the level of a baseline that treatments are compared with
 }
 
-// key identifies a series.
 type key struct {
 	cell, arm, metric, unit string
 	better                  experiment.Better
@@ -98,26 +99,16 @@ type key struct {
 	of                      string
 }
 
-// facts are the facts about a run's machine, tools and design.
 type facts struct {
 	environment *machine.Environment
-	imported    map[string]string // facts in the files of an imported run, by name; nil: none
-	design      map[string]string // settings of the plan besides parameters
-}
-
-// open reads one run directory.
-func open(dir string) (*Run, error) {
-	j, err := journal.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	return Of(j), nil
+	imported    map[string]string // by name, the facts in the files of an imported run; nil: none
+	design      map[string]string // properties of the plan that are no parameters
 }
 
 // Of returns the data of a run that a history needs.
 func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)) }
 
-// Judged does what Of does, for a run that is already analysed.
+// Judged returns the data of an analysed run that a history needs.
 func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Plan: j.Plan.Names(), Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
@@ -141,8 +132,8 @@ func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	return r
 }
 
-// identityOf returns a number that differs between runs of the same start: from the seed or, for
-// imported runs, which have none, from the contents of their files.
+// identityOf returns a number that differs between two runs with the same start. It depends on the seed or, for
+// imported runs, which have no seed, on the trials.
 func identityOf(j *journal.Run) uint64 {
 	if j.Plan.Import == nil {
 		return j.Plan.Seed
@@ -167,7 +158,6 @@ func began(j *journal.Run) time.Time {
 	return j.Sessions[0].Start
 }
 
-// canonical returns the absolute path of a directory, by which a run is recognised.
 func canonical(dir string) string {
 	if full, err := filepath.Abs(dir); err == nil {
 		dir = full
@@ -182,7 +172,6 @@ func keyOf(cell, arm string, m experiment.Metric, of string) key {
 	return key{cell, arm, m.Name, m.Unit, m.Better, m.Scale, of}
 }
 
-// overheads returns the overheads of a run.
 func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]parameters) []value {
 	list := make([]value, 0, len(judged.Comparisons))
 	for _, c := range judged.Comparisons {
@@ -191,8 +180,7 @@ func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]
 		if c.Rounds == 0 {
 			v.why = NothingToCompare{}
 		} else {
-			at := c.Overhead
-			v.estimate = &at
+			v.estimate = new(c.Overhead)
 		}
 		list = append(list, v)
 	}
@@ -222,8 +210,8 @@ func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	return list
 }
 
-// median returns a level: the median with its interval by order statistics, of width zero if there
-// are too few values; nil if there are none.
+// median returns the median with its interval by order statistics, which has width zero if there are too few values;
+// nil if there are no values.
 func median(values []float64, confidence float64) *analysis.Interval {
 	if len(values) == 0 {
 		return nil
@@ -235,6 +223,5 @@ func median(values []float64, confidence float64) *analysis.Interval {
 	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
 }
 
-// z returns the approximate number of standard errors in half an interval of a confidence, by the
-// normal distribution.
+// z returns half the width of an interval of a normal estimate in standard errors, for a confidence.
 func z(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

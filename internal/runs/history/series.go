@@ -13,17 +13,17 @@ import (
 
 // New builds the history of runs, which may be in any order. The history keeps the runs.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
-	o = o.normalised()
+	if o.Alpha <= 0 {
+		o.Alpha = DefaultAlpha
+	}
+	o.Segment = max(cmp.Or(max(o.Segment, 0), DefaultSegment), LeastSegment)
 	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: confidence, Experiments: []*Experiment{}, Skipped: skipped}
-	byName := map[string]*Experiment{}
 	for _, r := range runs {
-		e := byName[r.Name]
-		if e == nil {
-			e = &Experiment{Name: r.Name}
-			byName[r.Name] = e
-			h.Experiments = append(h.Experiments, e)
+		at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == r.Name })
+		if at < 0 {
+			at, h.Experiments = len(h.Experiments), append(h.Experiments, &Experiment{Name: r.Name})
 		}
-		e.Runs = append(e.Runs, r)
+		h.Experiments[at].Runs = append(h.Experiments[at].Runs, r)
 	}
 	slices.SortFunc(h.Experiments, func(a, b *Experiment) int { return strings.Compare(a.Name, b.Name) })
 	for _, e := range h.Experiments {
@@ -34,21 +34,10 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 	return h
 }
 
-func (o Options) normalised() Options {
-	if o.Alpha <= 0 {
-		o.Alpha = DefaultAlpha
-	}
-	if o.Segment <= 0 {
-		o.Segment = DefaultSegment
-	}
-	o.Segment = max(o.Segment, LeastSegment)
-	return o
-}
-
-// LeastSegment is the smallest number of runs for a rank-sum interval against as many others.
+// LeastSegment is the smallest number of runs that allows a rank-sum interval against as many other runs.
 const LeastSegment = 4
 
-// arrange sorts runs by start and leaves out copies of a run. Runs of unknown start come first.
+// arrange sorts runs by start, and leaves out copies of runs. Runs of unknown start come first.
 func arrange(runs []*Run) {
 	slices.SortStableFunc(runs, func(a, b *Run) int {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
@@ -69,11 +58,10 @@ func arrange(runs []*Run) {
 	}
 }
 
-// series builds every series of an experiment, in the order of the latest plans, and finds the
-// changes in them.
+// series builds every series of an experiment with its changes, in the order of the latest plans.
 func series(runs []*Run, o Options) []Series {
 	list, at := []Series{}, map[key]int{}
-	for _, r := range slices.Backward(runs) { // the latest plan determines order and metric
+	for _, r := range slices.Backward(runs) { // the latest plan determines the order and the form of metrics
 		for _, v := range r.values {
 			if _, known := at[v.key]; !known {
 				at[v.key] = len(list)
@@ -110,7 +98,6 @@ func (s *Series) add(run int, r *Run, v value) {
 	s.Points = append(s.Points, p)
 }
 
-// assignStretches assigns every point to a stretch.
 func (s *Series) assignStretches() {
 	var last parameters
 	for _, p := range s.Points {
@@ -127,12 +114,11 @@ func (s *Series) assignStretches() {
 	}
 }
 
-// stretchOf returns the index of the stretch with these parameters, or -1.
 func (s *Series) stretchOf(asked parameters) int {
 	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
 
-// toPoint maps an estimate to the scale of computation, with its standard error.
+// toPoint maps an estimate and its standard error to the scale of computation.
 func (s scale) toPoint(v value) (y, se float64, ok bool) {
 	y, ok = s.compute(v.estimate.Point)
 	lo, okLo := s.compute(v.estimate.Lo)
@@ -143,8 +129,8 @@ func (s scale) toPoint(v value) (y, se float64, ok bool) {
 	return y, se, ok
 }
 
-// separateObservational separates experiments from observational runs. If a series has both, the
-// observational runs are left out. If a series has no experiment, the series is marked as observational.
+// separateObservational leaves out the observational runs of a series with experiments. It marks a series without
+// experiments as observational.
 func (s *Series) separateObservational(runs []*Run) {
 	observed := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported != "" }
 	sound := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported == "" }
@@ -159,9 +145,8 @@ func (s *Series) separateObservational(runs []*Run) {
 	}
 }
 
-// scale maps the values of a series to the scale of computation and back: the logarithm for ratio
-// metrics, the value itself for difference metrics, with the sign for which larger is worse. A
-// difference on this scale is a change.
+// scale maps the values of a series to the scale of computation and back. Values of ratio metrics become logarithms.
+// The sign is changed if larger values are better. A difference on this scale is a change for the worse.
 type scale struct {
 	metric experiment.Metric
 	of     string
@@ -169,7 +154,6 @@ type scale struct {
 
 func (s Series) scale() scale { return scale{s.Metric, s.Of} }
 
-// sign returns -1 if a larger level is better.
 func (s scale) sign() float64 {
 	if s.metric.Better == experiment.Higher {
 		return -1
@@ -177,7 +161,7 @@ func (s scale) sign() float64 {
 	return 1
 }
 
-// compute maps a value; ok is false if the result is not finite.
+// compute maps a value to the scale of computation. It returns false if the result is not finite.
 func (s scale) compute(v float64) (y float64, ok bool) {
 	switch {
 	case s.of == OfOverhead:
@@ -190,10 +174,9 @@ func (s scale) compute(v float64) (y float64, ok bool) {
 	return y, !math.IsNaN(y) && math.Abs(y) <= largest
 }
 
-// largest is the largest value in computations; its square, summed over any history, is finite.
+// largest is the largest value on the scale of computation. Its square, summed over any history, is finite.
 const largest = 1e150
 
-// value is the inverse of compute.
 func (s scale) value(y float64) float64 {
 	switch {
 	case s.of == OfOverhead:
@@ -204,13 +187,11 @@ func (s scale) value(y float64) float64 {
 	return contrast.Finite(math.Exp(y * s.sign()))
 }
 
-// change converts a difference of computed values to an overhead: a share, or in the unit of a
-// difference metric; positive is worse.
-func (s scale) change(d float64) float64 {
-	return contrast.Magnitude(d, s.metric)
-}
+// change converts a difference on the scale of computation to a share or, for difference metrics, to the metric's
+// unit. Positive is worse.
+func (s scale) change(d float64) float64 { return contrast.Magnitude(d, s.metric) }
 
-// difference is the inverse of change. It returns +Inf for a share that is too large for any loss.
+// difference is the inverse of change. It returns +Inf for a share that no loss can reach.
 func (s scale) difference(change float64) float64 {
 	return contrast.Cost(contrast.FromOverhead(change, s.metric), s.metric)
 }

@@ -1,13 +1,13 @@
-// Package published makes the table that benchmark write-ups print: for each arm and metric the mean and
-// the population variance over the trials, and the differences between arms as percentages.
+// Package published makes the table that benchmark write-ups print: for each arm and metric the mean and the
+// population variance over the trials, and the differences between arms as percentages.
 //
-// With this table, published numbers can be checked digit by digit. Tare's verdicts do not rest on the
-// table. A difference of two means does not show how uncertain it is, a single odd trial moves a mean, and
-// a percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and 1.65 s is 1.19 % over 1.63 s. The table
-// therefore gives each difference relative to both sides, and beside it the verdict with its interval.
+// With this table, published numbers can be checked digit by digit. Tare's verdicts do not rest on the table. A
+// difference of two means does not show its uncertainty, and can be relative to either arm: 1.63 s is 1.17 % less
+// than 1.65 s, and 1.65 s is 1.19 % more than 1.63 s. The table therefore gives each difference relative to either
+// arm, and the verdict with its interval.
 //
-// In a pair (a, b), a is the arm that comes first in the plan, whatever the reference: relative to a is
-// (b − a)/a, relative to b is (b − a)/b.
+// In a pair (a, b), a is the arm that comes first in the plan, whatever the reference. The difference relative to a
+// is (b − a)/a, and relative to b it is (b − a)/b.
 package published
 
 import (
@@ -25,13 +25,10 @@ import (
 // Schema names the format of a table written as JSON.
 const Schema = "tare.published/v1"
 
-// fewArms is the largest number of arms for which all pairs are shown by default.
-const fewArms = 4
-
 // Options selects the content of the table.
 type Options struct {
-	// Reference is the arm whose pairs are shown. Empty: all pairs of up to four arms, and only the pairs
-	// with the baseline of more arms.
+	// Reference is the arm whose pairs are shown. If Reference is empty, the table shows all pairs of up to four
+	// arms; of more arms, it shows only the pairs with the baseline.
 	Reference string
 	// WithInvalid includes the values of trials that broke a rule.
 	WithInvalid bool
@@ -41,18 +38,18 @@ type Options struct {
 type Table struct {
 	Schema      string                `json:"schema"`
 	Experiment  string                `json:"experiment"`
-	Valid       bool                  `json:"valid"` // the run has verdicts
+	Valid       bool                  `json:"valid"` // set if the run gives verdicts
 	WithInvalid bool                  `json:"withInvalid"`
 	Observation *analysis.Observation `json:"observation,omitempty"`
-	Margin      float64               `json:"margin"` // margin of equivalence of the verdicts
+	Margin      float64               `json:"margin"` // the margin of equivalence of the verdicts
 	Arms        []string              `json:"arms"`
 	Cells       []Cell                `json:"cells"`
-	// Hidden is the number of exploratory metrics that were left out, counted in each cell.
+	// Hidden is the number of exploratory metrics that Headline has left out, counted in each cell.
 	Hidden int              `json:"-"`
-	Plan   *experiment.Plan `json:"-"` // of the run
+	Plan   *experiment.Plan `json:"-"` // the plan of the run
 }
 
-// Headline returns the table of the headline metrics, with the number of the other metrics.
+// Headline returns the table of the headline metrics, and counts the other metrics in Hidden.
 func (t *Table) Headline() *Table {
 	short := *t
 	short.Cells = nil
@@ -71,13 +68,13 @@ func (t *Table) Headline() *Table {
 type Arm struct {
 	Name    string `json:"name"`
 	Trials  int    `json:"trials"`
-	Invalid int    `json:"invalid"` // included in Trials
+	Invalid int    `json:"invalid"` // the number of invalid trials, which Trials includes
 }
 
 // Cell is one cell of the run.
 type Cell struct {
 	ID      string   `json:"id"`
-	Trials  []Arm    `json:"trials"` // by arm
+	Trials  []Arm    `json:"trials"` // the numbers of trials by arm
 	Metrics []Metric `json:"metrics"`
 }
 
@@ -93,7 +90,7 @@ type Metric struct {
 type Moments struct {
 	Arm      string  `json:"arm"`
 	N        int     `json:"n"`
-	Invalid  int     `json:"invalid"` // number of these values that come from invalid trials
+	Invalid  int     `json:"invalid"` // the number of these values that come from invalid trials
 	Mean     float64 `json:"mean"`
 	Variance float64 `json:"variance"`
 }
@@ -102,15 +99,15 @@ type Moments struct {
 type Difference struct {
 	A string `json:"a"`
 	B string `json:"b"`
-	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b. Both are null if a mean is missing or not
-	// positive, since percentages of such a mean are meaningless.
+	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b. They are null if a mean is missing or not positive,
+	// since percentages then have no meaning.
 	RelativeToA *float64 `json:"relativeToA"`
 	RelativeToB *float64 `json:"relativeToB"`
 	// Verdict is the verdict on B relative to A, from valid trials; nil: not judged.
 	Verdict *analysis.Comparison `json:"said,omitempty"`
 }
 
-// Of makes the table of a run. It fails if the run lacks the reference arm.
+// Of makes the table of a run. The error is that the run lacks the reference arm.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
 		Observation: run.Observation, Plan: run.Plan, Margin: float64(run.Plan.Equivalence)}
@@ -140,8 +137,8 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	return t, nil
 }
 
-// shownArms returns all arms except the control. The control is included only if it is the reference, since
-// published tables have no control.
+// shownArms returns the arms of the table. Published tables have no control, so the control is shown only if it is
+// the reference.
 func shownArms(plan *experiment.Plan, reference string) []string {
 	var names []string
 	for _, a := range plan.Arms {
@@ -152,8 +149,8 @@ func shownArms(plan *experiment.Plan, reference string) []string {
 	return names
 }
 
-// pairs returns the shown pairs as indices of arms in the plan's order.
 func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
+	const fewArms = 4 // the largest number of arms for which all pairs are shown by default
 	if reference == "" && len(shown) > fewArms {
 		reference = plan.ArmWith(experiment.Baseline)
 	}
@@ -201,7 +198,6 @@ func difference(a, b Moments) Difference {
 	return d
 }
 
-// series holds the values that enter the table.
 type series map[key][]value
 
 type key struct{ cell, arm, metric string }
@@ -212,7 +208,7 @@ type value struct {
 }
 
 // gather collects the values of valid trials, and of invalid trials if withInvalid is set, in the order of the
-// journal.
+// trials.
 func gather(trials []journal.Trial, withInvalid bool) series {
 	s := series{}
 	for i := range trials {
@@ -231,8 +227,8 @@ func gather(trials []journal.Trial, withInvalid bool) series {
 	return s
 }
 
-// moments computes mean and variance in two passes in the order of the trials. The population variance is
-// the mean squared distance from the mean, divided by n and not by n − 1.
+// moments computes mean and population variance of the values. The population variance is the mean squared distance
+// from the mean, divided by n and not by n − 1.
 func (s series) moments(cell, arm, metric string) Moments {
 	m := Moments{Arm: arm}
 	list := s[key{cell, arm, metric}]
@@ -255,9 +251,8 @@ func (s series) moments(cell, arm, metric string) Moments {
 
 type differenceKey struct{ cell, metric, a, b string }
 
-// judge returns the verdict on each pair of arms. Pairs with the baseline keep the verdicts of the run.
-// Pairs of other arms are judged as a family of their own, by the same rules. In an invalid run, no pair
-// gets a verdict.
+// judge returns the verdicts on pairs of arms. Pairs with the baseline keep the verdicts of the run. The same rules
+// judge the pairs of other arms as a family of their own. In an invalid run, no pair gets a verdict.
 func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
 	verdicts := map[differenceKey]*analysis.Comparison{}
 	base := run.Plan.ArmWith(experiment.Baseline)
@@ -267,7 +262,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 		verdicts[differenceKey{c.Cell, c.Metric.Name, base, c.Arm}] = c
 		restated[[2]string{c.Cell, c.Metric.Name}] = c.Restates
 	}
-	// Comparisons with the control are left to the run's own analysis.
+	// the run's own analysis compares with the control
 	treatment := func(arm string) bool { return run.Plan.Arm(arm).Role == experiment.Treatment }
 	values := analysis.ValuesOf(run.Plan, trials)
 	var questions []analysis.Question

@@ -36,31 +36,30 @@ type response struct {
 // Helper is a running helper.
 type Helper struct {
 	testbed.Process
-	mu         sync.Mutex // held during a request, since the helper serves one at a time
+	mu         sync.Mutex // held during a request, since the helper serves one request at a time
 	connection connection
 }
 
 type connection interface {
-	// exchange sends a request, which is one line, and returns the response.
 	exchange(ctx context.Context, request []byte) ([]byte, error)
-	// end makes the helper end. If end kills the helper, killed is true, and the exit status is no error.
+	// end makes the helper end. If end kills the helper, killed is true, and Close ignores the exit status.
 	end(testbed.Process) (killed bool, err error)
 	close()
 }
 
 // Start starts the named helper at a place of a site. The helper runs until Close.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
-	return start(ctx, site, where, testbed.HelperAt(site, where, name))
+	return start(ctx, site, where, name, false)
 }
 
-// StartSubject starts a helper as a subject: in the wrappers of the layers.
+// StartSubject starts a helper as a subject, in the layers' wrappers.
 func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
-	cmd := testbed.HelperAt(site, where, name)
-	cmd.Subject = true
-	return start(ctx, site, where, cmd)
+	return start(ctx, site, where, name, true)
 }
 
-func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
+func start(ctx context.Context, site testbed.Site, where testbed.Place, name string, subject bool) (*Helper, error) {
+	cmd := testbed.HelperAt(site, where, name)
+	cmd.Subject = subject
 	if testbed.HelperName() != "" {
 		return nil, errors.New("a helper does not start helpers: the program's main function must call Helper first")
 	}
@@ -70,7 +69,6 @@ func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd test
 	return startHere(ctx, site, where, cmd)
 }
 
-// pipes is a connection to a helper on this machine.
 type pipes struct {
 	requests  *os.File
 	responses *os.File
@@ -99,16 +97,24 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes the response into the argument into, if that is not nil.
-// The error is the helper's, or the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes the response into the argument into, unless that is nil.
+// The error comes from the helper, or is the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := ctx.Err(); err != nil { // a fast response would hide that the context is done
 		return err
 	}
-	a, err := h.exchange(ctx, request)
-	switch {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	line, err := h.connection.exchange(ctx, append(text, '\n'))
+	if err != nil {
+		return h.failure(ctx, err)
+	}
+	var a response
+	switch err := json.Unmarshal(line, &a); {
 	case err != nil:
 		return err
 	case a.Error != "":
@@ -119,29 +125,16 @@ func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	return json.Unmarshal(a.Answer, into)
 }
 
-func (h *Helper) exchange(ctx context.Context, request any) (a response, err error) {
-	text, err := json.Marshal(request)
-	if err != nil {
-		return a, err
-	}
-	line, err := h.connection.exchange(ctx, append(text, '\n'))
-	if err != nil {
-		return a, h.failure(ctx, err)
-	}
-	return a, json.Unmarshal(line, &a)
-}
-
 func (p *pipes) exchange(ctx context.Context, request []byte) ([]byte, error) {
 	deadline := time.Now().Add(Limit)
 	if err := errors.Join(p.requests.SetWriteDeadline(deadline), p.responses.SetReadDeadline(deadline)); err != nil {
 		return nil, err
 	}
 	past := time.Unix(1, 0)
-	stop := context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		_ = p.requests.SetWriteDeadline(past)
 		_ = p.responses.SetReadDeadline(past)
-	})
-	defer stop()
+	})()
 	if _, err := p.requests.Write(request); err != nil {
 		return nil, err
 	}
@@ -169,8 +162,7 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 // Close ends the helper by closing its input. When the context is done, Close kills the helper.
 func (h *Helper) Close(ctx context.Context) error {
 	killed, err := h.connection.end(h.Process)
-	stop := context.AfterFunc(ctx, func() { _ = h.Process.Kill() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = h.Process.Kill() })()
 	_, exit := h.Process.Wait()
 	h.connection.close()
 	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
@@ -191,15 +183,14 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 	if socket := os.Getenv(clientVariable); socket != "" {
 		return relay(ctx, socket, os.Stdin, os.Stdout)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })()
 	return Serve(ctx, os.Stdin, os.Stdout, serve)
 }
 
 // Serve answers requests until the input ends. If the result is nil, the response is empty.
 func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxRequest)
+	lines.Buffer(nil, 1<<20) // size of the largest request, in bytes
 	encoder := json.NewEncoder(to)
 	for lines.Scan() {
 		var a response
@@ -222,9 +213,7 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-const maxRequest = 1 << 20
-
-// Command returns the command of the named helper (of Reading or Answering), with a single request as input.
+// Command returns the command of the named helper (from Reading or Answering), with a request as input.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -233,7 +222,7 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 }
 
 // Once starts a helper for a single request, waits until the helper ends, and decodes the response into the argument
-// into, if that is not nil. The helper's error is a testbed.ExitError with its standard error.
+// into, unless that is nil. The helper's error is a testbed.ExitError with its standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -249,7 +238,7 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf runs a helper and returns its standard output. The error has the standard error as one line.
+// outputOf is Output for a helper. An ExitError gets the helper's standard error as one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -268,14 +257,12 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// maxSingleRequest is the size of the largest single request, in bytes. It may contain many HTTP requests.
-const maxSingleRequest = 1 << 30
-
 // Reading makes the main function of a helper for a single request. Errors about the request begin with name.
 func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var request O
-		if err := json.NewDecoder(io.LimitReader(os.Stdin, maxSingleRequest)).Decode(&request); err != nil {
+		const limit = 1 << 30 // bytes; a request may contain many HTTP requests
+		if err := json.NewDecoder(io.LimitReader(os.Stdin, limit)).Decode(&request); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return do(ctx, request)

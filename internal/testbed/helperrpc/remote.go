@@ -87,17 +87,14 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a request, which is one line, to a socket and returns the line of the response. For the
-// duration starting, it tries again if it cannot connect.
-func Exchange(ctx context.Context, socket string, starting time.Duration, request []byte) ([]byte, error) {
-	patient, cancel := context.WithTimeout(ctx, starting)
+// Exchange sends a one-line request to a socket and returns the response. It retries to connect for patience.
+func Exchange(ctx context.Context, socket string, patience time.Duration, request []byte) ([]byte, error) {
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	for err != nil {
-		select {
-		case <-patient.Done():
+		if testbed.Pause(patient, 2*time.Millisecond) != nil {
 			return nil, err
-		case <-time.After(2 * time.Millisecond):
 		}
 		conn, err = new(net.Dialer).DialContext(ctx, "unix", socket)
 	}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownUser reports whether a socket's other end belongs to this user, unlike programs of other users.
+// ownUser reports whether the process at a socket's other end has the user of this process.
 func ownUser(conn net.Conn) bool {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {

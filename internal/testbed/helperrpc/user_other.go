@@ -4,5 +4,5 @@ package helperrpc
 
 import "net"
 
-// ownUser returns false. Only Linux needs this function, since the programs in pods run there.
+// ownUser returns false. Only programs in pods call it, and pods run Linux.
 func ownUser(net.Conn) bool { return false }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+
 	"slices"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -24,25 +25,18 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// fieldManager is Tare's name in the managed fields of objects.
 const fieldManager = "tare"
 
-// kindPatience is how long the API server may take to serve a kind whose definition has just been applied.
-const kindPatience = 10 * time.Second
-
-// definitions is the resource of CustomResourceDefinitions, which define kinds.
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
 
-// target is an object with the client of its resource.
 type target struct {
 	object *unstructured.Unstructured
 	client dynamic.ResourceInterface
 	item   inventory.Item // entry for the object in the inventory
 }
 
-// String returns the name of the object for messages.
 func (t target) String() string {
 	name := t.object.GetKind() + " " + safetext.Head(t.object.GetName(), 253)
 	if t.item.Namespace != "" {
@@ -51,7 +45,7 @@ func (t target) String() string {
 	return name
 }
 
-// target finds the resource of an object. If the object has no namespace, it gets the site's namespace.
+// target finds the resource of an object. An object without a namespace gets the site's namespace.
 func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
@@ -59,7 +53,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	}
 	var mapping *meta.RESTMapping
 	what := fmt.Sprintf("the kind %s of %s", safetext.Head(gvk.Kind, 100), safetext.Head(gvk.GroupVersion().String(), 100))
-	err := on.Await(ctx, what, kindPatience, func(context.Context) (bool, string, error) {
+	// A definition that has just been applied may take a few seconds to be served.
+	err := on.Await(ctx, what, 10*time.Second, func(context.Context) (bool, string, error) {
 		var err error
 		mapping, err = on.Mapping(gvk)
 		if !meta.IsNoMatchError(err) {
@@ -90,8 +85,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply, and records each object before. The default namespace is the
-// site's. Apply refuses objects that another owner has made. It returns the objects as the API server has them.
+// Apply makes or changes objects by server-side apply. It records each object before, and refuses objects of another
+// owner. An object without a namespace gets the site's namespace. Apply returns objects as the API server has them.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -99,16 +94,11 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	}
 	var applied []*unstructured.Unstructured
 	for _, o := range objects {
-		t, err := s.target(ctx, on, o) // an object that was applied before may define the kind of this one
+		t, err := s.target(ctx, on, o) // an object that has just been applied may define the kind of this object
 		if err != nil {
 			return applied, err
 		}
-		labels := t.object.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		maps.Copy(labels, s.Labels())
-		t.object.SetLabels(labels)
+		t.object.SetLabels(labels.Merge(t.object.GetLabels(), s.Labels()))
 		on.record.SetOwner(t.object)
 		now, err := on.apply(ctx, t)
 		if err != nil {
@@ -119,12 +109,11 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 	return applied, nil
 }
 
-// errForeign means that an object of the same name exists that this run did not make.
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply makes the object by the request create, or changes it if this run has made it before. Server-side apply
-// alone would silently change somebody else's object.
+// apply creates an object, or changes one of this run. Server-side apply alone would also change other owners'
+// objects.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -146,7 +135,7 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// This patch makes fields that create has set belong to apply, which can then remove them.
+	// Fields that create has set belong to create. This patch gives them to apply, which can then remove them.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -192,8 +181,7 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that a workload is about to make objects of these kinds in the site's namespace with the
-// site's labels. Close and Clean then remove these objects.
+// Record records that objects of these kinds will be made with the site's labels, for Close and Clean to remove.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -208,7 +196,7 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 	return on.record.Add(ctx, items...)
 }
 
-// Namespaced reports whether objects of a kind are in namespaces, or an IsNoMatchError for an unknown kind.
+// Namespaced reports whether objects of a kind are in namespaces. For an unknown kind it returns an IsNoMatchError.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestApply(t *testing.T) {
 	must(t, bed.Close())
 	for _, gone := range []error{
 		func() error {
-			_, err := clusterClient(t).SchedulingV1().PriorityClasses().Get(t.Context(), name, metav1.GetOptions{})
+			_, err := allGroups(t, connected(t)).SchedulingV1().PriorityClasses().Get(t.Context(), name, metav1.GetOptions{})
 			return err
 		}(),
 	} {

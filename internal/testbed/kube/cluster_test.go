@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
@@ -99,6 +100,16 @@ func connected(t *testing.T) *cluster.Cluster {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// allGroups returns a client of the cluster with all groups of the API, also those that Tare does not use.
+func allGroups(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 // open opens a site.

@@ -42,7 +42,7 @@ func (s *someone) confine(t *testing.T, file string) {
 	}
 	name := s.name + "-" + policy.Name
 	policy.Name, binding.Name, binding.Spec.PolicyName = name, name, name
-	api := s.cluster.Client.AdmissionregistrationV1()
+	api := allGroups(t, s.cluster).AdmissionregistrationV1()
 	if _, err := api.ValidatingAdmissionPolicies().Create(t.Context(), &policy, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

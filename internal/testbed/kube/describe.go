@@ -19,7 +19,7 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the ready sites. It makes accounting pods, and finds missing counters.
+// Describe describes the clusters of the ready sites, makes the accounting pods, and finds the missing counters.
 func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	var clusters []*clusterRun
 	sites := map[*clusterRun][]*Site{}
@@ -109,17 +109,15 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	return c, nil
 }
 
-// usageNote returns a note if the CPU time and memory of the site's programs cannot be measured, otherwise "".
 func (s *Site) usageNote(ctx context.Context) (string, error) {
 	if s.level.Accounting == experiment.OnNode {
 		return "", nil
 	}
 	for _, p := range s.podList() {
-		sandbox, err := p.Sandbox(ctx)
-		if err != nil {
+		switch sandbox, err := p.Sandbox(ctx); {
+		case err != nil:
 			return "", err
-		}
-		if sandbox != "" {
+		case sandbox != "":
 			return fmt.Sprintf("arm %s: metrics of CPU time and memory of its programs are missing, "+
 				"because a sandbox, %s, counts by a clock of its own; accounting: %s measures them",
 				shorten(s.arm), shorten(sandbox), experiment.OnNode), nil
@@ -141,7 +139,7 @@ func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	}
 }
 
-// addDigests adds the image digests of a pod's containers, or the ids of images without a digest.
+// addDigests adds the image digests of a pod's containers. For an image without a digest, it adds the id.
 func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if c.ImageID != "" {
@@ -150,7 +148,7 @@ func addDigests(images map[string]map[string]string, p *corev1.Pod) {
 	}
 }
 
-// sharedKernels returns a note for each group of nodes that share one kernel, such as containers on a machine.
+// sharedKernels returns a note for each group of nodes that share one kernel, such as containers of one machine.
 func sharedKernels(nodes []machine.Node) []string {
 	byKernel := map[string][]string{}
 	for _, n := range nodes {
@@ -168,7 +166,7 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement and are recorded.
+// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement, and are recorded.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
@@ -180,9 +178,7 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-const componentLimit = 2000
-
-// standInAnnotation is the annotation of pods with a stand-in, such as a fake device: a warning's text.
+// standInAnnotation is the annotation with a warning of pods that stand in for something real, such as a device.
 const standInAnnotation = "tare/stand-in"
 
 // components returns the images of relevant components, and the stand-ins of all that the user may list.
@@ -194,7 +190,7 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 			images = addText(images, name, pods.Spec.Containers[0].Image)
 		}
 	}
-	o := metav1.ListOptions{Limit: componentLimit}
+	o := metav1.ListOptions{Limit: 2000}
 	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
 		for _, d := range list.Items {
 			add(d.Name, &d.Spec.Template)
@@ -208,7 +204,7 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 	return images, standIns
 }
 
-// addText adds a text under a name. Different texts under one name are joined by commas.
+// addText adds a text under a name. It joins different texts under one name by commas.
 func addText(texts map[string]string, name, text string) map[string]string {
 	name, text = shorten(name), shorten(text)
 	before := texts[name]

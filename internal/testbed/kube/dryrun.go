@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -33,8 +34,6 @@ type dryRun struct {
 	findings []testbed.Finding
 }
 
-const warningCode = 299
-
 var dryRunOnly = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
 func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
@@ -51,14 +50,14 @@ func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	const most = 5
+	const warning, most = 299, 5
 	text = safetext.Head(text, cluster.LineLimit)
-	if code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+	if code == warning && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
 		d.warnings = append(d.warnings, text)
 	}
 }
 
-// add adds a finding, whose detail is the error, if any, with the warnings since the latest finding.
+// add adds a finding. Its detail is the error, or the argument detail, and the warnings since the latest finding.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +72,7 @@ func (d *dryRun) add(name, detail string, err error) {
 	d.findings = append(d.findings, f)
 }
 
-// Try tests by dry runs whether the site can be made with its layers' changes. Ready must not follow.
+// Try tests by dry runs whether the site can be made with its layers' changes. Ready must not be called after Try.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -96,16 +95,19 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		d.add("nodes and pods"+of, "", err)
 		return d.findings, ctx.Err()
 	}
-	d.add("nodes"+of, chosenNodes(plans), nil)
+	chosen := testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
+		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
+	})
+	d.add("nodes"+of, strings.Join(chosen, ", "), nil)
 	for _, v := range s.volumes() {
-		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // other members have equal volumes
+		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // the volumes of other members are like that of the first
 			s.tryVolume(ctx, d, v, where, of)
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
 		if podTitle(plan) != plan.Labels[inventory.RoleLabel] {
-			continue // the other members and clients have pods like the first
+			continue // the pods of other members and clients are like the first
 		}
 		s.tryPod(ctx, d, plan, where, podTitle(plan)+" pod"+of)
 	}
@@ -118,26 +120,17 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-func chosenNodes(plans map[testbed.Place]*corev1.Pod) string {
-	return strings.Join(testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
-		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
-	}), ", ")
-}
-
-// tryNamespace tries to make the site's namespace, and returns the namespace in which the pods are tried: an
-// existing one, or "default", since the API server refuses every pod in a missing namespace.
+// tryNamespace tries to make the site's namespace. It returns the namespace in which the pods are tried, which must
+// exist: the API server refuses every pod in a missing namespace. For a new namespace, it returns "default".
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
 		switch {
-		case apierrors.IsForbidden(err): // the right is optional; trying the pods shows if the namespace exists
+		case apierrors.IsForbidden(err): // the right is optional: trying the pods shows whether the namespace exists
 		case err != nil:
 			d.add("namespace "+s.level.Namespace, "", err)
 		default:
-			level := ns.Labels[cluster.EnforceLabel]
-			if level == "" {
-				level = "as the cluster has it"
-			}
+			level := cmp.Or(ns.Labels[cluster.EnforceLabel], "as the cluster has it")
 			d.add("namespace "+s.level.Namespace, "exists; Pod Security "+shorten(level), nil)
 		}
 		return s.level.Namespace
@@ -157,7 +150,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod. In another namespace, a refusal by a quota or by Pod Security proves nothing.
+// tryPod tries to make a pod. Outside of the site's namespace, a refusal by quota or Pod Security proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -172,7 +165,7 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because of the namespace. It adds a finding.
+// wrongNamespace reports whether an object was refused only because of the namespace, and then adds a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
@@ -193,7 +186,7 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the claim, and looks for its storage class, for which a pod would wait forever.
+// tryVolume tries to make the claim, and looks for its storage class. Without the class, a pod would wait forever.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where
@@ -209,7 +202,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	name := "storage class" + of
 	class, err := storageClass(ctx, d.client, made.Spec.StorageClassName)
 	switch {
-	case apierrors.IsForbidden(err): // Tare does not need the right to read storage classes
+	case apierrors.IsForbidden(err): // the right to read storage classes is optional
 	case apierrors.IsNotFound(err):
 		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
 			Detail: safetext.Head(err.Error(), cluster.LineLimit),
@@ -221,7 +214,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of str
 	}
 }
 
-// storageClass returns the storage class with this name or, without a name, the cluster's default class.
+// storageClass returns the storage class with this name. Without a name, it returns the cluster's default class.
 func storageClass(ctx context.Context, client cluster.Client, name *string) (*storagev1.StorageClass, error) {
 	if name != nil && *name != "" {
 		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})

@@ -1,13 +1,13 @@
 // Package kube is the testbed on a Kubernetes cluster. Its sites are namespaces with pods on nodes, made
 // through client-go.
 //
-// Open returns a site (Site). The arm's layers change it (ShapeNamespace, ShapePods, ShapeVolume, Apply), and
-// Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
-// messages to the agents in the site's pods (package agent). While a trial runs, only the agents do something
-// for Tare: they wait for the program. With "accounting: node" the agent on the node also reads the pod's
-// cgroups at the start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
+// Open returns a site (Site). The arm's layers change the site (ShapeNamespace, ShapePods, ShapeVolume, Apply),
+// and Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
+// messages to the agents in the site's pods (package agent). While a trial runs, only the agents work for Tare:
+// they wait for the program. With "accounting: node", the agent on the node also reads the pod's cgroups at the
+// start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
 //
-// These are the packages below this one. Each imports only packages that stand above it in this list:
+// This package uses the packages below. Each of them imports only packages that stand above it in this list:
 //
 //	cluster     connects to a cluster, waits for states, and explains its errors
 //	inventory   records the objects that runs make on a cluster, and removes them
@@ -18,8 +18,8 @@
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
 // Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly
-// these objects; after kill -9, inventory.Clean does. Every wait has a limit. The error then names the awaited
-// state, with the events and the last log lines of the pods.
+// these objects. If Tare was killed, inventory.Clean removes them. Every wait has a limit. After the limit, the
+// error names the awaited state, with the events and the last log lines of the pods.
 package kube
 
 import (
@@ -45,18 +45,18 @@ type Testbed struct {
 	options Options
 	session inventory.Session
 
-	connecting sync.Mutex // held while a connection is made, which may take long; locked before using
+	connecting sync.Mutex // held while a connection is made, which may take long; must be locked before using
 
-	using    sync.Mutex // guards these fields
+	using    sync.Mutex // guards the fields up to host
 	closed   bool
-	clusters map[string]*clusterRun // by context
-	host     testbed.Testbed        // testbed on Tare's own machine; nil before it is needed
+	clusters map[string]*clusterRun
+	host     testbed.Testbed // testbed on Tare's own machine; nil until a program needs it
 
 	mu      sync.Mutex
-	number  int                 // number of sites with a name of their own so far
+	number  int                 // number of sites with a new name
 	sites   []*Site             // open sites
-	retired []*Site             // closed sites, whose namespaces still exist
-	missing *accounting.Missing // counters that are missing in some arm; nil before Describe
+	retired []*Site             // closed sites, whose namespaces still exist for further sites
+	missing *accounting.Missing // counters that are unknown in some arm; nil before Describe
 }
 
 var _ interface {
@@ -71,7 +71,7 @@ var _ interface {
 	testbed.Closer
 } = (*Site)(nil)
 
-// New makes a testbed, which the caller must close. It does not yet connect to a cluster.
+// New makes a testbed, which the caller must close. It makes no connection to a cluster.
 func New(o Options) (*Testbed, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
@@ -83,7 +83,7 @@ func New(o Options) (*Testbed, error) {
 	return &Testbed{options: o, session: session, clusters: map[string]*clusterRun{}}, nil
 }
 
-// Open returns a new site without objects. Ready makes its first object, or a layer that applies one.
+// Open returns a new site without objects. The first object is made by Ready, or by a layer that applies an object.
 func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
 	level, ok := want.Level.(*experiment.Kubernetes)
 	if !ok || level == nil {
@@ -139,8 +139,8 @@ func (t *Testbed) Close() error {
 	return errors.Join(errs...)
 }
 
-// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays for
-// the next site with the same arm and needs, since its removal takes long.
+// Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays for the next
+// site with the same arm and needs, since removing a namespace takes long.
 func (s *Site) Close() error {
 	s.mu.Lock()
 	on, made := s.on, s.pods
@@ -157,7 +157,7 @@ func (s *Site) Close() error {
 	if s.needs.Pods() && s.hasServer() {
 		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))
 	}
-	for _, v := range s.volumes() { // claims come after the pods that mount them
+	for _, v := range s.volumes() { // claims follow the pods that mount them
 		items = append(items, inventory.Core("persistentvolumeclaims", s.Namespace(), v.name))
 	}
 	limits := s.level.Timeouts
@@ -166,7 +166,6 @@ func (s *Site) Close() error {
 	return on.record.Remove(ctx, items...)
 }
 
-// retire moves a site from the open to the retired sites. It reports whether the site was open.
 func (t *Testbed) retire(s *Site) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +178,7 @@ func (t *Testbed) retire(s *Site) bool {
 	return true
 }
 
-// reuse gives a new site the namespace of a retired site with the same arm, level and needs, if there is one.
+// reuse gives a new site the namespace of a retired site with its arm, level and needs, if there is one.
 func (t *Testbed) reuse(s *Site) bool {
 	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)
@@ -187,7 +186,7 @@ func (t *Testbed) reuse(s *Site) bool {
 	if i < 0 {
 		return false
 	}
-	// The new site's layers must change the namespace as it was before the old site's layers changed it.
+	// The new site's layers need the namespace without the changes of the old site's layers.
 	s.unique, s.bare, s.namespace = t.retired[i].unique, t.retired[i].bare, t.retired[i].bare.DeepCopy()
 	t.retired = slices.Delete(t.retired, i, i+1)
 	return true
@@ -197,18 +196,15 @@ func (t *Testbed) reuse(s *Site) bool {
 type Options struct {
 	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
 	Version    string // version of Tare
-	Run        string // run directory, which holds the run's id
-	// Resumed is set if an earlier session began the run, whose leftovers are removed when Tare uses a cluster.
-	Resumed bool
-	// Host makes the testbed for programs on this machine when it is needed. It is closed with this testbed.
+	Run        string
+	Resumed    bool // set if an earlier session began the run; Tare removes its leftovers
+	// Host makes the testbed for programs on this machine, when a program needs it. Closing this testbed closes it.
 	Host func() (testbed.Testbed, error)
-	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
-	Say func(string)
+	Say  func(string) // takes a line of progress ("waiting for pod …: pulling the image"); nil drops it
 }
 
 var errClosed = errors.New("testbed on Kubernetes: already closed")
 
-// onCluster returns the run's state on the cluster of a context. The first call connects.
 func (t *Testbed) onCluster(ctx context.Context, name string, limits experiment.Timeouts) (*clusterRun, error) {
 	t.connecting.Lock()
 	defer t.connecting.Unlock()
@@ -269,7 +265,7 @@ type clusterRun struct {
 	counter *accounting.Counter
 
 	mu              sync.Mutex
-	nodesNamespaces map[string]string // namespaces of makeNodesNamespace, by level of Pod Security
+	nodesNamespaces map[string]string // namespaces that makeNodesNamespace has made, by level of Pod Security
 }
 
 func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limits experiment.Timeouts) *clusterRun {
@@ -278,9 +274,8 @@ func newClusterRun(c *cluster.Cluster, s inventory.Session, version string, limi
 		Cluster: c, owner: s.Owner, record: record,
 		nodes:   placement.NewChooser(c),
 		pods:    &pods.Maker{On: c, Record: record, Owner: s.Owner, Limits: limits, Version: version},
-		counter: accounting.NewCounter(c, limits.Ready.Std()),
+		counter: accounting.NewCounter(c, limits.Ready.Std()), nodesNamespaces: map[string]string{},
 	}
 }
 
-// shorten shortens a text of the API server before the run records it.
 func shorten(text string) string { return safetext.Head(text, 300) }

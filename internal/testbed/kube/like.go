@@ -21,8 +21,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// PodTemplate makes pods for a workload whose trials start pods. Layers change these pods. A node selector
-// binds them to the node of the client's pod, and so the scheduler's work is part of each start.
+// PodTemplate makes pods for a workload whose trials start pods. Layers change these pods. A node selector binds the
+// pods to the node of the client's pod: each start thus includes the scheduler's work.
 type PodTemplate struct {
 	site *Site
 	on   *clusterRun
@@ -30,7 +30,7 @@ type PodTemplate struct {
 	node *corev1.Node
 }
 
-// PodTemplate returns a PodTemplate for pods with a role.
+// PodTemplate returns a template of pods with this role.
 func (s *Site) PodTemplate(ctx context.Context, role string) (*PodTemplate, error) {
 	if n := len(s.shapes.sidecars); n > 0 {
 		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s: "+
@@ -61,8 +61,8 @@ func (l *PodTemplate) selector() string {
 	}.String()
 }
 
-// Plan returns a pod before it is made. Its containers have the testbed's limits, but request almost nothing,
-// so that many pods fit on a node. run returns the arguments and environment of the main container.
+// Plan returns a pod without making it. Its containers have the testbed's limits. The main container requests almost
+// nothing, so that many pods fit on a node. run returns the main container's arguments and environment.
 func (l *PodTemplate) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)
@@ -100,15 +100,14 @@ func (l *PodTemplate) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, 
 	return made, nil
 }
 
-// Delete deletes pods and waits until they are gone. If a pod does not exist, this is no error.
+// Delete deletes pods and waits until they are gone. It ignores names of pods that do not exist.
 func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 	return l.on.record.Remove(ctx, testbed.Each(names, func(name string) inventory.Item {
 		return inventory.Core("pods", l.site.Namespace(), name)
 	})...)
 }
 
-// Watch calls see for each change of the pods in turn, until the context is done. gone is true for a deleted
-// pod. When Watch returns, the watch has begun.
+// Watch begins a watch of the template's pods, which ends with the context. It calls see for each change in turn.
 func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	informer := cluster.PodInformer(l.on.Client, l.site.Namespace(), l.selector())
 	call := func(object any, gone bool) {
@@ -137,7 +136,7 @@ func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone 
 	return nil
 }
 
-// Used returns the usage of the pods' cgroups, by pod UID. known is false without "accounting: node".
+// Used returns the usage of the pods' cgroups, by pod UID. Without "accounting: node", known is false.
 func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
 	if l.site.level.Accounting != experiment.OnNode {
 		return nil, false, nil
@@ -153,7 +152,7 @@ func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]
 	return used, true, nil
 }
 
-// Why adds to the error of a pod that does not start the cluster's events about this pod.
+// Why adds the cluster's events about a pod to the error of this pod, which does not start.
 func (l *PodTemplate) Why(ctx context.Context, name string, err error) error {
 	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
 }

@@ -20,7 +20,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// memberLabel is the label with the number of a member, if there are several, or of a client after the first.
+// memberLabel is the label with the number of a member, if there are several members, or of a client after the first.
 const memberLabel = "tare/member"
 
 func (s *Site) clients() int {
@@ -30,7 +30,6 @@ func (s *Site) clients() int {
 	return max(s.needs.Clients, 1)
 }
 
-// Clients lists the places of the client pods.
 func (s *Site) Clients() []testbed.Place {
 	var list []testbed.Place
 	for i := range s.clients() {
@@ -46,14 +45,14 @@ func (s *Site) members() int {
 	return max(s.needs.Members, 1)
 }
 
-// places lists all places at which the site may have pods, in the order in which the pods are made.
+// places lists all places at which the site may have pods. Pods are made in this order.
 func (s *Site) places() []testbed.Place {
 	return testbed.Places(experiment.Needs{
 		Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients,
 	})
 }
 
-// planAt returns the pod of a client or member, whose number is counted from 1, before layers change it.
+// planAt returns the pod of a client or member without the changes of layers. number counts from 1.
 func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod {
 	pod := s.planPod(role)
 	if number > 1 || role == roleServer && s.members() > 1 {
@@ -64,7 +63,7 @@ func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod 
 	return pod
 }
 
-// podTitle returns the role of a pod, with the number of a member or client after the first: "server-2".
+// podTitle returns a pod's role, with the number of a member or client after the first: "server-2".
 func podTitle(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
 		return pod.Labels[inventory.RoleLabel] + "-" + n
@@ -72,7 +71,7 @@ func podTitle(pod *corev1.Pod) string {
 	return pod.Labels[inventory.RoleLabel]
 }
 
-// Members lists the addresses of the members' pods. It is empty before the site is ready.
+// Members lists the addresses of the members' pods. The list is empty until the site is ready.
 func (s *Site) Members() []netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns the number of nodes of n pods. place returns the place of a pod by its number, from 1.
+// nodeCount returns how many nodes n pods are on. place returns the place of a pod by its number, from 1.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +97,6 @@ func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	return len(nodes)
 }
 
-// clientNote returns a note if clients share nodes, where they may not add load, and otherwise "".
 func (s *Site) clientNote() string {
 	nodes := s.nodeCount(s.clients(), testbed.Client)
 	if nodes == s.clients() {
@@ -108,7 +106,6 @@ func (s *Site) clientNote() string {
 		shorten(s.arm), s.clients(), nodes)
 }
 
-// memberNote returns a note if members share nodes since the cluster has too few nodes, and otherwise "".
 func (s *Site) memberNote() string {
 	nodes := s.nodeCount(s.members(), testbed.Member)
 	if nodes == s.members() || len(s.level.Nodes) > 0 || s.placement() == experiment.SameNode {
@@ -124,10 +121,10 @@ type addedSidecar struct {
 	sidecar testbed.Sidecar
 }
 
-// separator stands between the pod and the sidecar in the name of a sidecar's place.
+// separator stands between the pod and the name in a sidecar's place.
 const separator = "/"
 
-// AddSidecar adds a container to the pod at a place before the pod is made. It returns the sidecar's place.
+// AddSidecar adds a container to the plan of the pod at a place. It returns the sidecar's place.
 func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,10 +173,10 @@ func containerAt(where testbed.Place) (pod testbed.Place, container string) {
 	return testbed.Place(base), pods.Sidecar(name)
 }
 
-// Ports lists the server's ports that the service forwards, TCP and UDP.
+// Ports lists the server's ports that the service forwards, for TCP and UDP.
 func (s *Site) Ports() []uint16 { return testbed.ServicePorts() }
 
-// Address returns the server's address on a path. The address is invalid if the site is not ready or lacks the path.
+// Address returns the server's address on a path. It is invalid if the site is not ready or has no such path.
 func (s *Site) Address(path testbed.Path) netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,10 +190,10 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 	return netip.Addr{}
 }
 
-// LinkRate returns 0: the rate of the network is unknown on a cluster.
+// LinkRate returns 0, since the rate of a cluster's network is unknown.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server or, of several members, the first.
+// planService returns the Kubernetes service in front of the server, which is the first of several members.
 func (s *Site) planService() *corev1.Service {
 	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{
@@ -205,14 +202,11 @@ func (s *Site) planService() *corev1.Service {
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	if s.members() > 1 {
-		want.Spec.Selector[memberLabel] = "1" // without this, connections would go to a random member
+		want.Spec.Selector[memberLabel] = "1" // otherwise connections would go to a random member
 	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
-			name := fmt.Sprintf("tcp-%d", port)
-			if protocol == corev1.ProtocolUDP {
-				name = fmt.Sprintf("udp-%d", port)
-			}
+			name := fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), port)
 			forwarded := corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)}
 			if speaks := s.needs.AppProtocol; speaks != "" && protocol == corev1.ProtocolTCP {
 				forwarded.AppProtocol = &speaks

@@ -14,8 +14,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Start starts a program in the pod at a place, or at Host on this machine. If the pod cannot be reached, the
-// error is a *testbed.Disturbance.
+// Start starts a program in the pod at a place. At testbed.Host, it starts the program on this machine. If the pod
+// cannot be reached, the error is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
 		return s.bed.onHost(ctx, cmd)
@@ -58,23 +58,23 @@ func (s *Site) Self(where testbed.Place) string {
 	where, container := containerAt(where)
 	p, err := s.pod(where)
 	if err != nil {
-		return pods.Program // the pods are not made yet
+		return pods.Program // the pods have not been made yet
 	}
 	return pods.ProgramIn(p.Plan(), container)
 }
 
-// program is a process in a pod. If the pod is lost, the errors of the process name the reason.
+// program is a process in a pod. If the pod is lost, the process's errors name the reason.
 type program struct {
 	testbed.Process
 	pod       *pods.Pod
-	sandboxed bool // set if the program runs in a sandbox, whose kernel does not count the sandbox's own usage
+	sandboxed bool // set if the program runs in a sandbox, whose kernel omits the usage of the sandbox itself
 
 	done  chan struct{} // closed when usage and err are set
 	usage testbed.Usage
 	err   error
 }
 
-// follow finishes the tally as soon as the program has ended. It does not wait for a call of Wait.
+// follow finishes the tally as soon as the program has ended, even if nobody calls Wait.
 func (p *program) follow(t *accounting.Tally) {
 	defer close(p.done)
 	p.usage, p.err = p.Process.Wait()
@@ -88,22 +88,23 @@ func (p *program) follow(t *accounting.Tally) {
 	p.usage, p.err = usage, errors.Join(p.err, err)
 }
 
-// Wait waits for the end of the program.
 func (p *program) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// CPU returns the CPU time used so far.
-func (p *program) CPU() (used time.Duration, err error) {
+func (p *program) CPU() (time.Duration, error) { return counted(p, p.Process.CPU) }
+
+func (p *program) Memory() (int64, error) { return counted(p, p.Process.Memory) }
+
+func counted[T any](p *program, read func() (T, error)) (value T, err error) {
 	if p.sandboxed {
-		return 0, testbed.ErrUncounted
+		return value, testbed.ErrUncounted
 	}
-	used, err = p.Process.CPU()
-	return used, p.pod.Disturbed(context.Background(), err)
+	value, err = read()
+	return value, p.pod.Disturbed(context.Background(), err)
 }
 
-// Printed returns a piece of the output that the program has printed so far.
 func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
 	printer, ok := p.Process.(testbed.Printer)
 	if !ok {
@@ -113,16 +114,7 @@ func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
 	return piece, p.pod.Disturbed(context.Background(), err)
 }
 
-// Memory returns the resident memory, in bytes.
-func (p *program) Memory() (resident int64, err error) {
-	if p.sandboxed {
-		return 0, testbed.ErrUncounted
-	}
-	resident, err = p.Process.Memory()
-	return resident, p.pod.Disturbed(context.Background(), err)
-}
-
-// Mend pings every agent of the site, by one message over each open connection, and mends lost pods (pods.Mend).
+// Mend pings every agent of the site over its open connection, and mends lost pods (pods.Mend).
 func (s *Site) Mend(ctx context.Context) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -134,16 +126,14 @@ func (s *Site) Mend(ctx context.Context) error {
 	return pods.Mend(ctx, s.podList())
 }
 
-// sampler is the runner's Sampler: it reads the counters of all agents before and after a trial.
+// sampler reads the counters of all agents before and after a trial. It is the runner's Sampler.
 type sampler struct {
 	bed    *Testbed
-	sample *accounting.Sample // sample that Start has begun; nil if there is none
+	sample *accounting.Sample // sample that Start has begun; nil if none has begun
 }
 
-// Sampler returns a sampler for the nodes on which trials run.
 func (t *Testbed) Sampler() *sampler { return &sampler{bed: t} }
 
-// Start begins a sample at a site.
 func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
 	s.sample = nil
 	kube, err := Of(site)
@@ -158,7 +148,7 @@ func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
 	return err
 }
 
-// Stop ends the sample. The load of Tare's own machine is not part of a cluster's sample.
+// Stop ends the sample. A cluster's sample does not contain the load of Tare's own machine.
 func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, error) {
 	sample := s.sample
 	if sample == nil {
@@ -171,9 +161,9 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 	return sample.End(ctx, missing)
 }
 
-// Meter reads the use of processors, as seen by the agents in the pods, and of networks, of unknown capacity.
+// Meter reads the use of processors, as the agents in the pods see it, and of networks, whose capacity is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	all, sides := s.podList(), map[string]string{} // sides holds a resource name for each boot id
+	all, sides := s.podList(), map[string]string{} // sides holds a name of processors for each boot id
 	counted := make([]agent.Counters, len(all))
 	err = cluster.Each(all, func(i int, p *pods.Pod) (err error) {
 		counted[i], err = p.Agent().Counters(ctx, agent.CountersRequest{})

@@ -19,10 +19,10 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ready makes the site with the layers' changes, and waits until its pods are ready, if it has any.
+// Ready makes the site with the layers' changes, and waits until its pods, if any, are ready.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that works only on clusters needs the namespace in every arm, also for proofs.
+		// A workload that works only on clusters needs the namespace in every arm, also for an arm's proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -64,14 +64,19 @@ func (s *Site) Ready(ctx context.Context) error {
 	return on.counter.MakePods(ctx, s.accountingSite(on), s.nodes()) // accounting pods must be ready before the first program starts
 }
 
-// plans returns the site's pods before they are made. The pods are complete and bound to their nodes.
+// plans returns the site's pods, complete and bound to their nodes, before they are made.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{}
+	want := placement.Request{Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero()}
 	for i := range s.clients() {
-		plans[testbed.Client(i+1)] = s.planAt(testbed.Client(i+1), roleClient, i+1)
+		plan := s.planAt(testbed.Client(i+1), roleClient, i+1)
+		plans[testbed.Client(i+1)] = plan
+		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
 	}
 	for i := range s.members() {
-		plans[testbed.Member(i+1)] = s.planAt(testbed.Member(i+1), roleServer, i+1)
+		plan := s.planAt(testbed.Member(i+1), roleServer, i+1)
+		plans[testbed.Member(i+1)] = plan
+		want.Servers = append(want.Servers, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
 	}
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
@@ -80,38 +85,20 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			}
 		}
 	}
-	for _, added := range s.shapes.sidecars { // layers have changed all containers before; they do not change sidecars
+	for _, added := range s.shapes.sidecars { // these follow the changes by layers, which do not apply to sidecars
 		if plan := plans[added.pod]; plan != nil {
 			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
-	}
-	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
-	want := placement.Request{
-		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),
-		Client: placement.PodNeeds{Role: roleClient, Choice: s.level.Client, Pod: client},
-		Server: placement.PodNeeds{Role: roleServer, Choice: s.level.Server, Pod: server},
-	}
-	for i := 2; i <= s.members(); i++ {
-		plan := plans[testbed.Member(i)]
-		want.Members = append(want.Members, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Server, Pod: plan})
-	}
-	for i := 2; i <= s.clients(); i++ {
-		plan := plans[testbed.Client(i)]
-		want.Clients = append(want.Clients, placement.PodNeeds{Role: podTitle(plan), Choice: s.level.Client, Pod: plan})
 	}
 	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	placement.Pin(client, nodes.Client)
-	if server != nil {
-		placement.Pin(server, nodes.Server)
-	}
-	for i, n := range nodes.Members {
-		placement.Pin(plans[testbed.Member(i+2)], n)
-	}
 	for i, n := range nodes.Clients {
-		placement.Pin(plans[testbed.Client(i+2)], n)
+		placement.Pin(plans[testbed.Client(i+1)], n)
+	}
+	for i, n := range nodes.Servers {
+		placement.Pin(plans[testbed.Member(i+1)], n)
 	}
 	if s.needs.HostNetwork {
 		if err := s.planOnNodes(ctx, on, plans, nodes); err != nil {
@@ -128,7 +115,7 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods that use their nodes' network and stand for programs on a node: layers skip them.
+// planOnNodes adds the pods that stand for programs on a node and use the node's network. Layers do not change them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.bed.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
@@ -148,8 +135,7 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 	return nil
 }
 
-// planPod returns a pod of the site before layers change it, of Pod Security restricted. By default, its
-// quality-of-service class is Guaranteed.
+// planPod returns a pod before layers change it: of Pod Security restricted and, by default, of QoS class Guaranteed.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.bed.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.bed.session.Owner.Labels(s.arm, role)
@@ -162,7 +148,7 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	return pod
 }
 
-// requirements returns a container's limits and requests. By default, a request equals the limit.
+// requirements returns a container's limits and requests. Without a value of its own, a request equals the limit.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
 	set := func(name corev1.ResourceName, limit, request string) {
@@ -178,7 +164,7 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a valid quantity with the suffix K or k. ok is false for "none" and "".
+// amount parses a valid quantity, which may end with K in place of k. ok is false for "none" and "".
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"
@@ -194,7 +180,7 @@ func (s *Site) accountingSite(on *clusterRun) accounting.Site {
 	}
 }
 
-// makeNodePod makes the pod that reads a node's counters for all arms, until the testbed closes.
+// makeNodePod makes the pod that reads a node's counters for all arms. The pod exists until the testbed closes.
 func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*pods.Pod, error) {
 	level := restricted
 	if s.level.Accounting == experiment.OnNode {
@@ -208,7 +194,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The name is cut at a limit, and nodes' names often differ only at their end: the digest is unique.
+	// The pod's name is cut, and nodes' names often differ only at their end. The digest makes the name unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

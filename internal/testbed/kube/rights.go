@@ -19,14 +19,16 @@ import (
 	"tare/internal/text/safetext"
 )
 
-const reviewsAtOnce = 8
-
-// access checks each right of the kubeconfig's user. The hint of a missing right is the command that grants it.
+// access checks whether the kubeconfig's user has the rights. The hint of a missing right is the command to grant it.
 func access(ctx context.Context, client cluster.Client, rights []experiment.Right) ([]testbed.Finding, error) {
-	user := userName(ctx, client)
+	user := ""
+	self, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err == nil {
+		user = self.Status.UserInfo.Username
+	}
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
 	var reviews errgroup.Group
-	reviews.SetLimit(reviewsAtOnce)
+	reviews.SetLimit(8)
 	for i, r := range rights {
 		reviews.Go(func() error {
 			findings[i], errs[i] = review(ctx, client, r, user)
@@ -78,7 +80,6 @@ func review(ctx context.Context, client cluster.Client, r experiment.Right, user
 	return f, nil
 }
 
-// objects returns the resource of a right, and the namespace if the right has one.
 func objects(r experiment.Right) string {
 	if r.Namespace == "" {
 		return r.Name()
@@ -86,16 +87,6 @@ func objects(r experiment.Right) string {
 	return r.Name() + " in namespace " + r.Namespace
 }
 
-func userName(ctx context.Context, client cluster.Client) string {
-	got, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
-		&authentication.SelfSubjectReview{}, metav1.CreateOptions{})
-	if err != nil {
-		return ""
-	}
-	return got.Status.UserInfo.Username
-}
-
-// grant returns the command with which an administrator grants a right to a user.
 func grant(r experiment.Right, user string) string {
 	name := "tare-" + cluster.Label(r.Name(), 40)
 	kind := "resource"
@@ -112,7 +103,6 @@ func grant(r experiment.Right, user string) string {
 		name, in, rule, name, in, name, subject(user))
 }
 
-// subject returns the flag of kubectl create rolebinding that names a user.
 func subject(user string) string {
 	if user == "" {
 		return "--user=USER"
@@ -123,13 +113,13 @@ func subject(user string) string {
 	return "--user=" + shellQuoted(user)
 }
 
-// shellQuoted quotes a text from a cluster as one word for a shell, and escapes control characters.
+// shellQuoted quotes a text from a cluster as one word for a shell. It escapes control characters.
 func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
-// confined is the message of the policy hack/deploy/rbac/confine.yaml when it refuses a request.
+// confined is in the message of the policy hack/deploy/rbac/confine.yaml when the policy refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
-// scope finds out in which namespaces the user's rights hold, by a dry run in a namespace that is not Tare's.
+// scope finds out in which namespaces the user's rights hold, by a dry run in a namespace that Tare has not made.
 func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
@@ -152,15 +142,15 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	return f
 }
 
-// examination holds findings about one cluster, from requests that make nothing on the cluster.
+// examination holds findings about one cluster. They come from requests that make nothing on the cluster.
 type examination struct {
 	Context  string
-	Reach    testbed.Finding   // namespaces where the user's rights hold; this finding never prevents a run
-	Findings []testbed.Finding // the API server and required rights; a run needs all of them
-	Optional []testbed.Finding // rights without which the run's record is shorter
+	Reach    testbed.Finding   // namespaces where the user's rights hold; a run needs no particular finding
+	Findings []testbed.Finding // the API server and the required rights; a run needs all of them
+	Optional []testbed.Finding // rights without which a run records less
 }
 
-// Examine checks that the cluster of a context answers, and which rights for a use of the cluster the user has.
+// Examine checks that the cluster of a context responds, and which of the rights for the use u the user has.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
 	on, err := t.onCluster(ctx, name, limits)
 	if err != nil {
@@ -192,18 +182,18 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 	return e, nil
 }
 
-// Use describes what an experiment uses a cluster for, and so the rights that Tare needs. The table of Rights
-// is the source of the manifests in hack/deploy/rbac, of tare doctor and of the documentation.
+// Use describes how an experiment uses a cluster. The rights that Tare needs depend on it. The table in Rights is the
+// source of the manifests in hack/deploy/rbac, of tare doctor and of the documentation.
 type Use struct {
 	Namespace string             // namespace that the experiment names; "" if Tare makes its own
-	Network   bool               // the experiment has a server pod and a service
-	Volume    bool               // the experiment has persistent volumes
+	Network   bool               // set if the experiment has a server pod and a service
+	Volume    bool               // set if the experiment has persistent volumes
 	Observe   []string           // namespaces of observed pods
-	Server    bool               // the experiment observes the API server
-	More      []experiment.Right // rights that layers and workloads need
+	Server    bool               // set if the experiment observes the API server
+	More      []experiment.Right // further rights that layers and workloads need
 }
 
-// UseOf returns the Use of an experiment on the testbed kubernetes.
+// UseOf returns how an experiment uses a cluster.
 func UseOf(x *experiment.Experiment) Use {
 	var u Use
 	if k := x.Testbed.Kubernetes; k != nil {
@@ -233,12 +223,12 @@ func UseOf(x *experiment.Experiment) Use {
 	return u
 }
 
-// Everything returns a use that needs every right of the testbed itself.
+// Everything returns a use for which the testbed itself needs all its rights.
 func Everything(namespace string, observe ...string) Use {
 	return Use{Namespace: namespace, Network: true, Volume: true, Observe: observe}
 }
 
-// Rights lists the rights that the testbed needs for a use of a cluster, in a fixed order.
+// Rights lists the rights that the testbed needs for a use of a cluster, always in the same order.
 func Rights(u Use) []experiment.Right {
 	var list []experiment.Right
 	add := func(resource, namespace, why string, verbs ...string) *experiment.Right {
@@ -271,7 +261,7 @@ func Rights(u Use) []experiment.Right {
 		add("/metrics", "", "the API server is observed by the counters of its process", "get")
 	}
 	list = append(list, u.More...)
-	// Without the following rights, a run only records less about the cluster.
+	// The rights below are optional: without them, a run records less about the cluster.
 	if u.Namespace != "" {
 		add("namespaces", "", "the cluster is told from others by the UID of kube-system", "get").Optional = true
 	}
@@ -285,7 +275,7 @@ func Rights(u Use) []experiment.Right {
 	return merge(list)
 }
 
-// merge combines the rights to one resource in one namespace. The result is optional only if all of them are.
+// merge combines the rights to one resource in one namespace. The combined right is optional only if all are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

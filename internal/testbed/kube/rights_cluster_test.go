@@ -45,17 +45,17 @@ func newSomeone(t *testing.T, name string) *someone {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		_ = c.Client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{})
-		_ = c.Client.RbacV1().ClusterRoles().Delete(ctx, ns.Name, metav1.DeleteOptions{})
-		_ = c.Client.RbacV1().ClusterRoleBindings().Delete(ctx, ns.Name, metav1.DeleteOptions{})
+		_ = allGroups(t, c).RbacV1().ClusterRoles().Delete(ctx, ns.Name, metav1.DeleteOptions{})
+		_ = allGroups(t, c).RbacV1().ClusterRoleBindings().Delete(ctx, ns.Name, metav1.DeleteOptions{})
 	})
 	accounts := c.Client.CoreV1().ServiceAccounts(ns.Name)
 	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "tare"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Client.RbacV1().ClusterRoles().Create(ctx, &rbac.ClusterRole{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
+	if _, err := allGroups(t, c).RbacV1().ClusterRoles().Create(ctx, &rbac.ClusterRole{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Client.RbacV1().ClusterRoleBindings().Create(ctx, &rbac.ClusterRoleBinding{ObjectMeta: meta,
+	if _, err := allGroups(t, c).RbacV1().ClusterRoleBindings().Create(ctx, &rbac.ClusterRoleBinding{ObjectMeta: meta,
 		RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "ClusterRole", Name: ns.Name},
 		Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: ns.Name, Name: "tare"}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func (s *someone) may(t *testing.T, rules []rbac.PolicyRule, denied string) exam
 // allowed calls may with the rights for a use of the cluster.
 func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, use Use) examination {
 	t.Helper()
-	roles := s.cluster.Client.RbacV1().ClusterRoles()
+	roles := allGroups(t, s.cluster).RbacV1().ClusterRoles()
 	if _, err := roles.Update(t.Context(), &rbac.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: rules}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,16 +144,16 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 	roles := map[string][]rbac.PolicyRule{user.name: documented(t, "namespace.yaml", "Role"), "kube-system": documented(t, "observe.yaml", "Role")}
 	for ns, rules := range roles {
 		meta := metav1.ObjectMeta{Name: user.name}
-		_, err1 := user.cluster.Client.RbacV1().Roles(ns).Create(t.Context(), &rbac.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
-		_, err2 := user.cluster.Client.RbacV1().RoleBindings(ns).Create(t.Context(), &rbac.RoleBinding{ObjectMeta: meta,
+		_, err1 := allGroups(t, user.cluster).RbacV1().Roles(ns).Create(t.Context(), &rbac.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		_, err2 := allGroups(t, user.cluster).RbacV1().RoleBindings(ns).Create(t.Context(), &rbac.RoleBinding{ObjectMeta: meta,
 			RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: user.name},
 			Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: user.name, Name: "tare"}}}, metav1.CreateOptions{})
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
 		t.Cleanup(func() {
-			_ = user.cluster.Client.RbacV1().RoleBindings(ns).Delete(context.Background(), user.name, metav1.DeleteOptions{})
-			_ = user.cluster.Client.RbacV1().Roles(ns).Delete(context.Background(), user.name, metav1.DeleteOptions{})
+			_ = allGroups(t, user.cluster).RbacV1().RoleBindings(ns).Delete(context.Background(), user.name, metav1.DeleteOptions{})
+			_ = allGroups(t, user.cluster).RbacV1().Roles(ns).Delete(context.Background(), user.name, metav1.DeleteOptions{})
 		})
 	}
 	level := parameters()

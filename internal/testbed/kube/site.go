@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
@@ -20,7 +21,7 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// siteLabel is the label with the site's name. It distinguishes the pods of two sites of the same arm.
+// siteLabel is the label with the site's unique name. It distinguishes the pods of two sites of one arm.
 const siteLabel = "tare/site"
 
 const (
@@ -36,19 +37,18 @@ type Site struct {
 	arm     string
 	needs   experiment.Needs
 	level   *experiment.Kubernetes // parameters of the testbed
-	unique  string                 // unique name: the site's namespace or, in a shared namespace, the beginning of its objects' names
-	context string                 // context of the kubeconfig
+	unique  string                 // unique name: of the site's namespace or, in a shared namespace, the beginning of objects' names
+	context string                 // name of the context in the kubeconfig
 
 	mu        sync.Mutex
-	on        *clusterRun // nil before the site has connected
+	on        *clusterRun // nil before the first use of the cluster
 	shapes    shapes
-	namespace *corev1.Namespace // namespace that Tare has made; nil before that, and if the namespace is shared
-	bare      *corev1.Namespace // the same namespace before layers changed it
+	namespace *corev1.Namespace // namespace that Tare has made; nil before it is made, and for a shared namespace
+	bare      *corev1.Namespace // namespace without the changes of layers
 	pods      map[testbed.Place]*pods.Pod
 	service   netip.Addr // address of the Kubernetes service
 }
 
-// shapes are the changes that layers make to objects. They are applied before the objects are made.
 type shapes struct {
 	namespace []func(*corev1.Namespace)
 	pods      []func(*corev1.Pod) error
@@ -56,12 +56,12 @@ type shapes struct {
 	sidecars  []addedSidecar
 }
 
-// Of returns the *Site that site is or wraps, or an error that the layer or workload needs a cluster.
+// Of returns the *Site that site is or wraps. For other sites, the error tells that a cluster is needed.
 func Of(site testbed.Site) (*Site, error) {
 	return testbed.Need[*Site](site, "this works on a cluster only (testbed: kubernetes)")
 }
 
-// UseContext puts the site on the cluster of another context, before any other method of the site is called.
+// UseContext moves the site to the cluster of another context. It must be called before any other method of the site.
 func (s *Site) UseContext(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Site) UseContext(name string) error {
 	return nil
 }
 
-// Cluster returns the site's cluster. The first call connects.
+// Cluster returns the site's cluster. The first call makes the connection.
 func (s *Site) Cluster(ctx context.Context) (*cluster.Cluster, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	return s.on, nil
 }
 
-// Namespace returns the name of the site's namespace. The namespace need not exist yet.
+// Namespace returns the name of the site's namespace, which may not exist yet.
 func (s *Site) Namespace() string { return cmp.Or(s.level.Namespace, s.unique) }
 
 // ReadNamespace reads the site's namespace from the cluster.
@@ -111,16 +111,16 @@ func (s *Site) ReadNamespace(ctx context.Context) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// sharesNamespace reports whether the experiment names a namespace, which is not Tare's and which all arms share.
+// sharesNamespace reports whether the experiment names a namespace. All arms then share it, and Tare has not made it.
 func (s *Site) sharesNamespace() bool { return s.level.Namespace != "" }
 
-// Parameters returns the testbed's parameters; each factor has the site's level.
+// Parameters returns the testbed's parameters, with one level of each factor.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels returns the labels that every object at the site must have: ManagedBy, OwnerLabel and ArmLabel.
+// Labels returns the labels that every object of the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references, set by Apply, by which the cluster removes an object if Tare is lost.
+// Owners returns owner references, which Apply sets, too. By these, the cluster removes objects if Tare is lost.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -129,12 +129,11 @@ func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	return on.record.Owners(s.Namespace()), nil
 }
 
-// siteName returns the unique name of a site. The number makes the name unique.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site: the plain name, or in a shared namespace a unique name.
+// name returns the name of an object of the site: the plain name, in a shared namespace after a unique prefix.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -142,7 +141,7 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers f, which changes Tare's own namespace before it is made, or returns an error.
+// ShapeNamespace registers f, which changes the plan of the site's namespace. A shared namespace is an error.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
@@ -154,15 +153,15 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers f, which changes every workload pod before it is made. Ready returns f's errors.
+// ShapePods registers the function f, which changes the plan of every workload pod. Ready returns the errors of f.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
-// ShapeVolume registers f, which changes the claim of each volume before the claim is made.
+// ShapeVolume registers the function f, which changes the plan of each volume's claim.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.shapes.volume = append(s.shapes.volume, f)
 }
 
-// Facts requests the facts of the pod at a place from its agent.
+// Facts asks the agent in the pod at a place for the pod's facts.
 func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, error) {
 	p, err := s.pod(where)
 	if err != nil {
@@ -236,3 +235,133 @@ func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args 
 }
 
 func (s *Site) hasServer() bool { return s.needs.Network || s.needs.HostNetwork }
+
+const (
+	restricted = "restricted"
+	baseline   = "baseline"
+	privileged = "privileged"
+)
+
+func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
+	on.record.SetHolder(ns)
+	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
+		return nil, err
+	}
+	made, err := inventory.Make(ctx, on.record, on.Client.CoreV1().Namespaces(), ns)
+	if err != nil {
+		return nil, fmt.Errorf("make namespace %s: %w", ns.Name, cluster.Explain(err))
+	}
+	if err := on.record.Begin(ctx, ns.Name); err != nil {
+		return nil, err
+	}
+	return made, on.record.AddDeadline(ctx, ns.Name, image)
+}
+
+// useNamespace starts to use a namespace that the experiment names. Tare has not made this namespace.
+func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string) error {
+	if !on.record.Begun() {
+		_, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s",
+				namespace, on.Context)
+		case err != nil && !apierrors.IsForbidden(err):
+			return fmt.Errorf("namespace %s: %w", namespace, err)
+		}
+		if err := on.record.Begin(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	return on.record.AddDeadline(ctx, namespace, image)
+}
+
+// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. It returns given, if the
+// experiment names a namespace. Otherwise it makes one namespace per cluster and level of Pod Security.
+func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
+	if given != "" {
+		return given, on.useNamespace(ctx, given, image)
+	}
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	if made := on.nodesNamespaces[level]; made != "" {
+		return made, nil
+	}
+	name := "nodes"
+	if level != privileged {
+		name = "counting"
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   cluster.Label("tare-"+string(on.owner)+"-"+name, cluster.NameLimit),
+		Labels: on.owner.Labels("", ""),
+	}}
+	ns.Labels[cluster.EnforceLabel] = level
+	if _, err := on.makeNamespace(ctx, ns, image); err != nil {
+		return "", err
+	}
+
+	on.nodesNamespaces[level] = ns.Name
+	return ns.Name, nil
+}
+
+func (s *Site) planNamespace() *corev1.Namespace {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: s.unique, Labels: s.Labels(), Annotations: map[string]string{inventory.ArmLabel: s.arm},
+	}}
+	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
+	return ns
+}
+
+// ensureNamespace makes the site's namespace, or updates it if layers have registered new changes.
+func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.bed.options.Resumed {
+		on.record.RemoveEarlier(ctx, s.level.Namespace)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sharesNamespace() {
+		return on, on.useNamespace(ctx, s.level.Namespace, s.level.Image)
+	}
+	if s.namespace != nil && len(s.shapes.namespace) == 0 {
+		return on, nil
+	}
+	ns := s.namespace.DeepCopy()
+	if ns == nil {
+		ns = s.planNamespace()
+	}
+	bare := ns.DeepCopy()
+	for _, shape := range s.shapes.namespace {
+		shape(ns)
+	}
+	s.shapes.namespace = nil
+	maps.Copy(ns.Labels, s.Labels()) // layers must not change the owner's labels
+	ns.Name = s.unique
+	if s.namespace != nil {
+		ns.ResourceVersion = ""
+		if s.namespace, err = on.Client.CoreV1().Namespaces().Update(ctx, ns, metav1.UpdateOptions{}); err != nil {
+			return nil, fmt.Errorf("change namespace %s: %w", ns.Name, cluster.Explain(err))
+		}
+		return on, nil
+	}
+	s.bed.options.Say("making namespace " + ns.Name)
+	if s.namespace, err = on.makeNamespace(ctx, ns, s.level.Image); err != nil {
+		return on, err
+	}
+	s.bare = s.namespace.DeepCopy()
+	s.bare.Labels, s.bare.Annotations = bare.Labels, bare.Annotations
+	return on, nil
+}
+
+func (s *Site) podSecurity() string {
+	level := restricted
+	for _, why := range s.needs.PodSecurity {
+		if why.Level == privileged || why.Level == baseline && level == restricted {
+			level = why.Level
+		}
+		s.bed.options.Say(fmt.Sprintf("pods need Pod Security %s: %s", why.Level, why.Why))
+	}
+	return level
+}

@@ -15,14 +15,14 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are the path and the name of the volume in the pod of the client or of a member.
+// These are the paths of a volume in the pod of the client or of a member, and its name there.
 const (
 	volumeDirectory = "/volume"
 	volumeDevice    = "/dev/tare-volume"
 	volumeName      = "volume"
 )
 
-// Volume returns the path of the client's volume, a mount point or a block device, in the client's pod, or "".
+// Volume returns the path of the client's volume in the client's pod, a mount point or a block device; "" if none.
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:
@@ -35,10 +35,10 @@ func (s *Site) Volume() string {
 
 type volume struct {
 	where testbed.Place // place of the pod that uses the volume
-	role  string        // role of that pod
-	name  string        // name of the claim
+	role  string
+	name  string
 	size  quantity.Size
-	block bool // a block device; otherwise a file system
+	block bool // set for a block device; otherwise the volume is a file system
 }
 
 func (s *Site) volumes() []volume {
@@ -63,7 +63,7 @@ func (s *Site) volumes() []volume {
 	return list
 }
 
-// MemberVolume returns the mount point of the volume of member i, from 1, in the member's pod, or "".
+// MemberVolume returns the mount point of the volume in the pod of member i, counted from 1; "" if there is none.
 func (s *Site) MemberVolume(i int) string {
 	if s.needs.MemberVolume == 0 || i < 1 || i > s.members() {
 		return ""
@@ -94,7 +94,6 @@ func (s *Site) planClaim(v volume) *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim makes the claims of the volumes. A pod waits until its claim is bound.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	for _, v := range s.volumes() {
 		want := s.planClaim(v)
@@ -132,7 +131,7 @@ type boundClaim struct {
 	Volume *corev1.PersistentVolume
 }
 
-// Claims reads the claims of all volumes of the site. The claim of the client's volume is the first.
+// Claims reads the claims of all volumes of the site, the claim of the client's volume first.
 func (s *Site) Claims(ctx context.Context) ([]boundClaim, error) {
 	var list []boundClaim
 	for _, v := range s.volumes() {
@@ -165,7 +164,7 @@ func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
 	return b, nil
 }
 
-// withClaim adds to an error about pods the first claim that is not bound, for which a pod may be waiting.
+// withClaim adds to an error about pods the first claim that is not bound, since a pod may be waiting for it.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -1,13 +1,12 @@
-// Package launcher restricts a program by a launcher: a process of 5 KB without a C library. The launcher
-// applies restrictions that a process can set for itself. It then becomes the program by exec. This costs the
-// program one more exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time
-// (docs/figures/front.md).
+// Package launcher restricts programs by a launcher: a process of 5 KB without a C library. The launcher applies
+// restrictions that a process can set for itself. It then becomes the program by exec. This costs the program one
+// more exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time (docs/figures/front.md).
 //
-// A layer puts an argument before a command (Settings.Argument). Before the program's time begins, Prepare
-// replaces the argument with the launcher's command line, and opens the launcher, filters and rulesets. The
-// launcher gets them as descriptors, and works inside every wrapper that passes descriptors on.
+// A layer puts an argument before a command (Settings.Argument). Before the program's time begins, Prepare replaces
+// the argument with the launcher's command line, and opens the launcher, filters and rulesets as files. The launcher
+// gets their descriptors. It works inside every wrapper that passes descriptors on.
 //
-// If a launcher starts the programs of one arm, launchers start the programs of all arms of the run
+// If the programs of one arm start through a launcher, the programs of all arms of the run do
 // (layer.WithEqualLaunchers). A launcher with empty Settings restricts nothing.
 package launcher
 
@@ -26,15 +25,13 @@ const prefix = "tare-launcher:"
 // Settings are the restrictions that a launcher applies. The zero value restricts nothing.
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
-	// Seccomp is a filter of system calls. If this user may install a filter only with no_new_privs, the
-	// launcher sets no_new_privs, too.
-	Seccomp  *Seccomp  `json:"seccomp,omitempty"`
-	Landlock *Landlock `json:"landlock,omitempty"` // ruleset; it implies no_new_privs
-	Drop     uint64    `json:"drop,omitempty"`     // bit set of capabilities that the program loses for good
-	AppArmor string    `json:"appArmor,omitempty"` // name of the program's profile
-	// UserNamespace makes the program root in a user namespace of its own.
-	UserNamespace bool    `json:"userNamespace,omitempty"`
-	Bundle        *Bundle `json:"bundle,omitempty"` // set if the program runs in a container
+	// Seccomp is a filter of system calls. The launcher sets no_new_privs if this user may not install it without.
+	Seccomp       *Seccomp  `json:"seccomp,omitempty"`
+	Landlock      *Landlock `json:"landlock,omitempty"`      // ruleset; it also sets no_new_privs
+	Drop          uint64    `json:"drop,omitempty"`          // bit set of capabilities that the program loses and cannot regain
+	AppArmor      string    `json:"appArmor,omitempty"`      // name of the program's profile
+	UserNamespace bool      `json:"userNamespace,omitempty"` // set if the program is root in its own user namespace
+	Bundle        *Bundle   `json:"bundle,omitempty"`        // set if the program runs in a container
 }
 
 // Capabilities are the names of capabilities, by their bit number in linux/capability.h.
@@ -54,33 +51,31 @@ func CapabilityBits(names ...string) (bits uint64) {
 	return bits
 }
 
-// Seccomp denies system calls with EPERM. Each call is one rule, in this order.
+// Seccomp denies system calls with EPERM. Each call is a rule, and the rules keep their order.
 type Seccomp struct {
 	Calls []string `json:"calls"` // names of the system calls
-	// First limits the rules to calls with this first argument; nil: the rules are for any argument.
+	// First limits the rules to calls whose first argument has this value; nil: the rules apply to all arguments.
 	First *uint64 `json:"first,omitempty"`
 }
 
-// Landlock allows a program to read, execute and write files everywhere. Files can be created and
-// removed only in the directories of Writable.
+// Landlock lets a program read, execute and write all files, but create and remove files only below Writable.
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
-	// Rules is the total number of rules. There is one rule for the root, and one for each directory in
-	// Writable. The other rules are for files below /proc/sys that programs do not open.
+	// Rules is the number of rules: for the root, for each directory of Writable, and for unused files in /proc/sys.
 	Rules int `json:"rules"`
 }
 
-// Bundle runs the program in a container. The container is described as runtimes of the Open Container
-// Initiative require. It has the program's environment, user and directory, and the file system of its
-// machine. The bundle is stored in memory, and mounted on Directory, which is empty. The mount namespace of
-// the bundle ends with the processes in it. Nothing is therefore left, even if these processes are killed.
+// Bundle runs the program in a container, described as runtimes of the Open Container Initiative require. The
+// container has the program's environment, user and directory, and the machine's file system. The bundle is stored in
+// memory, and mounted on the empty Directory, in a mount namespace that ends with the container's processes. Nothing
+// is left, even if these processes are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the command line that takes the command's place, before the container's name.
+	// Runtime is the command line that replaces the command. The container's name is added to it.
 	Runtime []string `json:"runtime"`
 }
 
-// Argument returns the argument that is put before a command.
+// Argument returns the argument that a layer puts before a command.
 func (s Settings) Argument() string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -101,19 +96,19 @@ func Count(args []string) (n int) {
 
 type prepared struct {
 	Args  []string
-	Files []*os.File // descriptors 3 and following: files of the command, then files of launchers
+	Files []*os.File // descriptors 3 and following: the command's files, then the launchers' files
 	own   []*os.File
 }
 
-// Close closes the files of launchers. It must be called after the program has started.
+// Close closes the files of launchers. Callers use it after the program has started.
 func (p prepared) Close() {
 	for _, f := range p.own {
 		_ = f.Close()
 	}
 }
 
-// Prepare replaces those arguments of a command that stand for launchers. environment and directory are those
-// with which the command will run.
+// Prepare replaces the arguments of a command that stand for launchers. The command will run with environment, in
+// directory, and with files as its descriptors 3 and following.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {

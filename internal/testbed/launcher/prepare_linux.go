@@ -21,13 +21,13 @@ import (
 	"tare/internal/testbed"
 )
 
-// open makes a file in memory with this content, and returns its descriptor's number in the command.
+// open makes a file in memory with this content. It returns the number of the file's descriptor in the command.
 func (p *prepared) open(content []byte) (string, error) {
 	if len(content) == 0 {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 all files in memory are executable
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, all files in memory are executable
 		fd, err = unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
@@ -39,10 +39,9 @@ func (p *prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If the argument of a
-// call does not match a rule, the library's code goes on to the next rule. There it compares the argument,
-// and no longer the number of the call. Here this is harmless: all rules have the same condition, and so no
-// later rule can match.
+// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If a call's argument does not
+// match a rule, the library's code goes on to the next rule, and there compares the argument without the number of
+// the call. This is harmless, since all rules have the same condition: no later rule can match, either.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {
@@ -69,7 +68,7 @@ func (s *Seccomp) filter() (text []byte, err error) {
 }
 
 const (
-	// allRights is the set of all rights to files in the newest known version of Landlock (V5).
+	// allRights is the set of all rights to files in version 5 of Landlock, the newest known version.
 	allRights = syscall.AccessFSIoctlDev<<1 - 1
 	// grantedEverywhere is the set of all rights except creating and removing files.
 	grantedEverywhere = fileRights | syscall.AccessFSReadDir
@@ -89,8 +88,7 @@ func rights(version int) uint64 {
 	return allRights
 }
 
-// ruleset makes the ruleset. Its rules are for the files that Tare sees now, even if a wrapper changes the
-// root directory later.
+// ruleset makes the ruleset, for files that Tare sees now, even if a wrapper later changes the root directory.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -102,7 +100,7 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files(paddingDir, l.Rules-1-len(l.Writable))
+	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // every system has these files, and no program needs them
 	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
@@ -128,9 +126,6 @@ func rule(ruleset int, path string, access uint64) error {
 	return nil
 }
 
-// paddingDir is a directory on every system, whose files, which no program needs, get the additional rules.
-const paddingDir = "/proc/sys"
-
 func files(below string, n int) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(below, func(path string, _ fs.DirEntry, err error) error {
@@ -150,8 +145,7 @@ func files(below string, n int) ([]string, error) {
 	return names, err
 }
 
-// Helper replaces its process with the command in its arguments, after Prepare has prepared the command. It
-// is for commands of pods that only the kubelet starts.
+// Helper replaces its process with its arguments, after Prepare. It is for commands that only the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -167,8 +161,7 @@ func become(context.Context) error {
 	if path == "" {
 		return fmt.Errorf("%s is not in PATH", p.Args[0])
 	}
-	// The files must get the descriptors that the command expects. They first move to higher numbers, so that
-	// no file overwrites another.
+	// The command expects certain descriptors. Files first move to higher numbers, so that none overwrites another.
 	var at []int
 	for _, f := range p.Files {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))
@@ -185,8 +178,8 @@ func become(context.Context) error {
 	return fmt.Errorf("start %s: %w", path, unix.Exec(path, p.Args, os.Environ()))
 }
 
-// contain makes the command run in a container. The command has the same variables and the same user as
-// without the container. The container uses the network namespace of its caller.
+// contain makes the command run in a container, with the variables and the user that it would have without the
+// container. The container uses the network namespace of its caller.
 func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
 		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")
@@ -197,7 +190,7 @@ func (p *prepared) contain(b *Bundle, args, environment []string, directory stri
 		}
 	}
 	type object map[string]any
-	text, err := json.Marshal(object{ // a part of the runtime specification of the Open Container Initiative
+	text, err := json.Marshal(object{ // part of the runtime specification of the Open Container Initiative
 		"ociVersion": "1.0.0",
 		"root":       object{"path": "/"},
 		"process": object{
@@ -217,7 +210,7 @@ func (p *prepared) contain(b *Bundle, args, environment []string, directory stri
 	return nil
 }
 
-// capabilities lists the capabilities that root has in a sandbox. The sandbox itself decides what they allow.
+// capabilities lists the capabilities that root has in a sandbox. The sandbox decides what they allow.
 var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
 	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
 	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

@@ -20,7 +20,7 @@ import (
 
 var commands process.Keeper
 
-// scopes makes the cgroups of commands; nil if this process may not make any.
+// scopes makes the cgroups of commands. It returns nil if this process may not make cgroups.
 var scopes = sync.OnceValue(func() *process.Scopes {
 	s, err := process.OpenScopes()
 	if err != nil {
@@ -29,11 +29,9 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 	return s
 })
 
-// These are the last numbers that were given to testbeds and to commands.
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place. Unless within is nil, the command starts in this group of
-// cgroups. If the testbed is being closed, start fails.
+// start forks a command on the thread of its place, in the group within, unless that is nil. After Close, start fails.
 func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -55,13 +53,14 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	if err != nil {
 		return nil, err
 	}
+	isHelper := func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") }
 	p, err := commands.Start(ctx, process.Spec{
 		Path: program, Args: prepared.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: prepared.Files,
-		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: isHelper(c),
+		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: slices.ContainsFunc(c.Env, isHelper),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {
-				t.mu.Lock() // while locked, Close does not miss this command
+				t.mu.Lock() // with this lock, Close cannot miss the command
 				defer t.mu.Unlock()
 				if t.closed {
 					return errStopped
@@ -76,12 +75,8 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	return p, nil
 }
 
-func isHelper(c testbed.Command) bool {
-	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
-}
-
-// environment returns the environment of a command: this process's variables, the requested variables, and
-// the marker. The variable that marks a Tare in a user namespace concerns no other program.
+// environment returns the environment of a command: this process's variables, the variables in added, and the marker.
+// It omits the variable of a Tare in a user namespace, which is only for that Tare.
 func environment(added []string, m marker) []string {
 	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, UserNamespaceVariable+"=") })
 	return slices.Concat(own, added, m.environment())
@@ -98,16 +93,14 @@ func lookUp(program, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
 }
 
-// Here is this machine outside of all sites of experiments. Probes start programs here. These programs are
-// kept, marked and guarded like the programs of sites.
+// Here is this machine outside of sites, for probes. It keeps, marks and guards programs as sites do.
 var Here testbed.Site = here{}
 
 type here struct{}
 
-// hereBed is never closed: it ends with this process.
+// hereBed returns the testbed of Here, which ends with this process.
 var hereBed = sync.OnceValues(New)
 
-// Start starts a program on this machine.
 func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where != testbed.Host {
 		return nil, fmt.Errorf("no %s is there outside of sites", where)
@@ -119,12 +112,12 @@ func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 	return bed.start(ctx, bed.host, nil, cmd)
 }
 
-// groups are a site's cgroups for its programs under test. They are nil unless a layer has requested a cgroup.
+// groups are the cgroups for a site's programs under test. They are nil until a layer requests a cgroup.
 type groups struct {
 	all, servers, others *process.Group // servers and others are inside all
 }
 
-// Cgroup opens the directory of the cgroup that holds the programs under test at a place.
+// Cgroup opens the directory of the cgroup for the programs under test at a place.
 func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,14 +135,14 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	return s.groups.others.Dir(), nil
 }
 
-// makeGroups makes the cgroups. By the owner in their names, they are removed if this process is killed.
+// makeGroups makes the cgroups. Their names contain the owner: if this process is killed, they are removed.
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {
 		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
 	var g groups
-	// g.all is made first, since it contains the other groups.
+	// g.all must be made first, since it contains the other groups.
 	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
 		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
 		if err != nil {

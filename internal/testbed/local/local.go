@@ -29,23 +29,23 @@ import (
 	"tare/internal/testbed"
 )
 
-// Shaping is the name of Probe's finding about rate limits on the wire.
+// Shaping is the name of the finding about rate limits on the wire (Probe).
 const Shaping = "shaping (tbf)"
 
-// Delays is the name of ProbeDelays' finding.
+// Delays is the name of the finding about delay and loss on the wire (ProbeDelays).
 const Delays = "delay and loss (netem)"
 
-// UserNamespaceVariable is set in a Tare that has entered a user namespace.
+// UserNamespaceVariable is an environment variable of a Tare that has entered a user namespace.
 const UserNamespaceVariable = "TARE_USER_NAMESPACE"
 
-// Stray is a process that a Tare that no longer runs has left.
+// Stray is a process that an ended Tare has left.
 type Stray struct {
 	PID     int    `json:"pid"`
 	Command string `json:"command"` // command line of the process
-	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
+	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started the process
 }
 
-// Try opens a site without a rate limit, calls f with it, and closes it, to test a feature of this machine.
+// Try calls f with a site without a rate limit, which it opens and closes, to test a feature of this machine.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

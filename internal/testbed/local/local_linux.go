@@ -16,19 +16,18 @@ import (
 
 // Testbed makes sites on this machine.
 type Testbed struct {
-	owner owned.Owner // this process, as the markers of its commands name it
-	host  *thread     // thread that forks the commands that run outside of nodes
+	owner owned.Owner // identifies this process, in the markers of its commands
+	host  *thread     // thread that forks commands outside of nodes
 
-	number int // unique among the testbeds of this process
+	number int // differs between the testbeds of this process
 
 	mu     sync.Mutex
 	closed bool
 	sites  []*site
 }
 
-// New makes a testbed, which must be closed. New also makes this process the reaper of its orphaned descendants
-// (PR_SET_CHILD_SUBREAPER). A command that puts itself into the background is then found and ended with its
-// trial.
+// New makes a testbed, which must be closed. It also makes this process the reaper of its orphaned descendants
+// (PR_SET_CHILD_SUBREAPER). Commands that put themselves into the background can thus be ended with their trial.
 func New() (*Testbed, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -46,7 +45,7 @@ func New() (*Testbed, error) {
 	return &Testbed{owner: self, host: host, number: int(testbeds.Add(1))}, nil
 }
 
-// Open sets up a site. If no network is needed, the site has only the place Host, and Open ignores the level.
+// Open sets up a site. If the site needs no network, it has only the place Host, and Open ignores the level.
 func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
 	name := want.Name
 	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
@@ -94,7 +93,7 @@ func (t *Testbed) add(s *site) error {
 	return nil
 }
 
-// Close kills all programs that run, and takes down all sites. It may be called more than once.
+// Close kills all running programs, and takes down all sites. Later calls do nothing.
 func (t *Testbed) Close() error {
 	t.mu.Lock()
 	closed := t.closed
@@ -109,7 +108,7 @@ func (t *Testbed) Close() error {
 	}
 	_, left := endMarked(context.Background(), func(m marker) bool { return m.owner == t.owner && m.bed == t.number })
 	err = errors.Join(err, left)
-	for _, s := range t.sites { // a closed testbed gets no more sites
+	for _, s := range t.sites { // a closed testbed gets no further sites
 		err = errors.Join(err, s.Close())
 	}
 	t.host.stop()
@@ -120,15 +119,14 @@ type site struct {
 	bed     *Testbed
 	name    string
 	places  map[testbed.Place]*thread
-	network *network // nil: the site has no network
-	volume  *volume  // volume of the client's pod; nil: none
+	network *network // nil if the site has no network
+	volume  *volume  // volume of the client's pod; nil if there is none
 
 	mu      sync.Mutex
 	scratch string // "" if none was made
 	groups  groups
 }
 
-// Start starts a command at a place of the site.
 func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	place, ok := s.places[where]
 	if !ok && s.network != nil {
@@ -140,7 +138,6 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return s.bed.start(ctx, place, s.groupOf(where, cmd), cmd)
 }
 
-// Close removes everything that the site holds. All its programs must have ended.
 func (s *site) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,9 +158,9 @@ func (s *site) Close() error {
 	return err
 }
 
-// thread is an OS thread that runs functions one after the other until it is stopped. Each place of a site has
-// its own thread: a namespace belongs to the thread that entered it, and the death signal of a child depends on
-// the thread that forked it.
+// thread is an OS thread that runs functions one after the other until it is stopped. Each place of a site has its
+// own thread, for two reasons: a namespace belongs to the thread that entered it, and a child gets its death signal
+// from the thread that forked it.
 type thread struct {
 	work chan func()
 	end  chan struct{}
@@ -173,7 +170,6 @@ type thread struct {
 
 var errStopped = errors.New("the site is closed")
 
-// startThread starts a thread. If setup fails on the thread, the thread ends.
 func startThread(setup func() error) (*thread, error) {
 	t := &thread{work: make(chan func()), end: make(chan struct{}), gone: make(chan struct{})}
 	onOwnThread(func() {
@@ -209,8 +205,8 @@ func (t *thread) stop() {
 	<-t.gone
 }
 
-// onOwnThread runs f on a new OS thread, which ends with f. It never uses the main thread: this thread cannot end,
-// and its namespace counts as the namespace of the whole process.
+// onOwnThread runs f on a new OS thread, which ends with f. It never runs f on the main thread. The main thread
+// cannot end, and its namespace counts as the namespace of the whole process.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -218,7 +214,7 @@ func onOwnThread(f func()) {
 			f()
 			return
 		}
-		// This goroutine holds the main thread, and the next goroutine must get another thread.
+		// This goroutine holds the main thread, so that the next goroutine gets another thread.
 		elsewhere := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()

@@ -21,17 +21,16 @@ var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runt
 
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs on this machine that control a cluster. It is also its only site, with the place Host.
-// It has no guard, and no trials run on it.
+// Testbed starts programs on this machine that control a cluster. It is its own only site, with the place Host.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.
 func New() (*Testbed, error) { return &Testbed{}, nil }
 
-// Trials returns an error: no trials can run on this system.
+// Trials returns an error, since no trials can run on this system.
 func Trials() error { return fmt.Errorf("%w: %s", errSystem, hint) }
 
-// Guard does nothing: programs that are started here end by themselves.
+// Guard does nothing, since programs on this system end by themselves.
 func Guard(...string) {}
 
 // Dismiss does nothing, since there is no guard.
@@ -51,7 +50,7 @@ func (t *Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, e
 // Close does nothing: programs end with their context.
 func (*Testbed) Close() error { return nil }
 
-// Start starts a program on this machine. If Tare is killed, the program goes on.
+// Start starts a program on this machine. If Tare is killed, the program continues.
 func (*Testbed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where != testbed.Host {
 		return nil, fmt.Errorf("no %s: %w", where, errSystem)
@@ -87,16 +86,16 @@ func ProbeVolume(context.Context) []testbed.Finding {
 	return []testbed.Finding{refused("loop device with direct I/O, and ext4")}
 }
 
-// ProbePrograms reports that there are no cgroups on this system.
+// ProbePrograms reports that this system has no cgroups.
 func ProbePrograms() []testbed.Finding { return []testbed.Finding{refused("cgroups")} }
 
-// NeedsUserNamespace returns false: this system has no user namespaces.
+// NeedsUserNamespace returns false, since this system has no user namespaces.
 func NeedsUserNamespace() bool { return false }
 
-// EnterUserNamespace fails: this system has no user namespaces.
+// EnterUserNamespace fails, since this system has no user namespaces.
 func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupported }
 
-// Strays returns nothing: trials start no program on this system.
+// Strays returns nothing, since trials start no program on this system.
 func Strays() ([]Stray, error) { return nil, nil }
 
 // CleanTemporary removes the temporary files that this user's dead Tare processes have left (owned.Clean).
@@ -110,10 +109,9 @@ type process struct {
 	started time.Time
 }
 
-// Wait waits for the end of the program.
 func (p *process) Wait() (testbed.Usage, error) {
 	err := p.cmd.Wait()
-	// Systems count CPU time and memory differently.
+	// Unavailable is set because systems count CPU time and memory differently.
 	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
 		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}
@@ -125,15 +123,12 @@ func (p *process) Wait() (testbed.Usage, error) {
 	return usage, err
 }
 
-// Kill ends the program.
 func (p *process) Kill() error { return p.cmd.Process.Kill() }
 
-// CPU returns an error, since the CPU time is unknown.
 func (p *process) CPU() (time.Duration, error) {
 	return 0, errors.New("the CPU time is not counted while the program runs")
 }
 
-// Memory returns an error, since the memory is unknown.
 func (p *process) Memory() (int64, error) {
 	return 0, errors.New("the memory is not counted while the program runs")
 }

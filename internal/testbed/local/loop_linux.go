@@ -19,7 +19,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the file of the volume, and a loop device on it, which ends when it is not in use.
+// attach makes the volume's file, and a loop device on the file. The device ends when nothing uses it.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -51,17 +51,14 @@ func (v *volume) attach() (*os.File, string, error) {
 	return loop, path, nil
 }
 
-// loopAttempts is the number of attempts to attach a device. Another program may take the free device first.
-const loopAttempts = 16
-
-// attachLoop makes a loop device on a file. If /dev has no node for the device, it makes the node in dir.
+// attachLoop makes a loop device on a file. If /dev has no node for the device, attachLoop makes a node in dir.
 func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w (modprobe loop)", err)
 	}
 	defer func() { _ = control.Close() }()
-	for range loopAttempts {
+	for range 16 { // another program may take the free device first
 		var n int
 		if n, err = unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE); err != nil {
 			return nil, "", err
@@ -91,8 +88,7 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes the device mappings of the volume's part with this name, and the nodes that such a
-// mapping leaves without udev.
+// closeMapping removes the device mappings of this name, and their nodes, which would stay without udev.
 func closeMapping(name string) error {
 	for _, each := range mappings(name) {
 		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()
@@ -109,12 +105,11 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists the kernel's device mappings whose name is name, or name followed by an underscore and a
-// suffix. For example, NAME_dif authenticates the sectors of NAME.
+// mappings lists the kernel's device mappings with this name, or with this name, an underscore and a suffix.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // the mapping may have ended
+		text, _ := os.ReadFile(file) // if this fails, the mapping has ended
 		if one := strings.TrimSpace(string(text)); one == name || strings.HasPrefix(one, name+"_") {
 			list = append(list, one)
 		}
@@ -129,13 +124,13 @@ const (
 	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through the whole volume, and counts the marker on the device.
+// writeMark writes a marker through the whole volume. It then counts how often the device contains the marker.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
 	line := []byte("tare marker " + hex.EncodeToString(drawn[:]) + "\n")
 	text := bytes.Repeat(line, markCopies)
-	text = append(text, make([]byte, alignment-len(text)%alignment)...) // a device is written in whole blocks
+	text = append(text, make([]byte, alignment-len(text)%alignment)...) // a device can only be written in whole blocks
 	name, flags := v.path, os.O_WRONLY
 	if !v.block {
 		name, flags = filepath.Join(v.path, "tare-marker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL
@@ -163,14 +158,14 @@ func (v *volume) writeMark() error {
 	return v.pod.do(func() error { return os.Remove(name) })
 }
 
-// scan counts a pattern in those parts of a file that have been written. It bypasses the page cache.
+// scan counts a pattern in the written parts of a file. It reads the file without the page cache.
 func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = f.Close() }()
-	// The buffer has one page for the end of the previous piece, and after it room for the piece.
+	// The buffer has a page for the end of the previous piece of the file, and then room for the present piece.
 	buffer, err := unix.Mmap(-1, 0, alignment+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, 0, err
@@ -185,7 +180,7 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 		if err := cmp.Or(err, err2); err != nil {
 			return found, scanned, err
 		}
-		tail := 0 // bytes kept of the previous piece
+		tail := 0 // bytes that are kept of the previous piece
 		for at = begin / alignment * alignment; at < end; {
 			n, err := unix.Pread(int(f.Fd()), buffer[alignment:], at)
 			if err != nil || n == 0 {

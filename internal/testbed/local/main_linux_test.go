@@ -17,7 +17,6 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/test/apart"
 	"tare/internal/testbed"
-	"tare/internal/testbed/process"
 )
 
 // roleVariable makes this test program play one of the roles below instead of
@@ -169,13 +168,16 @@ func (v *victim) occupy(site testbed.Site, where testbed.Place, first string) er
 		return err
 	}
 	script, ways := staying()
-	cmd := shell(first + script + "sleep 1000")
+	cmd := shell("echo $$; " + first + script + "sleep 1000")
 	cmd.Stdout = w
-	p, err := site.Start(context.Background(), where, cmd)
-	if err != nil {
+	if _, err := site.Start(context.Background(), where, cmd); err != nil {
 		return err
 	}
-	v.Commands = append(v.Commands, p.(*process.Program).PID())
+	var leader int
+	if _, err := fmt.Fscanln(r, &leader); err != nil {
+		return err
+	}
+	v.Commands = append(v.Commands, leader)
 	for range ways {
 		var pid int
 		if _, err := fmt.Fscanln(r, &pid); err != nil {

@@ -19,10 +19,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// The addresses are from the range that RFC 2544 reserves for benchmarks. They collide with nothing outside of
-// the namespaces. Node 0 is the client's, node 1 is the server's, and later nodes have further members. Node n
-// has the address 198.18.0.(n+1) on the wire. The network of its pods is 198.18.(n+11).0/24. In this network
-// the node is .1, and its pods are .2, .3 and so on.
+// The addresses are from the range that RFC 2544 reserves for benchmarks, and do not collide with addresses outside
+// of the namespaces. Node 0 is the client's, node 1 is the server's, and later nodes have further members. Node n has
+// the address 198.18.0.(n+1) on the wire. The network of its pods is 198.18.(n+11).0/24, in which the node is .1, and
+// the pods are .2, .3 and so on.
 var serviceAddress = netip.MustParseAddr("198.19.0.10")
 
 func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
@@ -33,15 +33,15 @@ func podNetwork(n int) netip.Prefix {
 
 func podGateway(n int) netip.Addr { return podNetwork(n).Addr().Next() }
 
-// podAddress returns the address of a pod on a node. The numbers of both count from 0.
+// podAddress returns the address of a pod on node n. Nodes and the pods of a node are counted from 0.
 func podAddress(n, pod int) netip.Addr {
 	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
 }
 
 const maxMembers = 64
 
-// These are the names of interfaces. Each pod has an eth0 to its node, and each node has an eth0 to the wire.
-// A cable joins a node to its first pod; its end at the node is pod0.
+// These are the names of interfaces. Each pod has an eth0 to its node, and each node has an eth0 to the wire. The
+// other end of a pod's eth0 is at the node: pod0 for the node's first pod.
 const (
 	ethernet  = "eth0"
 	podEnds   = "pod%d"
@@ -58,14 +58,14 @@ const (
 // The wire is a bridge in a namespace of its own, where frames can be observed.
 type network struct {
 	*site
-	unshaped testbed.Shape // properties of the wire as set by the testbed
+	unshaped testbed.Shape // properties that the testbed has set for the wire
 	mtu      int           // present MTU of the wire
 	wire     *netNamespace
 	nodes    []*node           // the client's node, then the members' nodes
 	pods     []*pod            // the client's pod, then the members' pods
-	built    map[string]string // description of each part as built, for Mend
+	built    map[string]string // description of each part as it was built, for Mend
 
-	volumes []string // directories of the members; nil: not requested
+	volumes []string // directories of the members; nil if not requested
 }
 
 type netNamespace struct {
@@ -80,8 +80,8 @@ const (
 	maxMTU = 65535 // the kernel's maximum for a virtual cable
 )
 
-// openNetwork makes the namespaces of a site and joins them. It assigns the members in turn to the given
-// number of nodes. If nodes is 0, each member has its own node.
+// openNetwork makes the namespaces of a site and connects them. It assigns the members in turn to the given number of
+// nodes. If nodes is 0, each member has its own node.
 func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
@@ -98,7 +98,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network
 	return n, nil
 }
 
-// build makes the namespaces. spread holds the number of each member's node, from 1.
+// build makes the namespaces. spread holds the number of each member's node, counted from 1.
 func (n *network) build(spread []int) error {
 	var err error
 	if n.wire, err = openSpace("wire"); err != nil {
@@ -127,8 +127,8 @@ func (n *network) build(spread []int) error {
 	if err := n.route(); err != nil {
 		return err
 	}
-	err = addService(n.nodes[0].netNamespace)
-	if err == nil { // packets from the node itself are translated on their way out
+	err = n.nodes[0].Do(addService)
+	if err == nil { // packets from the node itself are translated when they leave the node
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}
 	if err != nil {
@@ -141,8 +141,7 @@ func (n *network) build(spread []int) error {
 	return err
 }
 
-// openSpace makes a network namespace with a loopback interface only. IPv6 is off, so that no router
-// solicitations disturb the wire.
+// openSpace makes a network namespace with a loopback interface. IPv6 is off: it would send router solicitations.
 func openSpace(name string) (*netNamespace, error) {
 	s := &netNamespace{name: name, ns: netns.None()}
 	var err error
@@ -152,8 +151,7 @@ func openSpace(name string) (*netNamespace, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// The handle must be opened on this thread. NewHandleAt would then switch back to the thread's original
-		// namespace, which an ordinary user may not enter.
+		// The handle must be opened here: NewHandleAt would return to the original namespace, which users may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)
@@ -182,17 +180,15 @@ func openSpace(name string) (*netNamespace, error) {
 	return s, nil
 }
 
-// close ends the namespace. No program may run in it any more.
 func (s *netNamespace) close() {
 	if s.Handle != nil {
-		s.Close() // closes the netlink handle
+		s.Close()
 	}
 	s.thread.stop()
 	_ = s.ns.Close()
 }
 
-// sysctl sets a kernel parameter below /proc/sys/net, in the namespace. In a container, /proc/sys is read-only.
-// sysctl then mounts a /proc of its own and writes there.
+// sysctl sets a kernel parameter in the namespace. If /proc/sys is read-only, it mounts another /proc for it.
 func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)
@@ -227,13 +223,9 @@ func (s *netNamespace) up(name string) error {
 	return nil
 }
 
-// close ends the namespaces. All programs in them must have ended.
 func (n *network) close() {
-	for _, pod := range n.pods {
-		pod.close()
-	}
-	for _, node := range n.nodes {
-		node.close()
+	for _, s := range n.namespaces() {
+		s.close()
 	}
 	if n.wire != nil {
 		n.wire.close()
@@ -245,7 +237,6 @@ func (n *network) namespaces() []*netNamespace {
 	return append(nodes, testbed.Each(n.pods, func(p *pod) *netNamespace { return p.netNamespace })...)
 }
 
-// Address returns the address by which the client reaches the server on a path.
 func (n *network) Address(p testbed.Path) netip.Addr {
 	switch p {
 	case testbed.NodeToNode:
@@ -256,18 +247,15 @@ func (n *network) Address(p testbed.Path) netip.Addr {
 	return n.pods[1].address
 }
 
-// Members returns the addresses of the members' pods in order.
 func (n *network) Members() []netip.Addr {
 	return testbed.Each(n.pods[1:], func(p *pod) netip.Addr { return p.address })
 }
 
-// Ports lists the ports that the service forwards.
 func (n *network) Ports() []uint16 { return testbed.ServicePorts() }
 
-// LinkRate returns the rate that the testbed has set for the wire, in bit/s. Shape does not change this rate.
+// LinkRate returns the rate that the testbed has set for the wire, in bit/s. Shape does not change the result.
 func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
-// Nodes returns the client's node and the members' nodes.
 func (n *network) Nodes() []testbed.Node {
 	return testbed.Each(n.nodes, func(node *node) testbed.Node { return node })
 }
@@ -281,7 +269,7 @@ func (n *network) pod(where testbed.Place) (*pod, error) {
 	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
 }
 
-// DeliverBetween sends one datagram between any two pods. The port is random, and not one of the service.
+// DeliverBetween sends one datagram between any two pods. The port is random, and none of the service's ports.
 func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
 	var sockets [2]*net.UDPConn
 	for i, where := range []testbed.Place{from, to} {

@@ -17,8 +17,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Probe tests every part of a local network in temporary namespaces. A process that needs a user namespace
-// should enter the namespace first: otherwise it only tests whether it would get one.
+// Probe tests every part of a local network in temporary namespaces. A process that needs a user namespace should
+// first enter one. Otherwise Probe only tests whether the process may.
 func Probe(ctx context.Context) []testbed.Finding {
 	findings := []testbed.Finding{probeUserNamespace(ctx)}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -32,9 +32,9 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{"bridge", n.buildWire, "modprobe bridge"},
 		{"virtual cables", n.probeCables, "modprobe veth"},
 		{Shaping, func() error { return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu}) }, "modprobe sch_tbf"},
-		{"nftables dnat", func() error { return addService(n.nodes[0].netNamespace) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
+		{"nftables dnat", func() error { return n.nodes[0].Do(addService) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
-	var missing string // the failed step that the following steps need
+	var missing string // failed step without which later steps cannot work
 	for i, step := range steps {
 		finding := testbed.Finding{Name: step.name, Status: testbed.Works}
 		if missing != "" {
@@ -50,7 +50,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 	return findings
 }
 
-// refusal returns Missing if the kernel lacks a feature, which a module may provide, or Refused if it forbids it.
+// refusal returns Refused if the kernel forbids a feature, or Missing if it lacks the feature, as without a module.
 func refusal(err error) testbed.Status {
 	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused
@@ -58,8 +58,7 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program as root of a new user namespace, in a new network namespace. Some systems
-// allow the user namespace but withhold the rights for the network namespace.
+// probeUserNamespace starts a program in a new user namespace and network namespace. Systems may refuse either.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
 	f := testbed.Finding{Name: "user namespace", Status: testbed.Works}
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
@@ -82,7 +81,6 @@ func probeUserNamespace(ctx context.Context) testbed.Finding {
 	return f
 }
 
-// userNamespaceHint names the setting of this system that forbids user namespaces, if it is known.
 func userNamespaceHint() string {
 	for _, switchOff := range []struct{ file, forbids, hint string }{
 		{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
@@ -100,7 +98,6 @@ func userNamespaceHint() string {
 	return "this system (or the container around it) does not allow user namespaces: run Tare as root"
 }
 
-// probeNamespaces makes the namespaces that the other probes use.
 func (n *network) probeNamespaces() error {
 	var err error
 	if n.wire, err = openSpace("wire"); err != nil {
@@ -132,7 +129,7 @@ func (n *node) tryShape(want testbed.Shape) error {
 	return err
 }
 
-// ProbeDelays tests, in temporary namespaces, whether this kernel can delay and drop packets of the wire.
+// ProbeDelays tests whether this kernel can delay and drop packets of the wire. It uses temporary namespaces.
 func ProbeDelays() testbed.Finding {
 	f := testbed.Finding{Name: Delays, Status: testbed.Works}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
@@ -168,7 +165,7 @@ func ProbeVolume(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f}
 }
 
-// ProbePrograms reports how Tare tracks the processes of a program.
+// ProbePrograms reports whether Tare tracks the processes of a program by cgroups.
 func ProbePrograms() []testbed.Finding {
 	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program has one, and all its processes end with it"}
 	if all, err := process.OpenScopes(); err != nil {

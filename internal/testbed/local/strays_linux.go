@@ -23,8 +23,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Strays lists the processes of this user, or of all users for root, that dead Tare processes have left. Their
-// markers identify them. The direct children of a Tare die with it; strays are descendants of these children.
+// Strays lists the processes that ended Tare processes have left, as their markers show: processes of this user, or
+// of all users for root. The direct children of a Tare die with it. Strays are descendants of these children.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -37,7 +37,7 @@ func Strays() ([]Stray, error) {
 		if !ok || !m.owner.Orphaned(self) {
 			continue
 		}
-		// A process that is just ending has no command line any more.
+		// A process that is ending has lost its command line.
 		if s := describe(p.PID, m); s.Command != "" {
 			strays = append(strays, s)
 		}
@@ -52,9 +52,9 @@ func Strays() ([]Stray, error) {
 	return strays, nil
 }
 
-// Clean kills the strays and all strays that they still start, waits until they are gone, and returns them. It
-// kills nothing else: it holds a process by a descriptor, so that the id cannot be reused, and then checks
-// again that the process has the marker of a dead Tare.
+// Clean kills all strays, and all processes that they start meanwhile, waits for their end, and returns them. It
+// kills no other process: with a descriptor of the process open, so that its id is not reused, it reads the marker
+// again.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -72,8 +72,8 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace, until none is left. The caller is
-// the guard of a Tare that had this user namespace to itself.
+// endNamespace kills all other processes in this process's user namespace, until none is left. The caller is the
+// guard of a Tare for which alone this user namespace was made.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -114,8 +114,8 @@ func straysIn(group *process.Group) []Stray {
 	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
-// ownMarked returns the marker of another process of this user, or for root of any user. The marker is in the
-// environment, or else in a limit (owned.Marked).
+// ownMarked returns the marker of another process of this user; for root, of any other process. The marker is in the
+// process's environment, or else in a limit (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -137,8 +137,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker the function meant accepts, and waits for their end. It repeats this
-// until there are none, since they may start others.
+// endMarked kills all processes whose marker is accepted by the function meant, and waits for their end. It repeats
+// this until there are none, since they may start others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -147,7 +147,7 @@ func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	var ended []Stray
 	for {
 		before := len(ended)
-		var errs []error // of processes that do not end
+		var errs []error // errors about processes that do not end
 		processes, _ := procfs.AllProcs()
 		for _, p := range processes {
 			stray, ok, err := endOne(ctx, p.PID, self, meant)
@@ -178,7 +178,7 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// The id may have been reused before the descriptor was opened, so the marker is read again.
+	// The process id may have been reused before the descriptor was opened, so the marker is read again.
 	m, ok := ownMarked(pid, self)
 	if !ok || !meant(m) {
 		return Stray{}, false, nil
@@ -190,7 +190,7 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 	return stray, true, awaitEnd(ctx, fd, stray)
 }
 
-// endLimit is how long a killed process may take to end. The kernel holds a process that waits for a disk.
+// endLimit is how long a killed process may take to end. A process that waits for a disk ends with the wait.
 var endLimit = 10 * time.Second
 
 func awaitEnd(ctx context.Context, fd int, stray Stray) error {
@@ -200,7 +200,7 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 			return err
 		}
 		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50); n > 0 {
-			// Reaping succeeds only if the process has become a child of this one.
+			// This succeeds only if the process has become a child of this process.
 			_, _ = unix.Wait4(stray.PID, nil, unix.WNOHANG, nil)
 			return nil
 		}
@@ -208,35 +208,34 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
 }
 
-// guardVariable is the environment variable that marks a guard, and also the cleaner that the guard becomes.
-// The value 1 means that the user namespace was made for this Tare alone.
+// guardVariable is the environment variable of a guard, and of the cleaner that the guard becomes. Its value is 1 if
+// the user namespace was made for this Tare alone.
 const guardVariable = "TARE_GUARD"
 
-// guard is the state of the shell that waits for the end of this process.
+// guard is the state of this process's guard, a shell that waits for the end of this process.
 var guard struct {
 	mu      sync.Mutex
 	cleaner []string
 	shell   *exec.Cmd // nil: not started
-	pipe    *os.File  // only this process holds this end of the pipe open
+	pipe    *os.File  // end of the pipe that only this process holds open
 }
 
-// isGuard reports whether a process is a guard, or the cleaner that a guard has become.
 func isGuard(pid int) bool {
 	variables, _ := process.Environment(pid)
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
 }
 
-// Guard sets the cleaner: a command that is run if this process dies without Dismiss, for example by kill -9.
-// The cleaner must call Clean and CleanTemporary, as "tare clean" does. The direct children of this process die
-// with this process, and the cleaner finds the background processes of these children. The guard is a shell
-// that waits. It starts before the first program of this process.
+// Guard sets the cleaner: a command that runs if this process dies without Dismiss, for example by kill -9. The
+// cleaner must call Clean and CleanTemporary, as "tare clean" does. This process's direct children die with it. Clean
+// finds their background processes. The guard, a shell that waits for the end of this process, starts before the
+// first program.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
 	guard.cleaner = cleaner
 }
 
-// Trials returns nil: trials can run on this system.
+// Trials returns nil, since trials can run on this system.
 func Trials() error { return nil }
 
 func raiseGuard() error {
@@ -250,7 +249,7 @@ func raiseGuard() error {
 		return fmt.Errorf("guard: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
-	// Nothing is ever written to the pipe. read returns when the last process that holds its other end dies.
+	// Nothing is ever written to the pipe. The shell's read returns when the process that holds the other end dies.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, guard.cleaner...)...)
 	cmd.Stdin = reader
 	alone := "0"
@@ -258,7 +257,7 @@ func raiseGuard() error {
 		alone = "1"
 	}
 	cmd.Env = append(os.Environ(), guardVariable+"="+alone)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard goes on when the terminal closes
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard continues when the terminal closes
 	if err := cmd.Start(); err != nil {
 		_ = writer.Close()
 		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)
@@ -268,7 +267,7 @@ func raiseGuard() error {
 	return nil
 }
 
-// Dismiss ends the guard without a clean-up.
+// Dismiss ends the guard. The cleaner does not run.
 func Dismiss() {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -281,17 +280,16 @@ func Dismiss() {
 	guard.shell = nil
 }
 
-// These variables are in the environment of every command.
 const (
-	ownerVariable   = "TARE_OWNER"   // identifies the Tare that started the command
+	ownerVariable   = "TARE_OWNER"   // identifies the Tare that has started the command
 	processVariable = "TARE_PROCESS" // identifies the command
 )
 
-// marker identifies a command by variables in its environment, which descendants inherit.
+// marker identifies a command by variables in its environment. The command's descendants inherit them.
 type marker struct {
 	owner  owned.Owner
-	bed    int // number of the owner's testbed
-	serial int // number of the owner's command
+	bed    int // number of the testbed in the owner's process
+	serial int // number of the command in the owner's process
 }
 
 const scopeKind = "run"
@@ -310,8 +308,7 @@ func (m marker) environment() []string {
 	}
 }
 
-// readMarker reads the marker of a running process. ok is false if the process has no marker or has ended, or
-// if this process may not read its environment.
+// readMarker reads the marker of a running process. ok is false without a marker, or if it may not be read.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		variables, unsettled := process.Environment(pid)

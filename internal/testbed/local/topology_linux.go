@@ -25,8 +25,7 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// With br_netfilter, the kernel sends bridged frames of a new namespace through iptables and connection
-	// tracking. A wire has no such cost.
+	// With br_netfilter, the kernel sends bridged frames through iptables, which would make the wire slower.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
 		if err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0"); err != nil && !os.IsNotExist(err) {
 			return err
@@ -50,7 +49,7 @@ func (n *network) buildNode(place testbed.Place) error {
 }
 
 func (n *node) build() error {
-	// A namespace may inherit reverse path filters from the host. Switching them off makes machines equal.
+	// A namespace may inherit reverse path filters from the host. Without them, all machines are equal.
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
 		if err := n.sysctl("ipv4/"+name, value); err != nil {
 			return err
@@ -70,7 +69,7 @@ type pod struct {
 	*netNamespace
 	place   testbed.Place
 	node    *node
-	number  int // number on its node, from 0
+	number  int // number of the pod on its node, counted from 0
 	address netip.Addr
 }
 
@@ -88,7 +87,7 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build plugs the pod into its node. The first pod of a node shares a network with the node. Every other pod is
+// build connects the pod to its node. The first pod of a node shares a network with the node. Every other pod is
 // alone on its cable, and the first pod reaches it through the node.
 func (p *pod) build() error {
 	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
@@ -105,24 +104,20 @@ func (p *pod) build() error {
 	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
-	if p.number > 0 {
-		if err := p.linkRoutes(name, gateway); err != nil {
+	if p.number > 0 { // the pod, its node, and the node's first pod share no network
+		own := netip.PrefixFrom(p.address, p.address.BitLen())
+		err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet)
+		if err == nil {
+			err = p.node.routeOver(own, name)
+		}
+		if err == nil {
+			err = p.node.pods[0].routeVia(own, gateway, 0)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
-}
-
-// linkRoutes adds routes between the pod, its node, and the node's first pod, which share no network.
-func (p *pod) linkRoutes(name string, gateway netip.Addr) error {
-	own := netip.PrefixFrom(p.address, p.address.BitLen())
-	if err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet); err != nil {
-		return err
-	}
-	if err := p.node.routeOver(own, name); err != nil {
-		return err
-	}
-	return p.node.pods[0].routeVia(own, gateway, 0)
 }
 
 func (n *network) route() (err error) {
@@ -178,7 +173,7 @@ func (s *netNamespace) addAddress(name string, address netip.Prefix) error {
 	return nil
 }
 
-// routeVia routes packets for prefix through a neighbour; mtu 0 keeps the interface's MTU.
+// routeVia routes packets for prefix through a neighbour. If mtu is 0, the interface's MTU applies.
 func (s *netNamespace) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
 	route := netlink.Route{Dst: ipNet(prefix), Gw: neighbour.AsSlice(), MTU: mtu}
 	if err := s.RouteReplace(&route); err != nil {
@@ -205,13 +200,9 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 const serviceTable = "service"
 
-// addService makes the ClusterIP on the client's node, like kube-proxy by destination NAT before routing.
-// Packets from pods and from the node go to the server pod, with several members to the first one. Ports do
-// not change.
-func addService(node *netNamespace) error { return node.thread.do(addRules) }
-
-// addRules adds the rules in the namespace of the calling thread.
-func addRules() error {
+// addService makes the service's address on the client's node by destination NAT before routing, as kube-proxy does.
+// Packets from pods and from the node go to the server pod, the first of several members. Ports do not change.
+func addService() error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)
@@ -231,7 +222,7 @@ func addRules() error {
 	return nil
 }
 
-// redirect is the rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
+// redirect returns the rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
 func redirect(protocol byte) []expr.Any {
 	const (
 		destinationOffset = 16 // offset of the destination address in the IPv4 header
@@ -253,34 +244,28 @@ func redirect(protocol byte) []expr.Any {
 type node struct {
 	*netNamespace
 	network *network
-	index   int // 0: the client's
+	index   int // number of the node; the client's node is 0
 	place   testbed.Place
 	pods    []*pod
 }
 
-// Place is the place of commands on this node.
 func (n *node) Place() testbed.Place { return n.place }
 
-// Address is the node's address on the wire.
 func (n *node) Address() netip.Addr { return nodeAddress(n.index) }
 
-// PodNetwork is the network of the node's pods.
 func (n *node) PodNetwork() netip.Prefix { return podNetwork(n.index) }
 
-// Pods returns the places of the node's pods.
 func (n *node) Pods() []testbed.Place {
 	return testbed.Each(n.pods, func(p *pod) testbed.Place { return p.place })
 }
 
-// MTU is the present MTU of the wire, in bytes.
 func (n *node) MTU() int { return n.network.mtu }
 
-// Do runs f inside the node's network namespace.
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia routes the node's traffic to the pods of another node over the interface dev, and limits its pods'
-// packets there to mtu. On the client's node it also limits packets to the service, which end in the server's
-// pod network. If dev is "", it restores the route over the wire and the pods' full MTU.
+// RouteVia routes the node's traffic to the pods of another node over the interface dev, and limits packets of its
+// pods on this route to mtu bytes. On the client's node it also limits packets to the service, which go to the
+// server's pod network. If dev is "", it restores the route over the wire without a limit.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {
@@ -309,7 +294,7 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	return nil
 }
 
-// limit limits the pod's packets to a network to mtu bytes, or removes this limit.
+// limit limits the pod's packets to a network to mtu bytes. If limited is false, it removes the limit.
 func (p *pod) limit(to netip.Prefix, limited bool, mtu int) error {
 	gateway := podGateway(p.node.index)
 	if limited {

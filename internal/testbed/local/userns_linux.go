@@ -13,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoRights is the error if this process may not set up a network even in a user namespace of its own.
+// errNoRights means that this process may not set up a network even in a user namespace that it has entered.
 var errNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
 	"the system restricts user namespaces (see tare doctor); run Tare as root")
 
-// NeedsUserNamespace reports whether this process lacks the rights to set up a network. It would have the
-// rights inside a user namespace of its own.
+// NeedsUserNamespace reports whether this process may not set up a network, except in a new user namespace.
 func NeedsUserNamespace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -29,13 +28,13 @@ func NeedsUserNamespace() bool {
 	return data[0].Effective&needed != needed
 }
 
-// EnterUserNamespace runs this program again with the given arguments (without the program's name), as root of
-// a new user namespace in which root stands for the current user. It returns the exit status of the second
-// program, or 128 plus the number of the signal that ended it. The second program has this process's directory,
-// environment and standard files, receives every signal to this process once, and dies with this process.
+// EnterUserNamespace runs this program again with the given arguments (without the program's name), as root of a new
+// user namespace. Outside of the namespace, this root is the current user. EnterUserNamespace returns the exit status
+// of the second program, or 128 plus the number of the signal that ended it. The second program has this process's
+// directory, environment and standard files, receives every signal to this process once, and dies with this process.
 //
-// If NeedsUserNamespace, it must be called before anything else is started, and the caller must exit with the
-// status. An error means that the second program could not be started.
+// If NeedsUserNamespace, this function must be called before anything else is started, and the caller must exit with
+// the status. An error means that the second program could not be started.
 func EnterUserNamespace(args ...string) (status int, err error) {
 	if os.Getenv(UserNamespaceVariable) != "" {
 		return 0, errNoRights
@@ -45,11 +44,11 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	again.Env = append(os.Environ(), UserNamespaceVariable+"=1")
 	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
 	again.SysProcAttr = inUserNamespace()
-	// In a process group of its own, the second program receives signals only through this process, none twice.
+	// In its own process group, the second program receives signals only from this process, and none of them twice.
 	again.SysProcAttr.Setpgid = true
 	again.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
-	// The kernel sends the death signal when this thread ends.
+	// The kernel sends the death signal of a child when the thread that started the child ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
@@ -72,7 +71,7 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace starts a process as root of a new user namespace. Root stands for the current user and group.
+// inUserNamespace returns attributes of a process that is root of a new user namespace, and outside the current user.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -81,8 +80,7 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// ownUserNamespace reports whether EnterUserNamespace has started this process, whose user namespace then holds
-// only the process and its descendants.
+// ownUserNamespace reports whether EnterUserNamespace made this process's user namespace, for this process alone.
 func ownUserNamespace() bool {
 	if os.Getenv(UserNamespaceVariable) == "" {
 		return false
@@ -92,7 +90,7 @@ func ownUserNamespace() bool {
 		return false
 	}
 	defer own.Close()
-	// Without rights to inspect it, the parent is in another user namespace.
+	// A parent in another user namespace cannot be inspected.
 	return !below(os.Getppid(), inode(own))
 }
 
@@ -104,7 +102,6 @@ func inode(f *os.File) uint64 {
 	return st.Ino
 }
 
-// below reports whether a process is in this user namespace or in a nested one.
 func below(pid int, namespace uint64) bool {
 	ns, err := userNamespace(pid)
 	for err == nil {
@@ -127,7 +124,7 @@ var forwarded = []os.Signal{
 }
 
 // forward forwards signals until the process has ended. A stop from the terminal is forwarded as SIGSTOP, which
-// cannot be caught. Then this process stops, too, so that the shell notices.
+// cannot be caught. This process then stops, too, so that the shell notices.
 func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	for {
 		select {

@@ -20,10 +20,10 @@ import (
 	"tare/internal/testbed"
 )
 
-// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on the
-// device. Both are in a mount namespace that only programs of the client's pod see, and end with this namespace,
-// even if this process is killed. The device bypasses the page cache when it reads and writes its file. The
-// file is in a directory that CleanTemporary removes.
+// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on the device.
+// Only programs of the client's pod see the mount namespace with device and file system. They end with this
+// namespace, even if this process is killed. The device reads and writes its file without the page cache. The file is
+// in a directory that CleanTemporary removes.
 type volumeSite struct {
 	*network
 	*volume
@@ -46,16 +46,16 @@ type volume struct {
 	block bool
 	how   experiment.LocalVolume
 
-	dir        string   // directory of the file and the mount point; its name identifies the owner
-	loop       *os.File // the open device; nil while the mount alone keeps it
-	holdLoop   bool     // the loop device is not mounted itself, and must be held open
+	dir        string   // directory of the file and the mount point; its name contains the owner
+	loop       *os.File // open device; nil while the mount keeps the device
+	holdLoop   bool     // set if the loop device is not mounted itself, and must be held open
 	mountPoint string   // mount point of the file system; "": not mounted
 	path       string   // directory or device for the workload; "": not made yet
 	parts      []testbed.VolumePart
 	mark       testbed.VolumeMark
 }
 
-// openVolume gives the client's pod a mount namespace. Ready makes the volume itself.
+// openVolume gives the client's pod a mount namespace. Ready makes the volume.
 func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume) (testbed.Site, error) {
 	if os.Getenv(UserNamespaceVariable) != "" || os.Geteuid() != 0 {
 		return nil, errors.New("a volume of the testbed local is a loop device, which takes root: run tare as root")
@@ -73,8 +73,7 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace. Its mounts are visible only there. Unmounts by the
-// machine take effect there, too.
+// ownMounts gives the calling thread a mount namespace, in which the machine's unmounts take effect, too.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -85,16 +84,13 @@ func ownMounts() error {
 	return nil
 }
 
-// Volume is the directory or device for the workload.
 func (v *volume) Volume() string { return v.path }
 
-// InVolume runs f on the thread that sees the mounts of the client's pod.
 func (v *volume) InVolume(f func() error) error { return v.pod.do(f) }
 
-// VolumeMark returns the result of searching the device for the marker.
 func (v *volume) VolumeMark() testbed.VolumeMark { return v.mark }
 
-// VolumeBacking lists the file of the loop device and the directories in which parts store data.
+// VolumeBacking lists the file of the loop device, and the directories in which parts of the volume store data.
 func (v *volume) VolumeBacking() []string {
 	list := []string{v.image()}
 	for _, p := range v.parts {
@@ -107,7 +103,6 @@ func (v *volume) VolumeBacking() []string {
 
 func (v *volume) image() string { return filepath.Join(v.dir, "device") }
 
-// AddVolumePart requests a part.
 func (v *volume) AddVolumePart(p testbed.VolumePart) error {
 	switch {
 	case v.path != "":
@@ -119,7 +114,6 @@ func (v *volume) AddVolumePart(p testbed.VolumePart) error {
 	return nil
 }
 
-// Ready makes the volume, from the device upwards, and searches the device for a marker.
 func (v *volume) Ready(ctx context.Context) error {
 	if err := v.build(ctx); err != nil {
 		return fmt.Errorf("the volume: %w", err)
@@ -152,7 +146,7 @@ func (v *volume) build(ctx context.Context) error {
 	if err := v.mount(ctx, device); err != nil {
 		return err
 	}
-	if !v.holdLoop { // the mount now keeps the device until it is unmounted
+	if !v.holdLoop { // the mount keeps the device until the device is unmounted
 		_ = v.loop.Close()
 		v.loop = nil
 	}
@@ -172,8 +166,8 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. With them, mkfs writes tables immediately, not during trials, and does
-// not discard the space of the file. Small file systems get the block size of large ones. The option encrypt sets a
+// makeFS holds the default options of mkfs. With these options, mkfs writes tables immediately, not during trials,
+// and keeps the space of the file. Small file systems have the block size of large ones. The option encrypt sets a
 // flag that allows encrypted files (fscrypt), in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
@@ -216,9 +210,6 @@ func (v *volume) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-const unmountLimit = 5 * time.Second
-
-// close takes the volume down. All programs in the pod must have ended.
 func (v *volume) close() error {
 	if v == nil {
 		return nil
@@ -240,14 +231,13 @@ func (v *volume) unmount() error {
 		if err == nil {
 			return nil
 		}
-		if time.Since(begun) > unmountLimit {
-			// Remaining mounts end with the namespace of the pod.
+		if time.Since(begun) > 5*time.Second {
+			// The remaining mounts end with the pod's mount namespace.
 			return errors.Join(fmt.Errorf("unmount the volume: %w", err), unix.Unmount(v.mountPoint, unix.MNT_DETACH))
 		}
 	}
 }
 
-// unmountBelow unmounts everything mounted at a directory and below, as the calling thread sees it.
 func unmountBelow(dir string) error {
 	at, err := owned.Mounts(dir)
 	if err != nil {
@@ -261,10 +251,9 @@ func unmountBelow(dir string) error {
 	return nil
 }
 
-// volumeKind is the kind in the names of members' volumes, of a client's volume, and of scratch directories.
+// volumeKind is the kind in the names of members' volumes, a client's volume, and scratch directories (owned.Dir).
 const volumeKind = "volume"
 
-// MemberVolume is the directory of a member, from 1; "" if there is none.
 func (n *network) MemberVolume(i int) string {
 	if i < 1 || i > len(n.volumes) {
 		return ""
@@ -283,7 +272,7 @@ func (n *network) makeVolumes() error {
 	return nil
 }
 
-// Scratch makes the directory in TMPDIR. By the owner in its name, it is removed if this process is killed.
+// Scratch makes a directory in TMPDIR, whose name contains the owner, so that tare clean can find it.
 func (s *site) Scratch() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,8 +287,8 @@ func (s *site) Scratch() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// CleanTemporary removes leftovers of this user's dead Tare processes in TMPDIR and in dirs (owned.Clean). Clean
-// must run first, so that no process writes there any more.
+// CleanTemporary removes the leftovers of this user's ended Tare processes in TMPDIR and in dirs (owned.Clean). It
+// must run after Clean, so that no process still writes there.
 func CleanTemporary(dirs ...string) (removed []string, err error) {
 	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Meter reads the use of the machine's processors. If the site has a network, it also reads the use of the
-// wire, and the TCP counters of pods and nodes.
+// Meter reads the use of the machine's processors, and with a network the wire and TCP counters.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
 		for _, node := range n.nodes {
@@ -48,8 +47,7 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent returns the bits that the node has sent to the wire, and the packets that its rate limit has dropped,
-// without packets that are lost on purpose (netem).
+// sent returns the bits that the node has sent, and the packets that the rate limit, but not netem, has dropped.
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {
@@ -66,8 +64,8 @@ func (n *node) sent() (testbed.Resource, error) {
 	return r, err
 }
 
-// Watch counts the frames on the wire that contain pattern. It counts on all ports of the bridge and in both
-// directions, and may count a frame more than once. Lost frames are an error: the count would prove nothing.
+// Watch counts the frames on the wire that contain pattern, on all ports of the bridge and in both directions. It may
+// count a frame more than once. If frames were lost, it returns an error, since the count would prove nothing.
 func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	var w *sniff.Watch
 	if err := n.wire.thread.do(func() (err error) { w, err = sniff.Open(pattern); return err }); err != nil {
@@ -84,8 +82,8 @@ func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error
 	}, nil
 }
 
-// Mend checks that the interfaces, addresses, default routes and the service are still as they were built.
-// Layers add interfaces and routes, but change no interface of the site itself.
+// Mend checks that interfaces, addresses, default routes and the service are as they were built. Layers add
+// interfaces and routes, but do not change the site's own interfaces.
 func (n *network) Mend(context.Context) error {
 	found, err := n.describe()
 	if err != nil {
@@ -116,7 +114,7 @@ func (n *network) describe() (map[string]string, error) {
 			return fmt.Errorf("nftables: %w", err)
 		}
 		for _, c := range chains {
-			if c.Table.Name == serviceTable { // layers have their own tables
+			if c.Table.Name == serviceTable { // other tables belong to layers
 				parts["service "+c.Name] = "there"
 			}
 		}
@@ -124,7 +122,6 @@ func (n *network) describe() (map[string]string, error) {
 	})
 }
 
-// describe adds descriptions of the interfaces and the default route to parts, by name.
 func (s *netNamespace) describe(parts map[string]string) error {
 	links, err := s.LinkList()
 	if err != nil {
@@ -154,32 +151,27 @@ func (s *netNamespace) describe(parts map[string]string) error {
 	return nil
 }
 
-// Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms hold 1 and
-// 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate: a fixed size would hold
-// seconds of traffic on a slow link, and microseconds on a fast one.
+// Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms can carry 1 and
+// 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate. A bucket of fixed size would
+// hold seconds of traffic on a slow link, and microseconds of traffic on a fast one.
 const (
 	queueSeconds     = 0.020
 	bucketBytes      = 1 << 20
-	maxBucketSeconds = 0.010 // below about 840 Mbit/s the bucket shrinks
+	maxBucketSeconds = 0.010 // below about 840 Mbit/s, the bucket is smaller
 	minBucketSeconds = 0.0008
 	minBucketFrames  = 4
 )
 
-// bucket is the size of the burst for a rate in byte/s, in bytes.
+// bucket returns the size of the bucket in bytes, for a rate in byte/s.
 func bucket(rate float64, mtu int) float64 {
 	const ethernetHeader = 14
 	return max(min(bucketBytes, rate*maxBucketSeconds), rate*minBucketSeconds, minBucketFrames*float64(mtu+ethernetHeader))
 }
 
-// maxDelayed is the maximum number of delayed packets, larger than any TCP window.
-const maxDelayed = 1 << 20
-
-// Unshaped returns the properties that the testbed gives to the wire.
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
-// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and then
-// limited to the rate by a token bucket filter. The rate is rounded to whole bytes per second. The MTU is set
-// on every interface between the pods.
+// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and then limited
+// by a token bucket filter, to whole bytes per second. The MTU applies to every interface between the pods.
 func (n *network) Shape(s testbed.Shape) error {
 	if s.MTU < minMTU || s.MTU > maxMTU {
 		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)
@@ -197,30 +189,30 @@ func (n *network) Shape(s testbed.Shape) error {
 	return nil
 }
 
-func (n *network) ends() map[*netNamespace][]string {
-	ends := map[*netNamespace][]string{n.wire: {wireName}}
+type cableEnd struct {
+	*netNamespace
+	interfaceName string
+}
+
+func (n *network) ends() []cableEnd {
+	ends := []cableEnd{{n.wire, wireName}}
 	for _, node := range n.nodes {
-		ends[n.wire] = append(ends[n.wire], fmt.Sprintf(wirePorts, node.index+1))
-		ends[node.netNamespace] = []string{ethernet}
+		ends = append(ends, cableEnd{n.wire, fmt.Sprintf(wirePorts, node.index+1)}, cableEnd{node.netNamespace, ethernet})
 	}
 	for _, pod := range n.pods {
-		ends[pod.netNamespace] = []string{ethernet}
-		ends[pod.node.netNamespace] = append(ends[pod.node.netNamespace], fmt.Sprintf(podEnds, pod.number))
+		ends = append(ends, cableEnd{pod.netNamespace, ethernet}, cableEnd{pod.node.netNamespace, fmt.Sprintf(podEnds, pod.number)})
 	}
 	return ends
 }
 
-// resize sets the MTU of every interface between the pods, and records it for Mend.
 func (n *network) resize(mtu int) error {
-	for s, names := range n.ends() {
-		for _, name := range names {
-			link, err := s.link(name)
-			if err == nil {
-				err = s.LinkSetMTU(link, mtu)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: set the MTU of %s to %d: %w", s.name, name, mtu, err)
-			}
+	for _, e := range n.ends() {
+		link, err := e.link(e.interfaceName)
+		if err == nil {
+			err = e.LinkSetMTU(link, mtu)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: set the MTU of %s to %d: %w", e.name, e.interfaceName, mtu, err)
 		}
 	}
 	n.mtu = mtu
@@ -247,7 +239,8 @@ func (n *node) shape(s testbed.Shape) error {
 	if s.Delay > 0 || s.Loss > 0 {
 		attributes := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: parent}
 		err := n.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
-			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: maxDelayed,
+			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100),
+			Limit: 1 << 20, // packets that are being delayed: more than any TCP window
 		}))
 		if err != nil {
 			return fmt.Errorf("delay packets by %v and lose %g of them (does the kernel have the netem scheduler?): %w", s.Delay, s.Loss, err)
@@ -279,7 +272,6 @@ func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error
 	return nil
 }
 
-// Shaped reads the present properties of the wire. All interfaces and all directions must agree.
 func (n *network) Shaped() (testbed.Shape, error) {
 	var shape, none testbed.Shape
 	for i, node := range n.nodes {
@@ -292,22 +284,19 @@ func (n *network) Shaped() (testbed.Shape, error) {
 		}
 		shape = one
 	}
-	for s, names := range n.ends() {
-		for _, name := range names {
-			link, err := s.link(name)
-			if err != nil {
-				return none, fmt.Errorf("%s: %w", s.name, err)
-			}
-			if mtu := link.Attrs().MTU; mtu != shape.MTU {
-				return none, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", name, s.name, mtu, shape.MTU)
-			}
+	for _, e := range n.ends() {
+		link, err := e.link(e.interfaceName)
+		if err != nil {
+			return none, fmt.Errorf("%s: %w", e.name, err)
+		}
+		if mtu := link.Attrs().MTU; mtu != shape.MTU {
+			return none, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", e.interfaceName, e.name, mtu, shape.MTU)
 		}
 	}
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and its present properties. root is the queueing discipline that sets
-// them; nil: there is none.
+// shaped returns the interface to the wire and its properties. root, or nil, is the discipline that sets them.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

@@ -15,19 +15,17 @@ import (
 
 // family holds the processes of one program at one moment, including the leader.
 //
-// The processes in a program's cgroup belong to the program. Other processes belong to a program by their
-// session or group, by their parent, or by the mark in their environment, which a background process keeps.
-// Any other child of this process belongs to the last running program. The mark of a dead process cannot be
-// read, but the process may be known from before.
+// The processes in a program's cgroup belong to the program. Other processes belong to a program by their session or
+// group, by their parent, or by the mark in their environment, which a background process keeps. Any other child of
+// this process belongs to the only running program, if there is just one. The mark of a dead process cannot be read.
+// Such a process may be known from an earlier reading.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
-	abandoned []int // dead children of this process that descend from one of its programs
-	// unsettled is how long an empty environment may belong to a process in an exec or in its exit.
-	unsettled time.Duration
+	abandoned []int         // dead children of this process whose program is unknown
+	unsettled time.Duration // how long a process with an empty environment may be in an exec or exit
 }
 
-// descendants reads the state of all descendants of this process, orphans of programs among them.
 func descendants() map[int]proc.Stat {
 	level, listed := proc.Children("/", os.Getpid())
 	if !listed {
@@ -70,17 +68,17 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// Other code reaps programs in this process's group or their own: they have no keeper.
+			// Some children in this process's group, or in their own group, are not programs. Other code reaps them.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}
 		default:
 			env, unsettled := Environment(pid)
-			f.of[pid] = !slices.ContainsFunc(p.mark, func(v string) bool { return !slices.Contains(env, v) })
+			f.of[pid] = !slices.ContainsFunc(p.spec.Mark, func(v string) bool { return !slices.Contains(env, v) })
 			f.unsettled = max(f.unsettled, unsettled)
 		}
 	}
-	for grown := true; grown; { // adds the descendants of members
+	for grown := true; grown; { // add the descendants of processes in f.of
 		grown = false
 		for pid, s := range f.all {
 			if !f.of[pid] && f.of[s.PPID] && running[pid] == nil {
@@ -92,27 +90,25 @@ func (p *Program) family() family {
 	return f
 }
 
-// onlyProgram reports whether no other program may start processes: orphans then belong to this program. The
-// caller holds the keeper's lock.
+// onlyProgram reports whether no other program may have started an orphan. The caller holds the keeper's lock.
 func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
-		if other != p && !other.helper {
+		if other != p && !other.spec.Helper {
 			return false
 		}
 	}
 	return true
 }
 
-// mayBeOurs reports whether a program, and not this process itself, may have started an orphan. The caller
-// holds the keeper's lock.
+// mayBeOurs reports whether an orphan may come from a program, or only from this process itself. k.mu is held.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// These are the times after which an empty environment of a process counts as final.
+// After these times, an empty environment of a process counts as final.
 const (
-	execLimit      = 2 * time.Second       // without arguments: the process may be in an exec or in its exit
-	variablesLimit = 50 * time.Millisecond // with arguments: the variables follow soon
+	execLimit      = 2 * time.Second       // the process has no arguments: it may be in an exec or in its exit
+	variablesLimit = 50 * time.Millisecond // the process has arguments: its variables follow soon
 )
 
 // Environment reads the variables of a process. unsettled is how long an exec may still hide the variables.
@@ -131,7 +127,7 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits for the end of a leader's descendants. It returns those that still run after leftGrace.
+// awaitLeftovers waits until the leader's descendants have ended. It names those that still run after leftGrace.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -161,8 +157,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps the processes that a leader has left. Their children become children of this
-// process, and so it repeats until it finds nothing twice in a row.
+// endFamily kills and reaps the processes that a leader has left. Their children then become children of this
+// process. endFamily therefore repeats its search until it has found nothing twice in a row.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {

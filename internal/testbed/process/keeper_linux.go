@@ -19,20 +19,19 @@ import (
 // ErrClosed is the error of Start after the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper keeps all programs of this process: with several Keepers, orphans could be assigned wrongly. The
-// Keeper's fields must be set before the first Start.
+// Keeper keeps all programs of this process. A process must have only one Keeper, since another could take its
+// orphans. The exported fields must be set before the first Start.
 type Keeper struct {
-	// First is set if this process, the first of its process id namespace, owns all orphans there.
-	First bool
-	// Scopes makes a cgroup for each program; nil if this is impossible.
-	Scopes      *Scopes
-	OutputLimit int64 // replaces the constant OutputLimit, unless it is 0
+	// First is set if this process is the first of its process id namespace, and so the parent of all orphans in it.
+	First       bool
+	Scopes      *Scopes // makes a cgroup for each program; nil if this is impossible
+	OutputLimit int64   // replaces the constant OutputLimit, unless 0
 
 	mu         sync.Mutex
 	closed     bool
 	firstStart uint64           // start of the first program, in ticks since boot
 	beside     map[int]bool     // children of this process that belong to no program
-	running    map[int]*Program // programs by the process id of their leader, which is not reaped yet
+	running    map[int]*Program // programs by the process id of their leader, until the leader is reaped
 }
 
 // Spec describes a program to start.
@@ -42,25 +41,23 @@ type Spec struct {
 	Env    []string // the complete environment, including Mark
 	Dir    string
 	Stdin  io.Reader
-	Stdout io.Writer // Stdout and Stderr are limited to OutputLimit, unless they are files
+	Stdout io.Writer // unless it is a file, limited to OutputLimit
 	Stderr io.Writer
-	Files  []*os.File // descriptors 3 and following
-	// Name is the name of the program's cgroup. It must be unique on the machine.
-	Name   string
-	Within *Group // group that contains the program's cgroup; nil: this process's own cgroup contains it
-	// Mark holds variables of Env that no other program has, for descendants to inherit.
-	Mark   []string
-	Helper bool // set if the program leaves no processes behind
-	By     any  // owner of the program, for Running
+	Files  []*os.File // files that the program gets as descriptors 3, 4 and so on
+	Name   string     // name of the program's cgroup, unique on the machine
+	Within *Group     // group that contains the program's cgroup; nil: the cgroup of this process contains it
+	Mark   []string   // variables of Env that no other program has; descendants inherit them
+	Helper bool       // set if the program starts no other processes
+	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork runs start at the right time and on the right thread; nil: start runs immediately.
+	// Fork calls start at the right time and on the right thread. Without Fork, the program starts immediately.
 	Fork func(start func() error) error
 }
 
-// Start starts a program. When the context is done, the program is killed.
+// Start starts a program. The program is killed when the context is done.
 func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
-	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
+	p := &Program{keeper: k, spec: o, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
 		Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
 		WaitDelay: OutputDelay, SysProcAttr: o.Attributes, ExtraFiles: o.Files,
@@ -75,7 +72,7 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
 		}
 	}
-	// A goroutine feeds input that is not a file. Waiting for the program thus never waits for its input.
+	// A goroutine copies input that is not a file, so that waiting for the program never waits for its input.
 	var feed io.WriteCloser
 	if _, isFile := o.Stdin.(*os.File); !isFile && o.Stdin != nil {
 		var err error
@@ -115,7 +112,7 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 	return p, nil
 }
 
-// Beside registers a child of this process, in a group of its own, that belongs to no program.
+// Beside registers a child of this process that belongs to no program. The child must have its own process group.
 func (k *Keeper) Beside(pid int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -125,13 +122,13 @@ func (k *Keeper) Beside(pid int) {
 	k.beside[pid] = true
 }
 
-// Running lists the programs of this owner that run; nil: of all owners.
+// Running lists the running programs of an owner. If by is nil, it lists the running programs of all owners.
 func (k *Keeper) Running(by any) []*Program {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all []*Program
 	for _, p := range k.running {
-		if by == nil || p.by == by {
+		if by == nil || p.spec.By == by {
 			all = append(all, p)
 		}
 	}
@@ -145,9 +142,9 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps the programs' orphans, or as a namespace's first process all, until the context is done.
+// Reap reaps the programs' orphans until the context is done. If First is set, it reaps all orphans.
 func (k *Keeper) Reap(ctx context.Context) {
-	ended := make(chan os.Signal, 1) // a capacity of one is enough: each pass finds all ended processes
+	ended := make(chan os.Signal, 1) // one is enough, since each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
 	defer signal.Stop(ended)
 	for {
@@ -174,7 +171,7 @@ func (k *Keeper) reapPass() {
 	}
 }
 
-// ownerOf returns the running program to which a dead process belonged; nil if this is unknown.
+// ownerOf returns the running program to which a dead process belonged; nil if unknown.
 func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	for _, p := range k.running {
 		if p.processes[pid] || k.First && p.onlyProgram() || p.scope != nil && p.scope.has(pid) {
@@ -187,8 +184,7 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child, and adds its usage to a program, or to none (nil). It reports whether the child is
-// gone. The caller holds the keeper's lock.
+// reap reaps a dead child and adds its usage to a program, or to none (nil). It reports whether the child is gone.
 func reap(pid int, of *Program) bool {
 	var used unix.Rusage
 	for {

@@ -1,12 +1,11 @@
-// Package process keeps programs under test. It starts each program as a child of this process, and ends it
+// Package process keeps programs under test. It starts each program as a child of this process, and ends the program
 // with all its descendants.
 //
-// Both testbeds use this package with the same limits: the local testbed in Tare itself, and the testbed on
-// Kubernetes in the agent of a pod. This process must be the reaper of its orphaned descendants
-// (PR_SET_CHILD_SUBREAPER), or the first process of its process id namespace. All processes that programs
-// leave then become its children. If this process may make cgroups, each process belongs to the program of
-// its cgroup (Scopes). Otherwise it is assigned to a program by its session and group, by the marks in its
-// environment, or because only one program runs.
+// The local testbed uses this package in Tare itself. The testbed on Kubernetes uses it, with the same limits, in the
+// agent of a pod. This process must be the reaper of its orphaned descendants (PR_SET_CHILD_SUBREAPER), or the first
+// process of its process id namespace. All processes that programs leave then become its children. If this process
+// may make cgroups, each process belongs to the program of its cgroup (Scopes). Otherwise it is assigned to a program
+// by its session and group, by the marks in its environment, or because only one program runs.
 package process
 
 import (
@@ -15,22 +14,22 @@ import (
 	"time"
 )
 
-// OutputDelay is how long a program's output may take to end after the program and its descendants.
+// OutputDelay is how long a program's output may stay open when the program and its descendants have ended.
 const OutputDelay = 2 * time.Second
 
 // EndLimit is how long killed descendants may take to end. A process that waits for a disk ends with the wait.
 const EndLimit = 10 * time.Second
 
-// leftGrace is how long descendants may run after the program, until they are killed (Usage.Left).
+// leftGrace is how long descendants may run when the program has ended. They are then killed (Usage.Left).
 const leftGrace = 2 * time.Second
 
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.
 const OutputLimit = 256 << 20
 
-// Intervals are the times between observations of a running process. The last one repeats.
+// Intervals are the times between observations of a running process. The last interval repeats.
 type Intervals []time.Duration
 
-// Until calls look after each interval, again and again, until done is closed.
+// Until calls look after each interval until done is closed.
 func (l Intervals) Until(done <-chan struct{}, look func()) {
 	timer := time.NewTimer(l[0])
 	defer timer.Stop()
@@ -45,26 +44,26 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks are the intervals between readings of the memory of a program and of some generations of descendants:
-// short for short programs, and then longer, so that a long trial is not disturbed.
+// looks are the intervals between readings of the memory of a program and its descendants, up to generations. They
+// are short at first, for short programs. Later they are long, so that a long trial is not disturbed.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}
 
 const generations = 9
 
-// tailSize is how many bytes of the end of a program's standard error an error message contains.
+// tailSize is how many bytes of the end of a program's standard error are kept for error messages.
 const tailSize = 4096
 
-// Tail passes on everything that is written to it. It keeps the end for error messages.
+// Tail passes on all bytes that are written to it. It keeps the last bytes for error messages.
 type Tail struct {
-	To io.Writer // nil: output is not passed on
+	To io.Writer // nil: the bytes are not passed on
 
 	mu   sync.Mutex
 	last []byte
 }
 
-// Write takes the next part of the output. If it returns an error, the error comes from To.
+// Write keeps and passes on bytes. Its error comes from To.
 func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	t.last = append(t.last, b...)
@@ -78,7 +77,7 @@ func (t *Tail) Write(b []byte) (int, error) {
 	return t.To.Write(b)
 }
 
-// String returns the end of what was written. For a nil Tail, it returns "".
+// String returns the last bytes that were written. For a nil Tail, it returns "".
 func (t *Tail) String() string {
 	if t == nil {
 		return ""

@@ -16,26 +16,23 @@ import (
 	"tare/internal/testbed"
 )
 
-// Program is a running testbed.Process: the leader of a process group of its own, and all its descendants.
+// Program is a running testbed.Process: the leader of a process group, and all its descendants.
 type Program struct {
 	keeper *Keeper
-	args   []string
-	mark   []string
-	by     any
-	helper bool
+	spec   Spec
 	cmd    *exec.Cmd
-	tail   *Tail  // end of its standard error; nil: that is a file
-	scope  *Group // its cgroup; nil: none
+	tail   *Tail  // end of the program's standard error; nil if that is a file
+	scope  *Group // cgroup of the program; nil if there is none
 	pid    int
 	begun  time.Time
 	peak   proc.Peak
 
-	// The keeper's lock guards these fields.
-	exited    bool // the leader has ended; its id may be reused soon
-	killed    bool // this process killed it
+	// The keeper's lock guards the fields up to processes.
+	exited    bool // set when the leader has ended; its id may be reused soon
+	killed    bool // set when this process has killed the program
 	spoilt    error
 	orphans   []unix.Rusage
-	processes map[int]bool // processes found the last time
+	processes map[int]bool // processes that the last reading found
 
 	done chan struct{} // closed when all processes are gone and end is set
 	end  end
@@ -43,20 +40,21 @@ type Program struct {
 
 type end struct {
 	Usage  testbed.Usage
-	CPU    time.Duration      // the result of Program.CPU after the end
-	Status syscall.WaitStatus // wait status of the leader
-	Tail   string             // end of its standard error
-	Left   error              // error in ending leftover processes
-	Spoilt error              // reason why the program was killed: it wrote too much, or its output could not be kept
-	// Lost is the reason why Status is unknown. Held is set if a descendant still holds the output open.
+	CPU    time.Duration // result of Program.CPU when the program has ended
+	Code   int           // exit status of the leader; -1 if a signal ended the leader
+	Signal string        // name of that signal
+	Tail   string        // end of the program's standard error
+	Left   error         // error in ending the descendants that the leader left
+	Spoilt error         // reason why the program was killed: too much output, or output that could not be kept
+	// Lost is the reason why Code and Signal are unknown. Held is set if a descendant still holds the program's output open.
 	Lost error
 	Held bool
 
-	output    error // error in taking the output
-	cancelled error // reason why the context was done before the end
+	output    error // error in reading the program's output
+	cancelled error // reason why the context was done before the program ended
 }
 
-// fork starts the program and registers its process, before any other code may take it for an orphan.
+// fork starts the program and registers its process. The lock keeps other code from taking it for an orphan.
 func (p *Program) fork() error {
 	k := p.keeper
 	k.mu.Lock()
@@ -90,12 +88,11 @@ func (p *Program) look(pid, generation int) {
 	}
 }
 
-// follow waits for the end of the leader, and then ends all descendants.
 func (p *Program) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { p.Signal() })
 	exited := make(chan struct{})
 	go func() {
-		// WNOWAIT does not reap the leader: its process id and group still belong to it.
+		// WNOWAIT does not reap the leader, so that its process id and group are not reused.
 		for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 		}
 		p.end.Usage.Wall = time.Since(p.begun)
@@ -108,7 +105,6 @@ func (p *Program) follow(ctx context.Context) {
 	close(p.done)
 }
 
-// finish ends leftover processes, reaps all, and computes their usage.
 func (p *Program) finish() {
 	k := p.keeper
 	k.mu.Lock()
@@ -121,7 +117,7 @@ func (p *Program) finish() {
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
 	if p.scope != nil {
-		_ = p.scope.kill() // an error is ignored: endFamily ends the remaining processes one by one
+		_ = p.scope.kill() // an error is ignored, since endFamily ends the remaining processes one by one
 	}
 	p.end.Left = p.endFamily()
 	err := p.cmd.Wait()
@@ -144,7 +140,11 @@ func (p *Program) finish() {
 	if err != nil && !errors.As(err, &exit) {
 		p.end.output = err
 	}
-	p.end.Status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok {
+		if p.end.Code = status.ExitStatus(); status.Signaled() {
+			p.end.Signal = status.Signal().String()
+		}
+	}
 	p.account()
 	if missed := user + system - p.end.Usage.CPU(); missed > 0 {
 		p.end.Usage.User, p.end.Usage.System = user, system
@@ -167,8 +167,8 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the program, and reports whether it did: if the leader has ended, follow ends its descendants,
-// since the leader's id may have been reused.
+// Signal kills the program, and reports whether it did. If the leader has ended, Signal does nothing: the leader's id
+// may have been reused, and follow ends the descendants.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -213,36 +213,31 @@ func (b *limitedWriter) Write(text []byte) (n int, err error) {
 // Done is closed when the program and all its descendants are gone.
 func (p *Program) Done() <-chan struct{} { return p.done }
 
-// End waits until the program and all its descendants are gone, and describes the end.
+// End waits until the program and all its descendants are gone, and returns how they ended.
 func (p *Program) End() end {
 	<-p.done
 	return p.end
 }
 
-// Wait waits for the end of the program. The error is not nil if the program failed.
+// Wait waits until the program has ended. It returns an error if the program failed.
 func (p *Program) Wait() (testbed.Usage, error) {
 	end := p.End()
-	return end.Usage, p.verdict(end)
-}
-
-func (p *Program) verdict(end end) error {
+	why := cmp.Or(end.Spoilt, end.Lost)
 	switch {
-	case end.Spoilt != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Spoilt)
-	case end.Lost != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Lost)
-	case end.Status.Signaled() && end.cancelled != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.cancelled)
-	case end.Status.Signaled():
-		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Status.Signal().String(), Stderr: end.Tail}
-	case end.Status.ExitStatus() != 0:
-		return &testbed.ExitError{Args: p.args, Code: end.Status.ExitStatus(), Stderr: end.Tail}
+	case why != nil:
+	case end.Signal != "" && end.cancelled != nil:
+		why = end.cancelled
+	case end.Code != 0:
+		return end.Usage, &testbed.ExitError{Args: p.spec.Args, Code: end.Code, Signal: end.Signal, Stderr: end.Tail}
 	case end.Held:
-		return fmt.Errorf("%s: it ended, but something that it started still holds its output open", testbed.Quote(p.args))
-	case end.output != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.output)
+		why = errors.New("it ended, but something that it started still holds its output open")
+	default:
+		why = end.output
 	}
-	return nil
+	if why != nil {
+		why = fmt.Errorf("%s: %w", testbed.Quote(p.spec.Args), why)
+	}
+	return end.Usage, why
 }
 
 // Kill ends the program and its descendants and waits until they are gone.
@@ -252,10 +247,7 @@ func (p *Program) Kill() error {
 	return nil
 }
 
-// PID is the process id of the leader.
-func (p *Program) PID() int { return p.pid }
-
-// CPU is the CPU time used so far by all processes of the program, as the scheduler counts it in nanoseconds.
+// CPU returns the CPU time of all processes of the program so far, which the scheduler counts in nanoseconds.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
@@ -266,12 +258,12 @@ func (p *Program) CPU() (time.Duration, error) {
 	return p.End().CPU, nil
 }
 
-// Memory is the present resident memory of all processes of the program, in bytes.
+// Memory returns the present resident memory of all processes of the program, in bytes.
 func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional is the present resident memory of the program, in bytes, with shared pages divided (PSS).
+// Proportional returns the present resident memory of the program in bytes, with shared pages divided (PSS).
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {
@@ -281,7 +273,7 @@ func (p *Program) Proportional() (int64, error) {
 	})
 }
 
-// sum adds up the memory of all processes of the program; 0 after its end.
+// sum adds up the memory of all processes of the program. It returns 0 if the leader has ended.
 func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (total int64, err error) {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -302,10 +294,10 @@ func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (tota
 	return total, nil
 }
 
-// Begun is the time of the fork.
+// Begun returns the time of the program's fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used is the CPU time of all processes while the leader exists. The caller holds the keeper's lock.
+// used returns the CPU time of all processes of the program, before the leader is reaped. keeper.mu is held.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()

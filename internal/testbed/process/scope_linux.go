@@ -20,15 +20,15 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in its cgroup. They
-// cannot leave the cgroup by clearing their environment, by a new session or by changing the user. The cgroup
-// can be killed as a whole. A cgroup without limits costs a program nothing.
+// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in the program's cgroup.
+// They cannot leave it by clearing their environment, by a new session or by changing the user. A cgroup can be
+// killed as a whole. A cgroup without limits costs a program nothing.
 //
-// The hierarchy is mounted for this process alone and has no path. It therefore works on machines with version
-// 1, and in containers whose cgroups are read-only. It needs CAP_SYS_ADMIN in the first user namespace.
+// The hierarchy is mounted for this process alone and has no path. Scopes therefore work on machines with version 1,
+// and in containers whose cgroups are read-only. They need CAP_SYS_ADMIN in the first user namespace.
 type Scopes struct {
 	mount *os.File
-	own   string // path of this process's cgroup, below the mount
+	own   string // path of this process's cgroup below the mount
 }
 
 // OpenScopes tests whether this process may make cgroups and kill processes in them.
@@ -49,7 +49,7 @@ func OpenScopes() (*Scopes, error) {
 	return s, nil
 }
 
-// start starts a program in the cgroup, to test the system call clone3, which some seccomp profiles forbid.
+// start starts a program in the cgroup. It tests the system call clone3, which some seccomp profiles forbid.
 func (s *Group) start() error {
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Group) start() error {
 	return nil
 }
 
-// Mounted mounts a file system of the kernel, such as cgroup2. It is accessible only by the returned file.
+// Mounted mounts a file system of the kernel, such as cgroup2, that only the returned file gives access to.
 func Mounted(kind string) (*os.File, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -80,7 +80,7 @@ func Mounted(kind string) (*os.File, error) {
 	return os.NewFile(uintptr(mount), kind), nil
 }
 
-// Close unmounts the hierarchy; its cgroups stay.
+// Close unmounts the hierarchy. The cgroups in it stay.
 func (s *Scopes) Close() { _ = s.mount.Close() }
 
 func (s *Scopes) path(name string) string {
@@ -104,7 +104,7 @@ func (s *Scopes) Group(within *Group, name string) (*Group, error) {
 	return &Group{of: s, group: group, dir: dir}, nil
 }
 
-// Left lists all cgroups with wanted names, wherever they are.
+// Left lists all cgroups whose name is accepted by the function wanted, in the whole hierarchy.
 func (s *Scopes) Left(wanted func(name string) bool) (groups []*Group) {
 	_ = fs.WalkDir(os.DirFS(s.path("/")), ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && wanted(d.Name()) {
@@ -115,23 +115,23 @@ func (s *Scopes) Left(wanted func(name string) bool) (groups []*Group) {
 	return groups
 }
 
-// Group is the cgroup of one program, or of several programs with cgroups of their own inside.
+// Group is the cgroup of one program, or a cgroup that contains the cgroups of several programs.
 type Group struct {
 	of    *Scopes
-	group string   // path below the mount
-	dir   *os.File // directory, for starting programs in the cgroup; nil in a result of Left
+	group string   // path of the cgroup below the mount
+	dir   *os.File // directory, for starting programs in the cgroup; nil if Left returned the group
 }
 
-// Dir is the group's directory. Remove closes it.
+// Dir returns the group's directory. Remove closes it.
 func (s *Group) Dir() *os.File { return s.dir }
 
-// Name is the name with which the group was made.
+// Name returns the name with which the group was made.
 func (s *Group) Name() string { return path.Base(s.group) }
 
 // Remove kills all processes in the group, and removes it.
 func (s *Group) Remove() error { return errors.Join(s.kill(), s.remove()) }
 
-// Processes lists the living processes in the cgroup and below.
+// Processes lists the living processes in the cgroup and in cgroups below it.
 func (s *Group) Processes() (pids []int) {
 	for _, dir := range s.directories() {
 		text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
@@ -144,7 +144,7 @@ func (s *Group) Processes() (pids []int) {
 	return pids
 }
 
-// directories lists the directories of the cgroup and of the cgroups below it, the deepest last.
+// directories lists the directories of the cgroup and of cgroups below it. A cgroup comes before those below it.
 func (s *Group) directories() (dirs []string) {
 	top := s.of.path(s.group)
 	_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
@@ -156,7 +156,7 @@ func (s *Group) directories() (dirs []string) {
 	return dirs
 }
 
-// has reports whether a process, dead or alive, is in the cgroup or below.
+// has reports whether a process, dead or alive, is in the cgroup or in a cgroup below it.
 func (s *Group) has(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	for line := range strings.Lines(string(text)) {
@@ -167,36 +167,27 @@ func (s *Group) has(pid int) bool {
 	return false
 }
 
-// unreported is the CPU time of this process's programs that is missing from every resource usage.
+// unreported is the CPU time that Unreported returns, in nanoseconds.
 var unreported atomic.Int64
 
-// Unreported is the CPU time of this process's programs that getrusage omits: the time of processes that nobody
-// waited for.
+// Unreported returns the CPU time that getrusage omits: that of programs' processes that no parent waited for.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
-// used is the CPU time of all processes that have run in the cgroup, also of those that no parent waited for,
-// as in a process id namespace whose first process dies; 0 if it is unknown.
+// used returns the CPU time of all processes that have run in the cgroup. It includes processes that no parent waited
+// for, as in a process id namespace whose first process dies. The times are 0 if unknown.
 func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
+	times := map[string]time.Duration{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
-			continue
-		}
-		switch name {
-		case "user_usec":
-			user = time.Duration(n) * time.Microsecond
-		case "system_usec":
-			system = time.Duration(n) * time.Microsecond
-		}
+		times[name], _ = time.ParseDuration(value + "us") // 0 on an error
 	}
-	return user, system
+	return times["user_usec"], times["system_usec"]
 }
 
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
-// kill kills all processes in the cgroup, also those that are just being forked. A missing cgroup is no error.
+// kill kills all processes in the cgroup, including processes that are being forked. A missing cgroup is no error.
 func (s *Group) kill() error {
 	f, err := os.OpenFile(filepath.Join(s.of.path(s.group), "cgroup.kill"), os.O_WRONLY, 0)
 	if isGone(err) { // before Linux 5.14 the file does not exist
@@ -215,7 +206,7 @@ func (s *Group) kill() error {
 	return err
 }
 
-// remove removes the cgroup when it is empty. The last killed process may delay this a little.
+// remove removes the cgroup when it is empty. The last killed process may delay the removal a little.
 func (s *Group) remove() error {
 	if s.dir != nil {
 		_ = s.dir.Close()

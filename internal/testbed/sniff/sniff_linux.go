@@ -1,4 +1,4 @@
-// Package sniff counts the frames in a network namespace that contain, in clear, a pattern.
+// Package sniff counts the frames in a network namespace that contain a pattern in clear.
 package sniff
 
 import (
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffer is the size of the socket's receive buffer for frames between two reads, limited by net.core.rmem_max.
+// buffer is the size in bytes of the socket's receive buffer. The kernel limits it by net.core.rmem_max.
 const buffer = 4 << 20
 
 // Watch is a packet socket and the goroutine that reads it.
@@ -21,14 +21,13 @@ type Watch struct {
 	pattern []byte
 	socket  *os.File
 	ended   chan struct{}
-	// frames is the number of matching frames. It is final when ended is closed.
-	frames int
-	on     map[int]int // number of matching frames by interface
-	err    error
+	frames  int         // number of frames that contain the pattern; final when ended is closed
+	on      map[int]int // number of these frames by interface
+	err     error
 }
 
-// Open begins to watch all interfaces of the network namespace of the calling thread, except the loopback
-// interface, in both directions. It may count a frame more than once. It needs CAP_NET_RAW.
+// Open begins to watch all interfaces of the calling thread's network namespace in both directions, except the
+// loopback interface. The watch may count a frame more than once. Open needs CAP_NET_RAW.
 func Open(pattern []byte) (*Watch, error) {
 	if len(pattern) == 0 {
 		return nil, errors.New("no pattern given")
@@ -44,7 +43,7 @@ func Open(pattern []byte) (*Watch, error) {
 	return w, nil
 }
 
-// Stop ends the watch when the frames that have been delivered so far are counted. It may be called again.
+// Stop ends the watch when all frames delivered so far are counted. Later calls do nothing.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
 // End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
@@ -60,8 +59,8 @@ func (w *Watch) On(index int) int {
 	return w.on[index]
 }
 
-// run reads frames until a deadline wakes it, and then the frames that are left. A frame reaches the socket
-// before its destination, and so all delivered frames are counted.
+// run reads frames until a deadline wakes it, and then reads the remaining frames. A frame reaches the socket before
+// its destination, and so all delivered frames are counted.
 func (w *Watch) run() {
 	defer close(w.ended)
 	defer func() { _ = w.socket.Close() }()

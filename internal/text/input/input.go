@@ -1,6 +1,6 @@
-// Package input opens files that users name. It refuses a FIFO, a device or a socket before opening it:
-// opening may block for ever or trigger a device. It accepts a pipe that a shell passes as an open
-// descriptor, as in `tare validate <(generate)`. UntilDone ends the reading of such a pipe with a context.
+// Package input opens files that users name. It refuses a FIFO, a device or a socket before opening it: opening may
+// block for ever or trigger a device. It accepts a pipe that a shell passes as an open descriptor, as in `tare
+// validate <(generate)`. UntilDone makes the end of a context end the reading of a pipe.
 package input
 
 import (
@@ -35,7 +35,7 @@ func ReadIn(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// ReadAtMost reads a file. A file of more than most bytes is an error.
+// ReadAtMost reads a file. It returns an error for a file with more bytes than most.
 func ReadAtMost(name string, most int) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -58,11 +58,11 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	if kind := info.Mode().Type(); kind&^fs.ModeDir != 0 && !(handedOn && kind == fs.ModeNamedPipe) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not block if the file was replaced by a FIFO
+	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // with O_NONBLOCK, opening does not wait if a FIFO has replaced the file
 }
 
-// UntilDone returns a reader that ends with the context, for a source that may block, such as standard input.
-// The source is closed after its last read. A goroutine blocked in the source stays until the process ends.
+// UntilDone returns a reader that fails when the context ends, even if the source blocks, as standard input may. The
+// source is closed after its last read. A goroutine that the source blocks stays until the process ends.
 func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })

@@ -7,24 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// folder folds a text: all ways of escaping, quoting and wrapping a value give the same result. Folding removes
-// blanks, line breaks and quotes. Folding decodes %41, \x41, \101 and \u0041, also if escaped several times, and
-// removes the backslash of \" and \\. In the lines of a hex dump, folding removes the offset at the beginning and the
-// characters at the end.
+// folder folds a text, so that all ways of escaping, quoting and wrapping a value give the same result. Folding
+// removes blanks, line breaks, quotes, and the offset and characters of a hex dump. It decodes %41, \x41, \101 and
+// \u0041, even if escaped several times, and removes the backslash of \" and \\.
 type folder struct {
 	text      []byte
-	positions []position // position of each folded byte in the original text
-	floor     int        // start of the present line in text
-	mark      int        // position in text after the last backslash or percent sign, or later
-	last      int        // end of the folded part in the original text
+	positions []position // the position of each folded byte in the original text
+	lineStart int        // the start of the current line in text
+	escape    int        // the position in text after the last backslash or percent sign
+	last      int        // the end of the folded part in the original text
 
 	line  lineState
-	colon bool // whether a colon ends the offset, as in dumps of xxd
-	// in a line of a dump: number of digits after the offset, and of blanks before the next character
+	colon bool // set if a colon ends the offset, as in dumps of xxd
+	// In a line of a dump, data is the number of digits after the offset, and columns is the number of blanks before
+	// the next character.
 	data, columns int
 }
 
-// position is the position of a folded byte in the original text.
 type position struct{ start, end int }
 
 type lineState int
@@ -32,19 +31,18 @@ type lineState int
 const (
 	lineBegins lineState = iota
 	lineGoesOn
-	lineOfDump // after an offset
+	lineOfDump // after the offset of a dump
 	lineEnds   // after the data of a dump
 )
 
 const (
-	mostGap       = 256 // maximum number of original bytes between two bytes of a secret
+	mostGap       = 256 // the largest number of original bytes between two bytes of a secret
 	longestOffset = 16
-	longestLine   = 512 // maximum number of bytes in a line of a dump
-	longestEscape = 6   // length of the longest escape that is not itself escaped: \u0041
+	longestLine   = 512 // the largest number of bytes in a line of a dump
+	longestEscape = 6   // the length of the longest escape that is not itself escaped: \u0041
 	digits        = "0123456789abcdefABCDEF"
 )
 
-// escapes are the ways to write a byte or a character by its number.
 var escapes = []struct {
 	mark         string
 	digits, base int
@@ -58,7 +56,7 @@ func folded(value string) string {
 
 func dropped(b byte) bool { return b <= ' ' || b == '"' || b == '\'' }
 
-// plain marks the bytes that folding never changes, unless they end an escape.
+// plain holds the bytes that folding never changes, unless they end an escape.
 var plain = func() (is [256]bool) {
 	for b := range is {
 		is[b] = !dropped(byte(b)) && b != '\\' && b != '%'
@@ -66,17 +64,17 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// add folds the next bytes. at is their position in the original text.
+// add folds the next bytes, whose position in the original text is at.
 func (f *folder) add(p []byte, at int) {
 	for i := 0; i < len(p); i++ {
 		b, here := p[i], position{at + i, at + i + 1}
-		if here.start-f.last > mostGap { // a zero byte, which no needle contains, separates distant parts
+		if here.start-f.last > mostGap { // a zero byte separates distant parts, since no secret contains it
 			f.text, f.positions, f.last = append(f.text, 0), append(f.positions, here), here.end
 		}
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
-		if f.line == lineGoesOn && plain[b] && len(f.text)-f.mark >= longestEscape { // the fast path for most bytes
+		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape { // the fast path for most bytes
 			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
 				places = append(places, position{at + i, at + i + 1})
@@ -86,34 +84,33 @@ func (f *folder) add(p []byte, at int) {
 			continue
 		}
 		if f.put(b, here); b == '\n' {
-			f.line, f.data, f.columns, f.floor = lineBegins, 0, 0, len(f.text)
+			f.line, f.data, f.columns, f.lineStart = lineBegins, 0, 0, len(f.text)
 		}
 	}
 }
 
-// outside reports whether a byte at the beginning of a line or in a dump is not data.
+// outside reports whether a byte at the beginning of a line, or in a dump, is no data.
 func (f *folder) outside(b byte, at position) bool {
-	blank, lead := b == ' ' || b == '\t', len(f.text)-f.floor
+	blank, lead := b == ' ' || b == '\t', len(f.text)-f.lineStart
 	switch {
 	case b == '\n':
 	case f.line == lineBegins && (blank && lead == 0 || lead < longestOffset && strings.IndexByte(digits+"x", b) >= 0):
 	case f.line == lineBegins && (blank && lead >= 6 || b == ':' && lead >= 4):
-		f.text, f.positions = f.text[:f.floor], f.positions[:f.floor]
+		f.text, f.positions = f.text[:f.lineStart], f.positions[:f.lineStart]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
-	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // limits the text that is held back
+	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // this limits the text that is held back
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
-		// extends the positions of the line's bytes over the characters: a secret found in the line masks
-		// them, too
-		for i := f.floor; i < len(f.positions); i++ {
+		// A secret in the data of the line also masks the characters at the end of the line.
+		for i := f.lineStart; i < len(f.positions); i++ {
 			f.positions[i].end = at.end
 		}
 		return true
 	case blank:
 		f.columns++
-	case strings.IndexByte(digits, b) < 0: // the line is no dump, or one of characters
+	case strings.IndexByte(digits, b) < 0: // the line is no dump, or it is a dump of characters
 		f.line = lineGoesOn
 	default:
 		f.columns, f.data = 0, f.data+1
@@ -121,11 +118,11 @@ func (f *folder) outside(b byte, at position) bool {
 	return false
 }
 
-// put appends a byte and decodes the escape that the byte may complete. A decoded escape counts as starting at most
-// mostGap before its end, even if escaped many times. This limits the text that is held back.
+// put appends a byte and decodes the escape that the byte may complete. The position of a decoded escape starts at
+// most mostGap bytes before its end, even if escapes are nested. This limits the text that is held back.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
-	if n > f.floor && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
+	if n > f.lineStart && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
 		n--
 		at.start = max(f.positions[n].start, at.end-mostGap)
 		f.text, f.positions = f.text[:n], f.positions[:n]
@@ -138,11 +135,11 @@ func (f *folder) put(b byte, at position) {
 	}
 	f.text, f.positions, f.last = append(f.text, b), append(f.positions, at), max(f.last, at.end)
 	if n++; b == '\\' || b == '%' {
-		f.mark = n
+		f.escape = n
 	}
 	for _, e := range escapes {
 		i := n - len(e.mark) - e.digits
-		if i < f.floor || !bytes.HasPrefix(f.text[i:], []byte(e.mark)) {
+		if i < f.lineStart || !bytes.HasPrefix(f.text[i:], []byte(e.mark)) {
 			continue
 		}
 		number, err := strconv.ParseUint(string(f.text[i+len(e.mark):]), e.base, 32)
@@ -162,20 +159,21 @@ func (f *folder) put(b byte, at position) {
 	}
 }
 
-// final returns the length of the folded text that later bytes cannot change.
+// final returns the length of the beginning of the folded text that later bytes cannot change.
 func (f *folder) final() int {
 	if f.line != lineGoesOn {
-		return f.floor
+		return f.lineStart
 	}
 	return max(len(f.text)-longestOffset, 0)
 }
 
-// forget drops folded bytes whose original position is before this one, if later bytes cannot change them.
+// forget drops folded bytes that come from the original text before the given position, if later bytes cannot change
+// them.
 func (f *folder) forget(before int) {
 	n, sure := 0, f.final()
 	for n < sure && f.positions[n].start < before {
 		n++
 	}
 	f.text, f.positions = append(f.text[:0], f.text[n:]...), append(f.positions[:0], f.positions[n:]...)
-	f.floor, f.mark = max(f.floor-n, 0), f.mark-n
+	f.lineStart, f.escape = max(f.lineStart-n, 0), f.escape-n
 }

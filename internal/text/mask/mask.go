@@ -3,9 +3,8 @@
 //
 // A secret is found in its original form, line by line if it has several lines, and in common encodings: base64 (also
 // inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in dumps of xxd, od and
-// hexdump. Every text is searched twice: in its original form and folded (see folder), since there are too many ways
-// to break lines and to escape. Secrets in other encodings are not found. Values shorter than Least are not masked,
-// because they would occur everywhere.
+// hexdump. Every text is searched twice: in its original form and folded (see folder). Secrets in other encodings are
+// not found. Values shorter than Least are not masked, because they would occur everywhere.
 package mask
 
 import (
@@ -26,26 +25,22 @@ import (
 // Least is the length of the shortest value that is masked, in bytes.
 const Least = 6
 
-// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
-// characters at both ends then depend on the neighbouring bytes.
-const leastEncoded = 8
-
 // Mask removes secrets from texts. A nil Mask has no secrets and changes nothing. Several goroutines may use a Mask.
 type Mask struct {
-	raw, folded view
+	raw, folded searcher
 }
 
-// view holds the needles, which are the forms of secrets to find, for original or for folded texts.
-type view struct {
+// searcher finds needles in the original or in the folded text. A needle is a form of a secret.
+type searcher struct {
 	needles []*needle
-	seeds   map[uint32][]*needle // needles by their first bytes
-	// whether a needle may begin with bytes of this hash; one look-up rules out most bytes
+	seeds   map[uint32][]*needle // the needles by their first bytes
+	// By hash, maybe is set if a needle may begin with bytes of this hash. One look-up rules out most bytes.
 	maybe [1 << 14]bool
 }
 
 type needle struct {
 	text  []byte
-	shown []byte // replacement of the secret
+	shown []byte // the text that replaces the secret
 }
 
 // seed is the number of first bytes by which needles are looked up.
@@ -53,8 +48,7 @@ const seed = 4
 
 func hash(beginning uint32) uint32 { return beginning * 0x9e3779b1 >> 18 }
 
-// add adds a needle, unless it is too short.
-func (v *view) add(text string, shown []byte) {
+func (v *searcher) add(text string, shown []byte) {
 	if len(text) < Least {
 		return
 	}
@@ -66,8 +60,8 @@ func (v *view) add(text string, shown []byte) {
 	v.maybe[hash(beginning)] = true
 }
 
-// Add adds a value. The name is shown in place of the value: "[masked: TOKEN]". All values must be added before the
-// Mask is used. Add reports whether the value is long enough to be masked.
+// Add adds a value, which the text "[masked: NAME]" replaces. All values must be added before the Mask is used. Add
+// reports whether the value is long enough to be masked.
 func (m *Mask) Add(name, value string) bool {
 	shown := []byte("[masked: " + strings.Map(printable, name) + "]")
 	masked := false
@@ -93,9 +87,12 @@ func printable(r rune) rune {
 }
 
 // encodings returns the forms of a value that folding does not unify: hexadecimal, base64, octal dumps, dumps of
-// two-byte words with the low byte first, in which a value may begin inside a word, single blanks, + for a blank, HTML
-// escapes, and JSON's halves of characters.
+// two-byte words (low byte first, from either byte), single blanks, + for a blank, HTML escapes, and JSON's
+// surrogates.
 func encodings(value string) []string {
+	// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
+	// first and last characters of its base64 are not searched, since they depend on the neighbouring bytes.
+	const leastEncoded = 8
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
 		octal += fmt.Sprintf("%03o", b)
@@ -114,7 +111,7 @@ func encodings(value string) []string {
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
-		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // the number of unknown bytes before the value
+		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // before is the number of unknown bytes before the value
 			text := e.EncodeToString(append(make([]byte, before), raw...))
 			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6]) // the characters that depend on the value alone
 		}
@@ -122,19 +119,18 @@ func encodings(value string) []string {
 	return all
 }
 
-// surrogates matches characters that JSON escapes as two halves, neither of which is a character.
+// surrogates matches the characters that JSON may escape as two halves.
 var surrogates = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
 
-// span is a part of a text that is masked.
 type span struct {
 	start, end int
 	shown      []byte
 }
 
-// find returns all occurrences of all needles, including overlapping ones. Each needle that begins before the
-// position safe is complete in the text. If the argument last is set, the beginning of a needle at the end of the
-// text is also found.
-func (v *view) find(text []byte, last bool) (all []span, safe int) {
+// find returns all occurrences of needles, including overlapping ones. No needle that begins before the position safe
+// continues after the text. If the argument last is set, find also returns the beginning of a needle at the end of
+// the text.
+func (v *searcher) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
 	for i, b := range text {
@@ -154,7 +150,7 @@ func (v *view) find(text []byte, last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// joined merges overlapping spans. If a span is covered only in part, its rest must not stay visible.
+// joined merges overlapping spans, so that no part of a secret stays visible.
 func joined(all []span) []span {
 	slices.SortStableFunc(all, func(a, b span) int { return cmp.Or(a.start-b.start, b.end-a.end) })
 	var out []span
@@ -168,8 +164,8 @@ func joined(all []span) []span {
 	return out
 }
 
-// Text masks the secrets in a short text, such as a message. The text may have been cut off inside a
-// secret: the part of a secret next to a cut is masked, too.
+// Text masks the secrets in a short text, such as a message. If the text was cut off inside a secret, Text masks the
+// part of the secret next to the cut, too.
 func (m *Mask) Text(text string) string {
 	if m == nil || len(m.raw.needles) == 0 {
 		return text
@@ -186,7 +182,7 @@ func (m *Mask) Text(text string) string {
 	return out.String()
 }
 
-// cuts finds parts of a needle at cuts: its beginning before a cut, or its end after a cut.
+// cuts finds the beginning of a needle before a cut, and the end of a needle after a cut.
 func cuts(text []byte, n *needle) []span {
 	var all []span
 	for i := range text {
@@ -212,7 +208,7 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// ends and begins report whether a text was cut off at this position.
+// ends reports whether a text was cut off before the rest.
 func ends(rest []byte) bool {
 	return len(rest) == 0 || strings.ContainsRune(`"'`, rune(rest[0])) || bytes.HasPrefix(rest, []byte("…")) || bytes.HasPrefix(rest, []byte("..."))
 }
@@ -225,20 +221,19 @@ func begins(before []byte) bool {
 // Writer masks the secrets in the text written to it and writes the rest to another writer. It finds secrets
 // that are split over several writes. It holds back only text that may be the beginning of a secret.
 type Writer struct {
-	mask *Mask
-	to   io.Writer
-	held []byte
-	base int // position of held in the whole text
-	fold folder
-	// covered is the end of the last masked secret.
+	mask    *Mask
+	to      io.Writer
+	held    []byte
+	base    int // the position of held in the whole text
+	fold    folder
 	covered int
 	out     []byte
 }
 
-// mostAtOnce is the size of the part that is folded at once, which limits the memory.
+// mostAtOnce is the largest number of bytes that are folded at once, which limits the memory.
 const mostAtOnce = 16 << 10
 
-// Writer returns a Writer in front of another writer, the argument to. The text is complete only after Close.
+// Writer returns a Writer that writes to the given writer. The written text is complete only after Close.
 func (m *Mask) Writer(to io.Writer) *Writer { return &Writer{mask: m, to: to} }
 
 // Write writes the next part of the text. The error is from the underlying writer.
@@ -265,7 +260,8 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find returns the secrets in the held text. Each secret that begins before the position safe is complete.
+// find returns the secrets in the held text. No secret that begins before the position safe continues after the held
+// text.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {
@@ -289,8 +285,7 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the text up to a position that no incomplete secret crosses, and keeps the rest. The argument extra
-// lists additional spans to mask.
+// pass writes the text before the position safe, and keeps the rest. It also masks the spans in extra.
 func (w *Writer) pass(extra []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))

@@ -1,9 +1,9 @@
-// Package safetext makes text from other sources safe to show, such as a program's output, the names in a file, or
-// a message of a cluster. On a terminal, such text could move the cursor, change colours, or overwrite a line. In a
+// Package safetext makes text from other sources safe to show, such as a program's output, the names in a file, or a
+// message of a cluster. On a terminal, such text could move the cursor, change colours, or overwrite a line. In a
 // file, such text could reverse the direction of the following text or hide a part of it.
 //
-// There is one rule. Letters, marks, digits, punctuation and symbols of all scripts stay. Characters that affect
-// their surroundings or are invisible are written as escapes, such as \u202e:
+// There is one rule. Letters, combining marks, digits, punctuation and symbols of all scripts stay. Characters that
+// affect their surroundings or are invisible become escapes, such as \u202e:
 //
 //   - control characters, C0 and C1;
 //   - format characters: overrides and isolates of direction, zero-width characters, byte order marks, tags;
@@ -28,9 +28,9 @@ import (
 	"unicode/utf8"
 )
 
-// sequence matches the control sequences of terminals: CSI sequences, OSC and the other strings that BEL or ST ends,
-// and short escapes, also in their 8-bit forms. If a string has no end, only its beginning matches, so that the rest
-// of the text stays visible.
+// sequence matches the control sequences of terminals, also in their 8-bit forms: CSI sequences, OSC and the other
+// strings that BEL or ST ends, and short escapes. If a string has no end, sequence matches only its beginning, so
+// that the rest of the text stays visible.
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
@@ -43,14 +43,13 @@ func withoutSequences(s string) string {
 	return sequence.ReplaceAllString(s, "")
 }
 
-// breaks turns all other line breaks into line feeds.
+// breaks replaces all other line breaks by line feeds.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// Name shows a whole text on one line, such as a file name or a command. White space other than the
-// space is escaped.
+// Name shows a text on one line, such as a file name or a command. It escapes white space other than the space.
 func Name(s string) string { return spelled(s, escape) }
 
-// Line turns any text into one line. A run of white space becomes one space, and both ends are trimmed.
+// Line turns any text into one line. It replaces a run of white space by one space, and trims both ends.
 func Line(s string) string {
 	return spelled(strings.Join(strings.Fields(withoutSequences(s)), " "), escape)
 }
@@ -58,27 +57,24 @@ func Line(s string) string {
 // Lines keeps the lines of a text and its tabs.
 func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
-// Head turns a text into one line, as Line does, and returns its first characters, at most the given number, with
-// an ellipsis if there are more.
+// Head turns a text into one line, as Line does. It cuts the line after the given number of characters, and marks the
+// cut by an ellipsis.
 func Head(s string, most int) string {
-	s = Line(s)
-	if utf8.RuneCountInString(s) <= most {
-		return s
+	line := []rune(Line(s))
+	if len(line) <= most {
+		return string(line)
 	}
-	cut := []rune(s)[:most]
-	return strings.TrimRightFunc(string(cut), leans) + "…"
+	return strings.TrimRightFunc(string(line[:most]), leans) + "…"
 }
 
-// Tail turns a text into one line, as Line does, and returns its last characters, at most the given number, after
-// an ellipsis if there are more.
+// Tail turns a text into one line, as Line does. It keeps the given number of characters at the end, and marks the
+// cut by an ellipsis.
 func Tail(s string, most int) string {
-	s = Line(s)
-	n := utf8.RuneCountInString(s)
-	if n <= most {
-		return s
+	line := []rune(Line(s))
+	if len(line) <= most {
+		return string(line)
 	}
-	cut := []rune(s)[n-most:]
-	return "…" + strings.TrimLeftFunc(string(cut), leans)
+	return "…" + strings.TrimLeftFunc(string(line[len(line)-most:]), leans)
 }
 
 // leans reports whether a character has no meaning without its neighbour.
@@ -110,7 +106,6 @@ func escape(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// escapeInLines is escape, but keeps line feeds and tabs.
 func escapeInLines(dst []byte, r rune) []byte {
 	if r == '\n' || r == '\t' {
 		return append(dst, byte(r))
@@ -118,7 +113,7 @@ func escapeInLines(dst []byte, r rune) []byte {
 	return escape(dst, r)
 }
 
-// escapeInJSON is escape for JSON, which has surrogates instead of \U, and white space between its values.
+// escapeInJSON escapes a character for JSON, which has surrogates instead of \U, and white space between its values.
 func escapeInJSON(dst []byte, r rune) []byte {
 	switch {
 	case r == '\r':
@@ -138,9 +133,8 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends a text to dst. For each character that must not be shown unchanged, it calls the function write.
-// The argument prev is the character before the text. The returned rune is the last character, or 0 if the last
-// character was changed.
+// spell appends the text s to dst. It calls the function write for each character that must be escaped. The argument
+// prev is the character before s. The second result is the last character, or 0 if it was escaped.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -155,7 +149,7 @@ func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, r
 	return dst, prev
 }
 
-// shown reports whether r stays unchanged between its neighbours.
+// shown reports whether the character r stays as it is between its neighbours.
 func shown(prev, r, next rune) bool {
 	switch {
 	case r < 0x7f:
@@ -168,7 +162,7 @@ func shown(prev, r, next rune) bool {
 	return !hidden(r)
 }
 
-// hidden reports whether r affects its surroundings or has no shape of its own.
+// hidden reports whether the character r affects its surroundings or is invisible.
 func hidden(r rune) bool {
 	if unicode.Is(unicode.Cf, r) {
 		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
@@ -183,8 +177,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins reports whether a joiner is useful next to r: next to letters and marks of joining scripts, and to parts of
-// emoji.
+// joins reports whether a joiner has a purpose next to the character r: a letter or mark of a joining script, or a
+// part of an emoji.
 func joins(r rune) bool {
 	switch {
 	case r < 0x80 || hidden(r):
@@ -195,8 +189,8 @@ func joins(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || unicode.In(r, joining...)
 }
 
-// plain reports whether a text needs no change, which is the common case. The text may hold printable ASCII and some
-// extra characters.
+// plain reports whether a text consists of printable ASCII and the characters in extra, and therefore needs no
+// change.
 func plain[T string | []byte](s T, extra string) bool {
 	for i := range len(s) {
 		if b := s[i]; (b < ' ' || b > '~') && strings.IndexByte(extra, b) < 0 {
@@ -214,22 +208,23 @@ type writer struct {
 
 	to   io.Writer
 	mu   sync.Mutex
-	held []byte // beginning of an unfinished character or sequence
-	prev rune   // last character, if it was shown unchanged
-	err  error  // first error of the underlying writer
+	held []byte // the beginning of an unfinished character or sequence
+	prev rune   // the last character; 0 if it was escaped
+	err  error  // the first error of the underlying writer
 }
 
-// NewWriter returns a writer in front of another one. It is the last guard before a terminal or a pipe.
+// NewWriter returns a writer that escapes text for the given writer. It is the last guard before a terminal or a
+// pipe.
 func NewWriter(to io.Writer) *writer { return &writer{to: to} }
 
-// style matches the escape sequences of reports: weights and colours, but not concealment. partStyle
-// matches the beginning of one at the end of a text.
+// style matches the escape sequences of reports: weights and colours, but not concealment. partStyle matches the
+// beginning of an escape sequence at the end of a text.
 var (
 	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
 	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
 )
 
-// Write writes p. An unfinished character at its end is held back until the next Write or Flush.
+// Write escapes and writes the text. It holds back an unfinished character or style until the next Write or Flush.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,7 +244,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass writes safe text to the underlying writer.
 func (w *writer) pass(safe []byte) (int, error) {
 	n, err := w.to.Write(safe)
 	if w.err == nil {
@@ -270,7 +264,7 @@ func (w *writer) Flush() error {
 	return w.err
 }
 
-// whole returns the length of the text that can be checked without later text.
+// whole returns the length of the beginning of the text that can be checked without later text.
 func (w *writer) whole(text []byte) int {
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= end; back++ {
@@ -292,7 +286,6 @@ func (w *writer) whole(text []byte) int {
 	return end
 }
 
-// safe escapes a text, except for allowed styles.
 func (w *writer) safe(text []byte) []byte {
 	var out []byte
 	for w.Styled {

@@ -12,13 +12,13 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// NamedWay is a kind of I/O with its name.
+// NamedWay holds the results for a kind of I/O: "read", "write", "trim" or "mixed".
 type NamedWay struct {
 	Name string
 	*Way
 }
 
-// Ways returns the kinds of I/O that the job did.
+// Ways returns the results for each kind of I/O that the job did.
 func (j *Job) Ways() []NamedWay {
 	var ways []NamedWay
 	for _, w := range []NamedWay{{"read", j.Read}, {"write", j.Write}, {"trim", j.Trim}, {"mixed", j.Mixed}} {
@@ -38,8 +38,8 @@ func (j *Job) Wall() time.Duration {
 	return seconds(longest / 1e3)
 }
 
-// Failures returns the share of failed I/Os, if it is known, and the reason why the job is invalid, if it is.
-// With continue_on_error, fio continues after failures and counts them.
+// Failures returns the share of failed I/Os, if the report has it. If the job is invalid, broken is the reason. With
+// continue_on_error, fio continues after failures and counts them.
 func (j *Job) Failures() (share float64, known bool, broken string) {
 	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
 		if j.Error != 0 {
@@ -60,7 +60,7 @@ func (j *Job) Failures() (share float64, known bool, broken string) {
 	return min(1, *j.TotalErrors/issued), true, ""
 }
 
-// meanings maps the error numbers of Linux with which fio usually ends to their texts.
+// meanings explains the error numbers of Linux with which fio often ends.
 var meanings = map[float64]string{
 	2:  "no such file",
 	5:  "input/output error",
@@ -90,7 +90,8 @@ func (w *Way) PerSecond() float64 {
 	return w.Total / w.Runtime * 1e3
 }
 
-// Start returns the time when the job began, or if the report lacks it, the time when the run began.
+// Start returns the time when the job began. If the report lacks this time, Start returns the time when the run
+// began.
 func (r *Report) Start(j *Job) time.Time {
 	if at := jsondoc.Time(j.JobStart); !at.IsZero() || r.End.IsZero() {
 		return at
@@ -98,10 +99,10 @@ func (r *Report) Start(j *Job) time.Time {
 	return r.began(j)
 }
 
-// began returns the time when the run began: its end less the elapsed time, which each job reports.
+// began returns the time when the run began: the end less the elapsed time, which each job reports.
 func (r *Report) began(j *Job) time.Time { return r.End.Add(-seconds(j.Elapsed)) }
 
-// seconds returns a duration; 0 if the number is not a sensible one.
+// seconds returns a duration; 0 if the number is no sensible duration.
 func seconds(s float64) time.Duration {
 	const most = 10 * 365 * 24 * 3600
 	if !(s > 0 && s < most) {
@@ -110,12 +111,12 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
-// Option returns an option of the job, or else of the [global] section. Options have their names in job files. fio
-// reports a synonym under the name that the synonym stands for.
+// Option returns an option of the job or, if the job lacks it, of the [global] section. The name is the option's name
+// in job files. fio reports a synonym under the name that the synonym stands for.
 func (r *Report) Option(j *Job, name string) string { return cmp.Or(j.Options[name], r.Options[name]) }
 
-// Setting returns an option, also by its synonym, in a form that is the same for equal values: sizes as "4k",
-// and "" for a value that turns a limit off.
+// Setting returns an option, or its synonym, in a form that is equal for equal values: sizes as "4k", and "" for a
+// value that turns a limit off.
 func (r *Report) Setting(j *Job, name string) string {
 	value := r.Option(j, name)
 	switch name {
@@ -130,10 +131,9 @@ func (r *Report) Setting(j *Job, name string) string {
 	return value
 }
 
-// off are the options that the value 0 turns off.
+// off lists the options that the value 0 turns off.
 var off = []string{"rate_iops", "thinktime", "latency_target", "runtime", "ramp_time", "buffer_compress_percentage", "rate"}
 
-// number returns an option as a number; 0 if the option is absent or no number.
 func (r *Report) number(j *Job, name string) float64 {
 	n, err := strconv.ParseUint(r.Option(j, name), 10, 32)
 	if err != nil {
@@ -142,13 +142,12 @@ func (r *Report) number(j *Job, name string) float64 {
 	return float64(n)
 }
 
-// SmallBlock is a block size in bytes. For blocks of up to this size, the headline is I/O per second; for larger
-// blocks, bandwidth. With a fixed block size, one is a multiple of the other, and comparisons give the same
-// result. The choice only follows custom.
+// SmallBlock is the largest block size, in bytes, whose headline is I/Os per second. For larger blocks, the headline
+// is the bandwidth. With a fixed block size, comparisons of either metric give the same result.
 const SmallBlock = 32 << 10
 
-// BlockSize returns the size of one kind of I/O, in bytes: the block size in the options, or the mean if they
-// have none or several.
+// BlockSize returns the block size of one kind of I/O, in bytes. It is the size in the options or, if the options
+// have none or several, the mean.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
@@ -163,8 +162,8 @@ func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	return 0
 }
 
-// parseSize reads a size in fio's forms: "4096", "4k", "1M", "1MiB". A kilobyte is 1024 bytes. A job can
-// redefine it (kb_base), but this does not matter for the use of these sizes.
+// parseSize reads a size in fio's forms: "4096", "4k", "1M", "1MiB". A kilobyte is 1024 bytes, unless a job redefines
+// it (kb_base), which parseSize ignores.
 func parseSize(text string) (bytes float64, ok bool) {
 	text = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text), "b"), "i")
 	factor := 1.0
@@ -178,8 +177,8 @@ func parseSize(text string) (bytes float64, ok bool) {
 	return float64(n) * factor, err == nil && n > 0
 }
 
-// plainSize writes a size in the largest unit that divides it: "4096" and "4KiB" as "4k". Other texts stay as
-// they are.
+// plainSize writes a size in the largest unit that divides it: "4096" and "4KiB" become "4k". It does not change a
+// text that is no size.
 func plainSize(text string) string {
 	size, ok := parseSize(text)
 	if !ok {
@@ -195,13 +194,12 @@ func plainSize(text string) string {
 	return strconv.FormatFloat(size, 'f', -1, 64) + unit
 }
 
-// synchronous are the engines that have one I/O in flight at a time, with any iodepth.
+// synchronous lists the engines that have one I/O in flight at a time, whatever the iodepth.
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
-// Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for
-// one thread, or for numjobs threads if group_reporting merged them. If no other entry has the job's name (alone),
-// the entry counts as merged. If the run time contradicts this number of threads, jobs of several kinds were
-// merged, and the result is 0.
+// Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for one
+// thread or, with group_reporting, for numjobs threads: alone is set if no other entry has the job's name. If the run
+// time contradicts the number of threads, jobs of several kinds were merged, and the result is 0.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {

@@ -1,5 +1,5 @@
-// Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload
-// measures with it and the importer makes trials of it, each by its own rules.
+// Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload and the
+// importer make trials of it, each by its own rules.
 //
 // report.go reads the file. job.go computes figures of a job and interprets its options.
 package fio
@@ -22,7 +22,7 @@ import (
 // Report is the output of one run of fio.
 type Report struct {
 	Version string    // in fio's form, "fio-3.33"
-	End     time.Time // when the report was made; zero: unknown
+	End     time.Time // the time when the report was made; zero: unknown
 	Options Options   // the options of the [global] section
 	Jobs    []Job
 
@@ -33,15 +33,15 @@ type Report struct {
 type Job struct {
 	Name        string   `json:"jobname"`
 	Group       float64  `json:"groupid"`   // jobs of a group run at the same time
-	JobStart    float64  `json:"job_start"` // in ms since 1970; since fio 3.36
+	JobStart    float64  `json:"job_start"` // the start, in ms since 1970; since fio 3.36
 	Error       float64  `json:"error"`     // the errno of the first failure; 0: none
 	TotalErrors *float64 `json:"total_err"` // the number of failed I/Os; only with continue_on_error
 	FirstError  float64  `json:"first_error"`
-	Elapsed     float64  `json:"elapsed"`     // how long all of fio has run so far, in s
-	Runtime     float64  `json:"job_runtime"` // in ms, added up over threads; since fio 3.8
-	UserCPU     float64  `json:"usr_cpu"`     // in % of one CPU, mean of the threads
+	Elapsed     float64  `json:"elapsed"`     // the time that fio has run so far, in s
+	Runtime     float64  `json:"job_runtime"` // the run time of all threads, added up, in ms; since fio 3.8
+	UserCPU     float64  `json:"usr_cpu"`     // in % of one CPU, the mean of the threads
 	SystemCPU   float64  `json:"sys_cpu"`
-	Depth       float64  `json:"latency_depth"` // the iodepth, also if no option sets it
+	Depth       float64  `json:"latency_depth"` // the iodepth, even if no option sets it
 	Options     Options  `json:"job options"`
 	Read        *Way     `json:"read"`
 	Write       *Way     `json:"write"`
@@ -56,18 +56,17 @@ type Way struct {
 	BytesRate float64 `json:"bw_bytes"` // bytes per second; since fio 3.2
 	KiBRate   float64 `json:"bw"`
 	IOPS      float64 `json:"iops"`
-	Runtime   float64 `json:"runtime"`   // in ms
+	Runtime   float64 `json:"runtime"`   // the run time, in ms
 	Total     float64 `json:"total_ios"` // issued I/Os, including failed ones
 	Complete  Latency `json:"clat_ns"`   // the latency from submission to completion
 	Whole     Latency `json:"lat_ns"`    // the latency including submission
 }
 
-// Options are options by name, with the text that the user wrote: "bs": "4k".
+// Options holds the texts of options by name, as the user wrote them: "bs": "4k".
 type Options map[string]string
 
-// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. With
-// --status-interval, fio writes a report of everything so far at each interval, and Parse returns the last one.
-// Reports of two runs are an error.
+// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. If fio wrote several
+// reports (--status-interval), Parse returns the last. Reports of two runs are an error.
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(r)
 	var last *Report
@@ -88,14 +87,11 @@ func Parse(r io.Reader) (*Report, error) {
 	return last, err
 }
 
-// slack is the largest difference between the computed starts of a run in two of its reports, since fio writes
-// the elapsed time in whole seconds.
-const slack = 2 * time.Second
-
-// continuedBy reports whether a later report can be of the same run: jobs have the same start, and time has
-// passed according to the run's own clock. It also returns true if the reports lack these times, or come from
-// servers, which answer in any order.
+// continuedBy reports whether a later report can be of the same run: jobs have the same start, and the elapsed time
+// has not fallen. It returns true if these times are missing, or if servers wrote the reports, which answer in any
+// order.
 func (r *Report) continuedBy(later *Report) bool {
+	const slack = 2 * time.Second // fio writes the elapsed time in whole seconds
 	if r.clients && later.clients {
 		return true
 	}
@@ -112,8 +108,8 @@ func (r *Report) continuedBy(later *Report) bool {
 	return true
 }
 
-// decode reads one document, a job at a time, so that only the fields it keeps need memory. It returns nil for
-// a document that is not fio's.
+// decode reads one document, a job at a time, so that only the fields of Job need memory. It returns nil for a
+// document that is not fio's.
 func decode(d *json.Decoder) (*Report, error) {
 	open, err := d.Token()
 	if err != nil {
@@ -131,7 +127,7 @@ func decode(d *json.Decoder) (*Report, error) {
 		if err != nil {
 			return nil, jsondoc.Explain(err)
 		}
-		if key == "jobs" || key == "client_stats" { // the key is client_stats if fio drives servers with --client
+		if key == "jobs" || key == "client_stats" { // fio writes client_stats if it drives servers with --client
 			ours, r.clients = true, key == "client_stats"
 			if r.Jobs, err = decodeJobs(d); err != nil {
 				return nil, err
@@ -156,10 +152,9 @@ func decode(d *json.Decoder) (*Report, error) {
 	return &r, nil
 }
 
-// skipped is a value that is read and dropped.
 type skipped struct{}
 
-// UnmarshalJSON accepts any value.
+// UnmarshalJSON accepts any value and drops it.
 func (skipped) UnmarshalJSON([]byte) error { return nil }
 
 // mostJobs is far more than the number of jobs that fio can run at once.
@@ -197,17 +192,15 @@ type Latency struct {
 	Bins pairs `json:"bins"`
 }
 
-// pairs is a JSON object with numbers as keys and values, in the order of the file.
+// pairs is a JSON object whose keys and values are numbers, in the order of the file.
 type pairs []pair
 
 // mostPairs is a little more than the size of fio's histogram (FIO_IO_U_PLAT_NR).
 const mostPairs = 1 << 12
 
-// pair is one member of a Pairs object.
 type pair struct{ Key, Value float64 }
 
-// UnmarshalJSON reads the object. It is by far the longest part of json+, and reading it into a map would lose
-// the order.
+// UnmarshalJSON reads the object, which is by far the longest part of json+. A map would lose the order.
 func (p *pairs) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -248,9 +241,8 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins. From the bins, the
-// percentile is the first bin at which the share is reached, as in fio's own computation. It returns false if the
-// report has neither.
+// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins: the first bin at which
+// the share is reached, as in fio's own computation. It returns false if the report has neither.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {
@@ -266,12 +258,12 @@ func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	return 0, false
 }
 
-// binBits is the number of bits of a latency that fio's histogram keeps after the first (FIO_IO_U_PLAT_BITS in
-// its stat.h; the same in all of 3.x).
+// binBits is the number of bits of a latency that fio's histogram keeps after the first set bit (FIO_IO_U_PLAT_BITS
+// in stat.h of fio 3.x).
 const binBits = 6
 
-// BinBounds returns the bounds of the bin with a given middle. Bins are exact below 128 ns. Above, there are 64
-// bins for each power of two.
+// BinBounds returns the bounds of the bin with the given middle. Below 128 ns, a bin holds one value. Above, each
+// power of two has 64 bins.
 func BinBounds(middle float64) (lower, upper float64) {
 	ns := uint64(middle)
 	lost := max(bits.Len64(ns)-1-binBits, 0)

@@ -1,8 +1,8 @@
-// Package iperf3 reads the JSON that iperf3 3.1 to 3.21 writes with -J or --json-stream, as far as Tare uses
-// it. The network workload measures with it and the importer makes trials of it, each by its own rules.
+// Package iperf3 reads the JSON that iperf3 3.1 to 3.21 writes with -J or --json-stream, as far as Tare uses it. The
+// network workload and the importer make trials of it, each by its own rules.
 //
-// Pointers distinguish a missing value from zero. Numbers are floats, since iperf3 writes some counts that went
-// below zero as 18446744073709551234; see Count.
+// Pointers distinguish a missing value from zero. Numbers are floats, since iperf3 writes some counts that went below
+// zero as 18446744073709551234; see Count.
 package iperf3
 
 import (
@@ -27,14 +27,13 @@ type Report struct {
 	Data  json.RawMessage `json:"data"`
 }
 
-// start describes the set-up of the test.
 type start struct {
 	Version    string    `json:"version"`     // such as "iperf 3.12"
 	SystemInfo string    `json:"system_info"` // in the form of uname -a
 	Cookie     string    `json:"cookie"`      // the identity of the test, the same on both sides
 	Accepted   *struct{} `json:"accepted_connection"`
 	MSS        float64   `json:"tcp_mss"`         // the requested size, in bytes
-	MSSDefault float64   `json:"tcp_mss_default"` // the size of the control connection, in bytes
+	MSSDefault float64   `json:"tcp_mss_default"` // the segment size of the control connection, in bytes
 	Buffer     float64   `json:"sock_bufsize"`    // the requested size, in bytes
 	Timestamp  struct {
 		Seconds      float64 `json:"timesecs"`      // since 1970
@@ -47,7 +46,7 @@ type start struct {
 type testStart struct {
 	Protocol string  `json:"protocol"` // "TCP", "UDP", "SCTP"
 	Streams  float64 `json:"num_streams"`
-	Block    float64 `json:"blksize"` // in bytes; for UDP, the payload of a packet
+	Block    float64 `json:"blksize"` // the size of a block, in bytes; for UDP, the payload of a packet
 	Omit     float64 `json:"omit"`    // the warm-up, in s
 	Duration float64 `json:"duration"`
 	Bytes    float64 `json:"bytes"`          // the bytes to send, instead of a duration; 0: not set
@@ -57,8 +56,8 @@ type testStart struct {
 	Target   float64 `json:"target_bitrate"` // the rate of each stream, in bit/s; 0: no limit
 }
 
-// Interval is one span of the test. In a test in both directions, Sum is sent by this side and Reverse by the
-// other. Up to 3.10 both are called "sum", so that only the streams distinguish them.
+// Interval is one span of the test. In a test in both directions, this side sends Sum, and the other side Reverse. Up
+// to version 3.10, both are called "sum", so that only the streams show the directions.
 type Interval struct {
 	Streams []Stream `json:"streams"`
 	Sum     *Sum     `json:"sum"`
@@ -87,36 +86,32 @@ type Sum struct {
 	Sender      bool     `json:"sender"`   // set if this side sends; since 3.7
 }
 
-// end holds the results of the whole test, without the warm-up.
 type end struct {
 	Streams []struct {
 		Sender   *Sum `json:"sender"`
 		Receiver *Sum `json:"receiver"`
 		UDP      *Sum `json:"udp"` // replaces Sender and Receiver for UDP
 	} `json:"streams"`
-	// Sum holds UDP's sent bytes and lost packets. Sent and Received hold TCP's data, and since 3.11 also
-	// UDP's.
+	// Sum holds the sent bytes and lost packets of UDP. Sent and Received hold the data of TCP and, since version
+	// 3.11, also of UDP.
 	Sum      *Sum `json:"sum"`
 	Sent     *Sum `json:"sum_sent"`
 	Received *Sum `json:"sum_received"`
-	// The other direction of a test in both directions, as in Interval.
-	SumReverse      *Sum   `json:"sum_bidir_reverse"`
-	SentReverse     *Sum   `json:"sum_sent_bidir_reverse"`
-	ReceivedReverse *Sum   `json:"sum_received_bidir_reverse"`
-	CPU             *cpu   `json:"cpu_utilization_percent"`
-	Congestion      string `json:"sender_tcp_congestion"`
-}
-
-// cpu is the CPU time of both processes, in percent of one CPU.
-type cpu struct {
-	Host   float64 `json:"host_total"` // of the side that wrote the report
-	Remote float64 `json:"remote_total"`
+	// The following fields are about the other direction of a test in both directions, as in Interval.
+	SumReverse      *Sum      `json:"sum_bidir_reverse"`
+	SentReverse     *Sum      `json:"sum_sent_bidir_reverse"`
+	ReceivedReverse *Sum      `json:"sum_received_bidir_reverse"`
+	CPU             *struct { // the CPU time of both processes, in percent of one CPU
+		Host   float64 `json:"host_total"` // the CPU time of the side that wrote the report
+		Remote float64 `json:"remote_total"`
+	} `json:"cpu_utilization_percent"`
+	Congestion string `json:"sender_tcp_congestion"`
 }
 
 // UDP reports whether the test used UDP.
 func (r *Report) UDP() bool { return r.Start.TestStart != nil && r.Start.TestStart.Protocol == "UDP" }
 
-// Count corrects a count that went below zero and that iperf3 wrote as an unsigned number.
+// Count corrects a count that fell below zero, which iperf3 writes as an unsigned number.
 func Count(v float64) float64 {
 	if v >= 1<<63 {
 		return v - 1<<64
@@ -131,8 +126,8 @@ type stream struct {
 	cookie string  // the cookie of the last test whose events were read
 }
 
-// Tests returns the reports of the tests of a file, in order. A server also reports connections that never
-// became a test, such as the probes of a load balancer. They are ignored, unless the file has no test.
+// Tests returns the reports of the tests of a file, in order. A server also reports connections that never became a
+// test, such as the probes of a load balancer. Tests ignores these connections, unless the file has no test.
 func Tests(r io.Reader) ([]*Report, error) {
 	var s stream
 	if err := jsondoc.Each(r, s.take); err != nil {
@@ -156,13 +151,13 @@ func (s *stream) take(d *Report) error {
 		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
-	if s.cookie == "" || d.Start.Cookie != s.cookie { // otherwise --json-stream-full-output has repeated events that were read before
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // an equal cookie is of events that --json-stream-full-output repeats
 		s.finish(d)
 	}
 	return nil
 }
 
-// event reads an event. A test that fails at once has no start.
+// event reads an event. A test that fails at once has no event start.
 func (s *stream) event(d *Report) error {
 	if d.Event == "start" {
 		s.close(cutOff)
@@ -198,7 +193,6 @@ func (s *stream) event(d *Report) error {
 
 const cutOff = "the events of the test stop before its end"
 
-// close ends the test whose events are being read, if there is one.
 func (s *stream) close(failure string) {
 	if r := s.open; r != nil {
 		s.open, s.cookie = nil, r.Start.Cookie
@@ -207,7 +201,6 @@ func (s *stream) close(failure string) {
 	}
 }
 
-// finish adds a complete test.
 func (s *stream) finish(r *Report) {
 	if r.Start.TestStart == nil {
 		s.failed = cmp.Or(r.Error, "no test (start.test_start is missing)")

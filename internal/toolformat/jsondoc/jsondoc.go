@@ -1,10 +1,9 @@
 // Package jsondoc finds the JSON documents in a stream of text.
 //
-// Tools print warnings and progress before their result, and a log holds both. Some tools print several
-// documents: one for each status interval, each client or each event. A document begins at the start of a line,
-// or directly after another document, with a brace before a member or with the bracket of a list of objects.
-// Reader decodes each document from the stream, so that a format may read a large one piece by piece, and never
-// has its text in memory as a whole. First returns the only wanted document.
+// Tools print warnings before their result, and some tools print several documents, such as one for each event. A
+// document begins at the start of a line, or directly after another document, with a brace before a member or with
+// the bracket of a list of objects. Each decodes each document from the stream, so that a format may read a large
+// document piece by piece, without its whole text in memory. First returns the only wanted document.
 package jsondoc
 
 import (
@@ -16,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,23 +53,28 @@ func (r *reader) Each(take func(*json.Decoder) error) error {
 	}
 }
 
-// next returns a decoder at the first token of the next document. The error is io.EOF if there are no more
-// documents.
+// next returns a decoder at the first token of the next document. The error is io.EOF if there are no more documents.
 func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
-		r.text.skipMark()
+		if start, _ := r.text.Peek(3); string(start) == "\ufeff" { // the byte order mark, with which editors of Windows begin a file
+			n, _ := r.text.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+			r.text.passed += int64(n)
+		}
 	} else {
-		// Events follow one another line by line, so that one decoder reads all of them in its buffer.
+		// Events of a stream follow each other line by line, and one decoder reads all events in its buffer.
 		left := r.decoder.Buffered()
 		glimpse := make([]byte, glance)
-		n, _ := io.ReadFull(left, glimpse) // reading from memory cannot fail; the buffer may hold fewer bytes
+		n, _ := io.ReadFull(left, glimpse) // reading from memory fails only if there are fewer bytes
 		next := bytes.TrimLeft(glimpse[:n], space)
 		if begins(next) == yes {
 			r.start = r.begun + r.decoder.InputOffset() + int64(n-len(next))
 			return r.decoder, nil
 		}
 		rest, _ := io.ReadAll(left)
-		r.text.back(append(glimpse[:n], rest...))
+		r.text.passed -= int64(n + len(rest))
+		ahead, _ := r.text.Peek(r.text.Buffered()) // peeking into the buffer cannot fail
+		r.text.source = io.MultiReader(bytes.NewReader(slices.Concat(glimpse[:n], rest, ahead)), r.text.source)
+		r.text.Reset(r.text.source)
 	}
 	if err := r.skip(); err != nil {
 		return nil, err
@@ -82,7 +87,6 @@ func (r *reader) next() (*json.Decoder, error) {
 
 const space = " \t\r\n"
 
-// skip skips lines until a document begins.
 func (r *reader) skip() error {
 	for {
 		if err := r.text.skipSpace(); err != nil {
@@ -102,7 +106,7 @@ func (r *reader) skip() error {
 	}
 }
 
-// glance is the number of bytes that the function begins looks at. It is more than the indentation of a member.
+// glance is the number of bytes that the function begins looks at: more than the indentation of a member.
 const glance = 128
 
 type beginning int
@@ -113,7 +117,7 @@ const (
 	yes
 )
 
-// begins reports whether a document begins here. Job files and logs contain brackets, too: "[global]", "[  5]
+// begins reports whether a text begins with a document. Job files and logs contain brackets, too: "[global]", "[  5]
 // local 10.0.0.1".
 func begins(text []byte) beginning {
 	after := ""
@@ -155,21 +159,21 @@ func Explain(err error) error {
 	return err
 }
 
-// found describes the kinds of JSON values that encoding/json names. Other names are like "number 1e999".
+// found describes the kinds of JSON values in errors of encoding/json. Other kinds are texts such as "number 1e999".
 var found = map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
 
-// expected describes the JSON value that fits a kind of Go value. The other kinds are numbers.
+// expected describes the JSON value that a Go value of the given kind needs. Go values of other kinds need a number.
 var expected = map[reflect.Kind]string{
 	reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "a list", reflect.Array: "a list",
 	reflect.String: "text", reflect.Bool: "true or false",
 }
 
-// First decodes the documents of a stream and returns the only wanted one. A second wanted document is an
-// error: a tool that appends to its file has written two results, one of which would be lost.
+// First decodes the documents of a stream and returns the only wanted one. A second wanted document is an error: a
+// tool that appends to its file has written two results, one of which would be lost.
 //
-// If a member of a document has the wrong type, wanted sees the members that could be decoded. A tool's own result
-// is then rejected with the member's name, and a log line that happens to have a member of that name is ignored.
-// If no document is wanted, the error is the argument none, with the first member of a wrong type.
+// If a member of a document has the wrong type, the function wanted sees the members that could be decoded. If wanted
+// returns true, the error names the member; otherwise, the document is ignored. If no document is wanted, the error
+// begins with the argument none, and names the first member with a wrong type.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T
@@ -214,13 +218,13 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 	})
 }
 
-// Second returns the error that the last document is a second result in the file. It counts bytes from 1, as
-// tail -c does.
+// Second returns the error that the file holds a second result, which is the last document. The error counts bytes
+// from 1, as tail -c does.
 func (r *reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.start+1)
 }
 
-// Time returns a time in milliseconds since 1970; zero if the number is not a sensible time.
+// Time returns the time of a number of milliseconds since 1970; zero if the number is no sensible time.
 func Time(ms float64) time.Time {
 	const end = 253402300800e3 // the year 10000
 	if !(ms > 0 && ms < end) {
@@ -229,8 +233,8 @@ func Time(ms float64) time.Time {
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// text is a stream with lookahead, which takes back the text that a decoder has read too much. After the end of
-// the source, every read returns the error that ended it.
+// text is a stream with lookahead. It takes back the text that a decoder has read after the end of a document. After
+// the end of the source, every read returns the error of the source.
 type text struct {
 	*bufio.Reader
 	source io.Reader
@@ -247,22 +251,6 @@ func (t *text) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (t *text) back(data []byte) {
-	t.passed -= int64(len(data))
-	ahead, _ := t.Peek(t.Buffered()) // peeking into the buffer cannot fail
-	t.source = io.MultiReader(bytes.NewReader(append(data, ahead...)), t.source)
-	t.Reset(t.source)
-}
-
-// skipMark skips the byte order mark, with which editors and shells of Windows begin a file.
-func (t *text) skipMark() {
-	if start, _ := t.Peek(3); string(start) == "\ufeff" {
-		n, _ := t.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
-		t.passed += int64(n)
-	}
-}
-
-// skipSpace skips white space. It returns an error if no text follows.
 func (t *text) skipSpace() error {
 	for {
 		c, err := t.ReadByte()
@@ -276,7 +264,6 @@ func (t *text) skipSpace() error {
 	}
 }
 
-// skipLine skips the rest of a line of any length.
 func (t *text) skipLine() error {
 	for {
 		line, err := t.ReadSlice('\n')

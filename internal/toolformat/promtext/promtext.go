@@ -10,11 +10,9 @@ import (
 	"strings"
 )
 
-// most is larger than any number of bytes or seconds of a process.
-const most = 1e18
-
-// Values returns the values of the names. It is an error if one is missing, negative or no number.
+// Values returns the values of the given names. It returns an error if a value is missing, negative or no number.
 func Values(text []byte, names ...string) (map[string]float64, error) {
+	const most = 1e18 // more than any process has of bytes or seconds
 	values := map[string]float64{}
 	for _, name := range names {
 		values[name] = -1
@@ -22,7 +20,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		fields := strings.Fields(lines.Text()) // the name, the value, and perhaps a time
+		fields := strings.Fields(lines.Text()) // the name, the value, and in some lines a time
 		if len(fields) < 2 {
 			continue
 		}

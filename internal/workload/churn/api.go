@@ -54,7 +54,6 @@ type apiError struct {
 	wait    time.Duration // pause that the response asks for before the next attempt
 }
 
-// Error returns the error in one line.
 func (a *apiError) Error() string {
 	if a.code == 0 {
 		return a.message
@@ -68,16 +67,13 @@ const (
 	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 )
 
-// Values of the Content-Type header.
-const (
-	plainJSON  = "application/json"
-	mergePatch = "application/merge-patch+json"
-)
+// contentTypes holds the values of the Content-Type header, by method.
+var contentTypes = map[string]string{
+	http.MethodPost: "application/json", http.MethodDelete: "application/json", http.MethodPatch: "application/merge-patch+json",
+}
 
-// request is an HTTP request to the API server.
 type request struct {
-	method, path string // path and query
-	contentType  string
+	method, path string // the path includes the query
 	accept       string
 	body         []byte
 }
@@ -90,8 +86,8 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 		return nil, err
 	}
 	req.Header.Set("Accept", r.accept)
-	if r.contentType != "" {
-		req.Header.Set("Content-Type", r.contentType)
+	if contentType := contentTypes[r.method]; contentType != "" {
+		req.Header.Set("Content-Type", contentType)
 	}
 	got, err := a.http.Do(req)
 	if err != nil {
@@ -112,11 +108,11 @@ func lost(err error) error {
 	return &apiError{message: safetext.Head(err.Error(), mostSaid)}
 }
 
-// Bounds, in bytes, on the part of an error response, and of a list or page, that is read.
+// Bounds on the part of a response that is read.
 const (
-	mostRefusal = 64 << 10
-	mostSaid    = 300 // characters of a message by the server or the system
-	mostAnswer  = 64 << 20
+	mostRefusal = 64 << 10 // bytes of an error response
+	mostSaid    = 300      // characters of a message by the server or the system
+	mostAnswer  = 64 << 20 // bytes of a list, or of a page of a list
 )
 
 func refusal(got *http.Response) error {
@@ -139,8 +135,8 @@ func hasStatus(err error, code int) bool {
 	return ok && refused.code == code
 }
 
-// tooMany reports whether an error is a response with status 429, and how long to wait then.
-func tooMany(err error) (wait time.Duration, is bool) {
+// tooMany reports whether an error is a response with status 429, and returns the pause before the next attempt.
+func tooMany(err error) (wait time.Duration, busy bool) {
 	refused, ok := errors.AsType[*apiError](err)
 	if !ok || refused.code != http.StatusTooManyRequests {
 		return 0, false
@@ -162,7 +158,8 @@ func (a *api) do(ctx context.Context, r request) error {
 	return nil
 }
 
-// again calls ask until its error is not the status 429 (too many requests), with the pause that the server asks for.
+// again calls the function ask until its error is not the status 429 (too many requests). Between two calls it pauses
+// for the time that the server asks for.
 func again(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
@@ -192,37 +189,26 @@ func (a *api) get(ctx context.Context, path, accept string, into any) error {
 
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
 
-// resource is the API resource of a kind, such as deployments.
-type resource struct {
-	schema.GroupVersionResource
-	kind kind
-}
-
 // resource asks the cluster for the resource of a kind. The kind must be namespaced.
-func (a *api) resource(ctx context.Context, k kind) (resource, error) {
-	at := root(k.group, k.version)
+func (a *api) resource(ctx context.Context, k kind) (found schema.GroupVersionResource, err error) {
 	var list metav1.APIResourceList
-	err := a.get(ctx, at, whole, &list)
+	err = a.get(ctx, root(k.group, k.version), whole, &list)
 	if hasStatus(err, http.StatusNotFound) {
-		return resource{}, fmt.Errorf("the cluster has no %s: install its custom resource definition first, by a layer of every arm or by hand", k)
+		return found, fmt.Errorf("the cluster has no %s: install its custom resource definition first, by a layer of every arm or by hand", k)
 	}
 	if err != nil {
-		return resource{}, fmt.Errorf("resource of %s: %w", k, err)
+		return found, fmt.Errorf("resource of %s: %w", k, err)
 	}
 	for _, r := range list.APIResources {
 		if r.Kind != k.name || !plainWord(r.Name) {
 			continue
 		}
 		if !r.Namespaced {
-			return resource{}, fmt.Errorf("%s is not namespaced; churn makes objects in the arm's namespace only", k)
+			return found, fmt.Errorf("%s is not namespaced; churn makes objects in the arm's namespace only", k)
 		}
-		return resource{schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: r.Name}, k}, nil
+		return schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: r.Name}, nil
 	}
-	return resource{}, fmt.Errorf("the cluster has no %s", k)
-}
-
-func (r resource) path(namespace string) string {
-	return root(r.Group, r.Version) + "/namespaces/" + namespace + "/" + r.Resource
+	return found, fmt.Errorf("the cluster has no %s", k)
 }
 
 func root(group, version string) string {

@@ -18,13 +18,9 @@ import (
 
 // BenchmarkSchedule encodes the requests of a trial, which happens before the trial.
 func BenchmarkSchedule(b *testing.B) {
-	c := config(1000, podTemplate)
-	sources, err := c.compile()
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := inPlace(b, serve(b), config(1000, podTemplate))
 	for b.Loop() {
-		if _, err := c.schedule(sources, "arm", "churn", armMarks); err != nil {
+		if _, err := p.schedule(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -41,16 +37,12 @@ func (a atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // BenchmarkGenerator sends a thousand requests as fast as it can, without the cost of HTTP and TLS.
 func BenchmarkGenerator(b *testing.B) {
-	c := config(1000, podTemplate)
-	sources, err := c.compile()
-	if err != nil {
-		b.Fatal(err)
-	}
-	g := &generator{api: &api{http: &http.Client{Transport: atOnce{make([]byte, 4096)}}, base: "http://api"}, resources: []resource{{}}, namespace: "arm",
-		workers: 64, limit: time.Minute, abandon: func(*timedRequest) {}}
+	p := inPlace(b, serve(b), config(1000, podTemplate))
+	p.api = &api{http: &http.Client{Transport: atOnce{make([]byte, 4096)}}, base: "http://api"}
+	s := &runningTrial{target: p, tracker: p.newTracker()}
 	for b.Loop() {
 		b.StopTimer()
-		all, err := c.schedule(sources, "arm", "churn", armMarks)
+		all, err := p.schedule()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -58,7 +50,7 @@ func BenchmarkGenerator(b *testing.B) {
 			o.at = 0
 		}
 		b.StartTimer()
-		if err := g.run(b.Context(), time.Now(), all.measured); err != nil {
+		if err := s.sendAll(b.Context(), time.Now(), all.measured); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -83,24 +75,21 @@ func BenchmarkWatch(b *testing.B) {
 	}
 	c := config(pods, podTemplate)
 	c.Objects = factor.Of(pods)
-	sources, err := c.compile()
-	if err != nil {
-		b.Fatal(err)
-	}
-	a := &api{http: &http.Client{Transport: atOnce{events.Bytes()}}, base: "http://api"}
+	p := inPlace(b, serve(b), c)
+	p.watching = &api{http: &http.Client{Transport: atOnce{events.Bytes()}}, base: "http://api"}
 	for b.Loop() {
 		b.StopTimer()
-		all, err := c.schedule(sources, "arm", "churn", armMarks)
+		all, err := p.schedule()
 		if err != nil {
 			b.Fatal(err)
 		}
-		tracker := newTracker(a, "arm", "", sources, []resource{{}}, all.measured)
+		tracker := p.newTracker(all.measured)
 		tracker.phase(time.Now(), all.measured)
 		b.StartTimer()
 		if err := tracker.watches[0].stream(b.Context(), func() {}); err != nil {
 			b.Fatal(err)
 		}
-		if left, err := tracker.wait(b.Context(), 0); left != 0 || err != nil {
+		if err, left := tracker.wait(b.Context(), 0), tracker.left.Load(); left != 0 || err != nil {
 			b.Fatalf("%d of %d pods were not seen ready (%v)", left, pods, err)
 		}
 	}

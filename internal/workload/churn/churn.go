@@ -23,13 +23,13 @@
 // objects are ready, and lets the cluster settle. After the trial, its objects are deleted
 // (workload.Trial.Clear).
 //
-// The files: template.go turns a template into requests, and sandbox.go keeps templates from looping. schedule.go
-// computes the due time of each request. api.go sends one request, and generate.go all of them; it also deletes
-// leftovers. watch.go and ready.go see objects become ready. record.go computes metrics and raw files, trial.go runs a
-// trial, and try.go makes one object of each template.
+// The files: template.go turns a template into requests, and schedule.go computes their due times. api.go sends one
+// request, and generate.go all of them; it also deletes leftovers. watch.go and ready.go see objects become ready.
+// record.go computes metrics and raw files. trial.go runs a trial, and makes one object of each template for a try.
 package churn
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -48,14 +48,12 @@ import (
 // operation is the change that churn makes to its share of the objects.
 type operation string
 
-// The operations.
 const (
 	recreate operation = "recreate" // all churned objects are deleted, then made again under new names
 	Update   operation = "update"   // every churned object is changed to the next revision of its template
 	scale    operation = "scale"    // all churned objects are scaled to no replicas, then to the template's number
 )
 
-// Values lists the operations.
 func (operation) Values() []string { return []string{string(recreate), string(Update), string(scale)} }
 
 // Config is the parameters of the workload.
@@ -88,14 +86,12 @@ type Template struct {
 // security is a level of the Pod Security Standards.
 type security string
 
-// The levels.
 const (
 	restricted security = "restricted"
 	baseline   security = "baseline"
 	privileged security = "privileged"
 )
 
-// Values lists the levels.
 func (security) Values() []string {
 	return []string{string(restricted), string(baseline), string(privileged)}
 }
@@ -138,7 +134,7 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
+	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // one limit for deleting leftovers, and one for making objects
 	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
@@ -179,8 +175,8 @@ func (c *Config) expected() time.Duration {
 	return expected + time.Duration(made)*time.Second/usualPace
 }
 
-// makeLimit is the longest time for making the objects before the measurement.
-func (c *Config) makeLimit() time.Duration {
+// paceLimit is the longest time for making, or for deleting, all objects of a trial outside of the measurement.
+func (c *Config) paceLimit() time.Duration {
 	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowestPace
 }
 
@@ -213,4 +209,129 @@ func (c *Config) rights(namespace string) []experiment.Right {
 			Verbs: verbs, Why: "the workload churn makes objects of the kind " + s.kind.name})
 	}
 	return list
+}
+
+// Bounds on the load of one trial.
+const (
+	mostObjects  = 200_000
+	mostRequests = 500_000
+	highestRate  = 10_000 // in 1/s
+	longest      = 6 * time.Hour
+)
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	workload.CheckNumbers(&errs, "objects", c.Objects, mostObjects, "objects")
+	for i, r := range c.Rate {
+		if r > highestRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is more than %d/s", r, highestRate)
+		}
+	}
+	churned := false
+	for i, share := range c.Churn {
+		churned = churned || share > 0
+		if share > 1 {
+			errs.Add(fmt.Sprintf("churn[%d]", i), "%v is more than all objects", share)
+		}
+	}
+	if !churned && c.Duration > 0 {
+		errs.Add("duration", "%v has no effect without churn, where a trial lasts until all objects are made", c.Duration)
+	}
+	workload.CheckTime(&errs, "duration", c.Duration, 0, longest)
+	workload.CheckTime(&errs, "settle", c.Settle, 0, longest)
+	workload.CheckTime(&errs, "readyTimeout", c.Ready, time.Second, longest)
+	workload.CheckTime(&errs, "requestTimeout", c.Request, 100*time.Millisecond, longest)
+	workload.CheckTime(&errs, "late", c.Late, time.Millisecond, longest)
+	if len(errs) == 0 && float64(slices.Max(c.Objects))*4+float64(c.fixed())+float64(slices.Max(c.Rate))*c.Duration.Std().Seconds() > mostRequests {
+		errs.Add("objects", "a trial could send more than %d requests: fewer objects, a lower rate or a shorter duration will do", mostRequests)
+	}
+	return append(errs, c.validateTemplates()...)
+}
+
+func (c *Config) validateTemplates() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	moving := 0
+	for i, t := range c.Templates {
+		at := fmt.Sprintf("templates[%d]", i)
+		field := at + ".inline"
+		switch {
+		case t.File != "":
+			field = at + ".file"
+		case t.Inline == "":
+			field = at
+		}
+		if t.Fixed == 0 {
+			moving++
+		}
+		s, err := t.compile()
+		if err != nil {
+			errs.Add(field, "%v", err)
+			continue
+		}
+		if err := s.tryOut(c.churnsBy(scale) && t.Fixed == 0); err != nil {
+			errs.Add(field, "%v", err)
+			continue
+		}
+		if err := s.checkUpdate(); err != nil && c.churnsBy(Update) && t.Fixed == 0 {
+			errs.Add(field, "%v", err)
+		}
+	}
+	if moving == 0 {
+		errs.Add("templates", "no template is left to make objects from: one without fixed is needed")
+	}
+	return errs
+}
+
+// churnsBy reports whether trials churn with this operation.
+func (c *Config) churnsBy(o operation) bool {
+	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
+}
+
+func (s *source) tryOut(scales bool) error {
+	for i := range 2 {
+		v := values{Index: i, Name: fmt.Sprintf("churn-%d-1", i), Namespace: "tare", Objects: 2, Revision: 1}
+		object, err := s.render(v)
+		if err != nil {
+			return err
+		}
+		if scales {
+			if _, err := scaling(object, up, 1); err != nil {
+				return err
+			}
+		}
+		if _, err := s.finish(object, v, ownership{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge checks the rules that only this workload has.
+func (c *Config) judge(t *workload.Trial, out *outcome) error {
+	lag := time.Duration(out.lag.ValueAtPercentile(99))
+	reached := out.rate()
+	switch {
+	case out.succeeded == 0:
+		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.requests), out.commonest())
+	case out.unready > 0 && out.ready.TotalCount() == 0:
+		return workload.Invalidf(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
+	case t.Late(lag, c.Late.Std()):
+		return workload.Invalidf(workload.RuleLate, "send lag %v at its 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
+	case out.unseen > c.Late.Std():
+		return workload.Invalidf(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))
+	case reached < out.offered*(1-float64(c.Shortfall)):
+		return workload.Invalidf(workload.RuleRate, "%.1f of %.1f requests per second reached, less than %v allows (%d answers of 429, %d failures)",
+			reached, out.offered, c.Shortfall, out.throttled, len(out.requests)-out.succeeded)
+	}
+	return nil
+}
+
+func (out *outcome) commonest() string {
+	most, message := 0, "no failure was recorded"
+	for m, n := range out.failures {
+		if n > most || n == most && m < message {
+			most, message = n, m
+		}
+	}
+	return message
 }

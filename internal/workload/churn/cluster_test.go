@@ -156,7 +156,8 @@ func TestTrialsOnACluster(t *testing.T) {
 			c := patient(2, test.template)
 			c.Churn, c.Operation = factor.Of[quantity.Percent](0.5), test.operation
 			var raw workloadtest.Raw
-			result, err := workloadtest.Run(t.Context(), c, &workload.Trial{Site: site, Raw: &raw})
+			trial := &workload.Trial{Site: site, Raw: &raw}
+			result, err := workloadtest.Run(t.Context(), c, trial)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +173,7 @@ func TestTrialsOnACluster(t *testing.T) {
 			if !slices.Equal(left, test.left) {
 				t.Errorf("left %v, want %v", left, test.left)
 			}
-			if err := c.clear(t.Context(), site); err != nil {
+			if err := trial.Clear(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if left := objects(t, site, test.at); left != nil {
@@ -276,7 +277,8 @@ func TestLostAPIServer(t *testing.T) {
 	c.Request = quantity.Duration(5 * time.Second)
 	c.Ready = quantity.Duration(20 * time.Second)
 	var raw workloadtest.Raw
-	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &raw})
+	trial := &workload.Trial{Site: site, Raw: &raw}
+	measured, err := c.Prepare(t.Context(), trial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +296,7 @@ func TestLostAPIServer(t *testing.T) {
 		t.Errorf("result %+v, error %v: neither a broken rule nor a failed request", result, err)
 	}
 	err = site.Await(t.Context(), "the API server", func(ctx context.Context) (bool, string, error) {
-		err := c.clear(ctx, site)
+		err := trial.Clear(ctx)
 		return err == nil, "not back", nil
 	})
 	if err != nil {

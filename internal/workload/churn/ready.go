@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Condition is the condition under which an object counts as ready. It is written as one word:
+// Condition is the condition under which an object counts as ready. In a file it is one of these texts:
 //
 //	auto               pods: the condition Ready; deployments and the like: available;
 //	                   everything else: exists
-//	exists             as soon as the watch shows it
+//	exists             the watch has shown the object
 //	available          as many replicas are available as the object asks for
 //	condition=NAME     the condition of this name is True
 //	status.PATH=VALUE  the field of the status has this value
@@ -38,10 +38,10 @@ const (
 	field
 )
 
-// words holds the kinds of Condition that are written as one word.
+// words holds the texts of the kinds of Condition that have no name or value.
 var words = map[means]string{auto: "auto", exists: "exists", available: "available"}
 
-// Expressions are compiled where a file has a condition: that takes 2 ms.
+// The expressions take 2 ms to compile, so they are compiled only for a file that has a condition.
 const (
 	conditionForm = `condition=([A-Za-z0-9]([-A-Za-z0-9_./]{0,126}[A-Za-z0-9])?)`
 	fieldForm     = `status((\.[A-Za-z0-9_-]{1,63}){1,10})=([^\s]{1,253})`
@@ -99,7 +99,7 @@ func (c Condition) String() string {
 // replicated holds the kinds whose status counts replicas.
 var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
 
-// of replaces auto by the condition for a kind of object.
+// of returns the condition that auto means for a kind of object. It returns any other condition unchanged.
 func (c Condition) of(k kind) Condition {
 	switch {
 	case c.how != auto:
@@ -167,7 +167,7 @@ func (c Condition) met(o *watchedObject) bool {
 	return have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
 }
 
-// observed returns the generation that the status describes, if the status has it.
+// observed returns the generation that the status describes, if the status names one.
 func (o *watchedObject) observed() (generation int64, known bool) {
 	var s struct {
 		Observed *int64 `json:"observedGeneration"`
@@ -265,26 +265,26 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated gets the requests on an object whose status has no observedGeneration. It records the first
-// update among them. It reports whether the first request is an update. The end of such an update cannot be
-// seen.
-func (w *watch) noteUndated(requests []*awaiting) bool {
-	for _, a := range requests {
-		if a.verb == update {
-			w.undated.CompareAndSwap(nil, a)
+// noteUndated notes the first update among requests on an object whose status has no observedGeneration. It reports
+// whether the first request is an update. The end of such an update cannot be seen.
+func (w *watch) noteUndated(requests []*timedRequest) bool {
+	for _, o := range requests {
+		if o.verb == update {
+			w.undated.CompareAndSwap(nil, o)
 			break
 		}
 	}
 	return requests[0].verb == update
 }
 
-// checkUndated returns an error if the status of a kind does not show whether it describes an object before an update
-// or after.
-func (t *tracker) checkUndated(sources []*source) error {
-	a := t.undated.Load()
-	if a == nil {
+// checkUndated returns an error if a kind's status does not show whether it describes an object before or after an
+// update.
+func (t *tracker) checkUndated() error {
+	o := t.undated.Load()
+	if o == nil {
 		return nil
 	}
+	s := t.sources[o.source]
 	return fmt.Errorf("templates[%d]: the status of %s has no observedGeneration, so that after an update %v may still describe the state before it: give ready: exists, or operation: recreate",
-		a.source, sources[a.source].kind, a.ready)
+		o.source, s.kind, s.ready)
 }

@@ -22,17 +22,16 @@ var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
-	figures      = 3
+	digits       = 3
 )
 
-// histogram is one distribution of a trial.
 type histogram struct {
 	*hdrhistogram.Histogram
 	planned int // number of values that the trial planned
 }
 
 func newHistogram() *histogram {
-	return &histogram{Histogram: hdrhistogram.New(shortestSeen, longestSeen, figures)}
+	return &histogram{Histogram: hdrhistogram.New(shortestSeen, longestSeen, digits)}
 }
 
 func (h *histogram) add(d time.Duration) {
@@ -49,7 +48,7 @@ func (h *histogram) values(name string, into map[string]float64) {
 		into[name+"-mean"] = h.Mean() / float64(time.Second)
 	}
 	for _, q := range quantiles {
-		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // among all values in ascending order, from 1
+		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // of the quantile among all planned values in ascending order, from 1
 		if q.Supported(h.planned) && rank <= n {
 			into[name+"-"+q.String()] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
 		}
@@ -90,7 +89,11 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 		out.lag.add(o.taken - o.at)
 		out.throttled += o.throttled
 		if o.failure != "" {
-			out.fail(strings.ReplaceAll(o.failure, o.name, "NAME"))
+			message := strings.ReplaceAll(o.failure, o.name, "NAME")
+			if _, known := out.failures[message]; !known && len(out.failures) >= mostFailures {
+				message = "others"
+			}
+			out.failures[message]++
 			continue
 		}
 		out.succeeded++
@@ -111,20 +114,13 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 // mostFailures is the greatest number of different messages that are kept.
 const mostFailures = 20
 
-func (out *outcome) fail(message string) {
-	if _, known := out.failures[message]; !known && len(out.failures) >= mostFailures {
-		message = "others"
-	}
-	out.failures[message]++
-}
-
 // rate returns the number of successful requests per second. It divides by the planned time or the time that sending
 // took, whichever is longer.
 func (out *outcome) rate() float64 {
 	return out.perSecond(out.succeeded, out.lastSent+due(1, out.offered))
 }
 
-// readyRate returns the number of objects that became ready per second, over the time until the last one was ready.
+// readyRate returns the number of objects that became ready per second, over the time until the last object was ready.
 func (out *outcome) readyRate() float64 {
 	return out.perSecond(int(out.ready.TotalCount()), out.lastReady)
 }
@@ -133,7 +129,6 @@ func (out *outcome) perSecond(n int, took time.Duration) float64 {
 	return float64(n) / max(due(len(out.requests), out.offered), took).Seconds()
 }
 
-// values returns the trial's metrics.
 func (out *outcome) values() map[string]float64 {
 	values := map[string]float64{"rate": out.rate(), "throttled": float64(out.throttled)}
 	for v, h := range out.latencies {
@@ -165,7 +160,6 @@ func (out *outcome) write(raw workload.Raw) error {
 	return err
 }
 
-// keep writes one raw file.
 func keep(raw workload.Raw, name string, write func(io.Writer) error) error {
 	f, err := raw.Create(name)
 	if err != nil {
@@ -189,7 +183,6 @@ func (out *outcome) log(h *histogram) func(io.Writer) error {
 	}
 }
 
-// summary returns the most important numbers of a trial.
 func (out *outcome) summary() map[string]any {
 	return map[string]any{
 		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.requests), "succeeded": out.succeeded,

@@ -20,7 +20,7 @@ const (
 
 var verbs = []verb{create, update, remove}
 
-// String returns the verb's name.
+// String returns the verb's name in metrics and raw files.
 func (v verb) String() string { return [...]string{"create", "update", "delete"}[v] }
 
 func (v verb) metric() string { return v.String() + "-latency" }
@@ -28,8 +28,8 @@ func (v verb) metric() string { return v.String() + "-latency" }
 // readyMetric is the name of the metrics of the time until an object is ready.
 const readyMetric = "ready"
 
-// timedRequest is one request with a due time, and its result. Times count from the start of the request's phase, by
-// this machine's clock.
+// timedRequest is one request with a due time, and its result. Times count from the beginning of sendAll, by this
+// machine's clock.
 type timedRequest struct {
 	at       time.Duration // due time
 	verb     verb
@@ -53,6 +53,9 @@ type timedRequest struct {
 	readyAt atomic.Int64
 	settled atomic.Bool
 }
+
+// unready reports whether the trial waits for an object that the watch has not shown ready.
+func (o *timedRequest) unready() bool { return o.awaited && o.readyAt.Load() == 0 }
 
 // counts returns the number of requests of each kind in the measured part.
 func (c *Config) counts() map[verb]int {
@@ -100,36 +103,31 @@ func due(i int, rate float64) time.Duration {
 
 // schedule is all requests of a trial.
 type schedule struct {
-	base     []*timedRequest // sent before the measurement: fixed objects, and the objects that are churned
+	base     []*timedRequest // sent before the measurement: they make fixed objects and, with churn, all other objects
 	measured []*timedRequest
 }
 
-// scheduleBuilder makes the requests of a trial in a namespace. The objects carry the labels and owners in own.
+// scheduleBuilder makes the requests of a trial.
 type scheduleBuilder struct {
-	config    *Config
-	sources   []*source
-	namespace string
-	stem      string // beginning of the objects' names
-	own       ownership
-	moving    []int // indexes of the templates that are not fixed
-	bytes     int
-	latest    map[int]*timedRequest // last request on each object, by the object's index
+	*target
+	moving []int // indexes of the templates that are not fixed
+	bytes  int
+	latest map[int]*timedRequest // last request on each object, by the object's index
 }
 
 // mostBytes bounds the memory of all requests of a trial. The requests are encoded before the trial, so that
 // no template is rendered while the trial runs.
 const mostBytes = 1 << 30
 
-// schedule makes the requests of a trial.
-func (c *Config) schedule(sources []*source, namespace, stem string, own ownership) (*schedule, error) {
-	l := &scheduleBuilder{config: c, sources: sources, namespace: namespace, stem: stem, own: own, latest: map[int]*timedRequest{}}
+func (p *target) schedule() (*schedule, error) {
+	c, l := p.config, &scheduleBuilder{target: p, latest: map[int]*timedRequest{}}
 	var all schedule
-	for i, s := range sources {
+	for i, s := range p.sources {
 		if s.fixed == 0 {
 			l.moving = append(l.moving, i)
 		}
 		for k := range s.fixed {
-			o := &timedRequest{verb: create, source: i, index: k, name: fmt.Sprintf("%s-fixed-%d-%d", stem, i, k), revision: 1, awaited: true}
+			o := &timedRequest{verb: create, source: i, index: k, name: fmt.Sprintf("%s-fixed-%d-%d", p.stem, i, k), revision: 1, awaited: true}
 			if err := l.write(o, ""); err != nil {
 				return nil, err
 			}
@@ -227,7 +225,7 @@ const (
 	up   = "up"
 )
 
-// write encodes the body of a request.
+// write encodes the body of a request. The argument scale is the direction of scaling; "": the request does not scale.
 func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	s := l.sources[o.source]
 	v := values{Index: o.index, Name: o.name, Namespace: l.namespace, Objects: l.config.Objects.One(), Revision: o.revision}

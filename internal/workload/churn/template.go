@@ -2,17 +2,19 @@ package churn
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/template"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"tare/internal/experiment"
+	"tare/internal/text/tmpl"
 	"tare/internal/workload"
 )
 
@@ -39,26 +41,31 @@ func (k kind) String() string {
 // revisionKey is an annotation with the object's revision. It shows the watch which update an event is about.
 const revisionKey = "tare/revision"
 
-// source is a parsed template.
 type source struct {
-	template *template.Template
-	text     string
+	template *tmpl.Template
 	ready    Condition // condition for the template's kind, never auto
 	fixed    int
 	kind     kind
+	resource schema.GroupVersionResource // resource of the kind, which newTarget sets
 }
 
 // compile parses the template and renders one object as a check.
 func (t Template) compile() (*source, error) {
-	text, err := t.text()
-	if err != nil {
-		return nil, err
+	switch {
+	case t.Inline != "" && t.File != "":
+		return nil, errors.New("there are inline and file; give one of them")
+	case t.Inline == "" && t.File == "":
+		return nil, errors.New("there is neither inline nor file")
 	}
-	parsed, err := parseTemplate(text)
-	if err != nil {
-		return nil, err
+	text := cmp.Or(string(t.Inline), t.read)
+	if len(text) > mostTemplate {
+		return nil, fmt.Errorf("the template has %d bytes, more than %d", len(text), mostTemplate)
 	}
-	s := &source{template: parsed, text: text, fixed: t.Fixed}
+	parsed, err := tmpl.Parse("object", text)
+	if err != nil {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	s := &source{template: parsed, fixed: t.Fixed}
 	object, err := s.render(values{Name: "name", Namespace: "namespace", Objects: 1, Revision: 1})
 	if err != nil {
 		return nil, err
@@ -70,19 +77,6 @@ func (t Template) compile() (*source, error) {
 	return s, nil
 }
 
-func (t Template) text() (string, error) {
-	switch {
-	case t.Inline != "" && t.File != "":
-		return "", errors.New("there are inline and file; give one of them")
-	case t.Inline != "":
-		return string(t.Inline), nil
-	case t.File == "":
-		return "", errors.New("there is neither inline nor file")
-	}
-	return t.read, nil
-}
-
-// readFiles reads the files of templates.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range c.Templates {
@@ -95,8 +89,9 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 // render makes an object from the template, without Tare's own additions.
 func (s *source) render(v values) (map[string]any, error) {
 	var out limited
-	if err := s.template.Execute(&out, v); err != nil {
-		return nil, fmt.Errorf("template: %s", strings.TrimPrefix(err.Error(), "template: "))
+	err := s.template.Execute(&out, map[string]any{"Index": v.Index, "Name": v.Name, "Namespace": v.Namespace, "Objects": v.Objects, "Revision": v.Revision})
+	if err != nil {
+		return nil, fmt.Errorf("template: %w", err)
 	}
 	return oneObject(out.String())
 }
@@ -237,4 +232,20 @@ func member(object map[string]any, name string) (map[string]any, error) {
 		return made, nil
 	}
 	return nil, fmt.Errorf("%s is not a map", name)
+}
+
+// Bounds on templates. Ordinary objects are far smaller. The bounds keep a template from using up memory or time.
+const (
+	mostTemplate = 256 << 10 // bytes of a template
+	mostRendered = 512 << 10 // bytes of a rendered object; etcd accepts 1.5 MiB
+)
+
+// limited is a writer that fails when a template writes too much.
+type limited struct{ strings.Builder }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > mostRendered {
+		return 0, fmt.Errorf("the object has more than %d bytes", mostRendered)
+	}
+	return l.Builder.Write(p)
 }

@@ -2,17 +2,19 @@ package churn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
@@ -26,14 +28,14 @@ const role = "churn"
 
 // target is the namespace for a trial's objects, with the connections to its API server.
 type target struct {
+	config    *Config
 	api       *api // connection for requests and lists
 	watching  *api // second connection, so that events do not wait behind responses
 	namespace string
 	stem      string // beginning of the objects' names
 	own       ownership
-	selector  string
+	selector  string // label selector of the objects
 	sources   []*source
-	resources []resource // indexed by template
 }
 
 // Prepare deletes leftovers, makes the objects that must exist before the measurement, and starts the watches.
@@ -45,74 +47,35 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t) }, nil
 }
 
-// begin does the work of Prepare. The caller ends the trial, and closes the connections of its target.
+// begin does the work of Prepare. The caller ends the trial by finish.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
 		return nil, err
 	}
-	t.Clear = func(ctx context.Context) error { return c.clear(ctx, on) }
+	t.Clear = func(ctx context.Context) error {
+		p, err := c.targetAt(ctx, on)
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		return p.clean(ctx, c.paceLimit()) // waits until the objects are gone, so that their deletion is no load in the next trial
+	}
 	p, err := c.targetAt(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			p.close()
-		}
-	}()
-	var kinds []schema.GroupVersionResource
-	for _, r := range distinct(p.resources) {
-		kinds = append(kinds, r.GroupVersionResource)
+	if err = on.Record(ctx, p.resources()...); err == nil {
+		s, err = p.prepare(ctx, t.Raw)
 	}
-	if err := on.Record(ctx, kinds...); err != nil {
-		return nil, err
-	}
-	return c.prepare(ctx, p, t.Raw)
-}
-
-// clear deletes the trial's objects and waits until they are gone, so that the deletion is no load for the
-// next trial, in whichever arm.
-func (c *Config) clear(ctx context.Context, on *kube.Site) error {
-	p, err := c.targetAt(ctx, on)
 	if err != nil {
-		return err
+		p.close()
 	}
-	defer p.close()
-	return p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed()))
+	return s, err
 }
 
-// distinct returns the resources without repetitions.
-func distinct(resources []resource) []resource {
-	var list []resource
-	for _, r := range resources {
-		if !slices.Contains(list, r) {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
-// compile parses all templates.
-func (c *Config) compile() ([]*source, error) {
-	var list []*source
-	for i, t := range c.Templates {
-		s, err := t.compile()
-		if err != nil {
-			return nil, fmt.Errorf("templates[%d]: %w", i, err)
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-// targetAt returns the target of a trial at a site.
 func (c *Config) targetAt(ctx context.Context, on *kube.Site) (*target, error) {
 	cluster, err := on.Cluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := c.compile()
 	if err != nil {
 		return nil, err
 	}
@@ -120,14 +83,14 @@ func (c *Config) targetAt(ctx context.Context, on *kube.Site) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.newTarget(ctx, cluster, on.Namespace(), ownership{on.Labels(), owners}, sources)
+	return c.newTarget(ctx, cluster, on.Namespace(), ownership{on.Labels(), owners})
 }
 
-// newTarget connects to the cluster and finds the resources of the templates.
-func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namespace string, own ownership, sources []*source) (*target, error) {
+// newTarget connects to the cluster, compiles the templates and finds their resources.
+func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namespace string, own ownership) (*target, error) {
 	own.labels = maps.Clone(own.labels)
 	own.labels[inventory.RoleLabel] = role
-	p := &target{namespace: namespace, stem: newStem(), own: own, selector: labels.Set(own.labels).String(), sources: sources}
+	p := &target{config: c, namespace: namespace, stem: newStem(), own: own, selector: labels.Set(own.labels).String()}
 	var err error
 	if p.api, err = connect(cluster.Config); err != nil {
 		return nil, err
@@ -135,13 +98,16 @@ func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namesp
 	if p.watching, err = connect(cluster.Config); err != nil {
 		return nil, err
 	}
-	for i, s := range sources {
-		r, err := p.find(ctx, s.kind, c.Request.Std())
+	for i, t := range c.Templates {
+		s, err := t.compile()
+		if err == nil {
+			s.resource, err = p.find(ctx, s.kind)
+		}
 		if err != nil {
 			p.close()
 			return nil, fmt.Errorf("templates[%d]: %w", i, err)
 		}
-		p.resources = append(p.resources, r)
+		p.sources = append(p.sources, s)
 	}
 	return p, nil
 }
@@ -152,20 +118,39 @@ func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namesp
 func newStem() string { return fmt.Sprintf("churn-%06x", rand.N(1<<24)) }
 
 // find asks for the resource of a kind, within the time limit of a request.
-func (p *target) find(ctx context.Context, k kind, limit time.Duration) (resource, error) {
-	limited, cancel := context.WithTimeout(ctx, limit)
+func (p *target) find(ctx context.Context, k kind) (schema.GroupVersionResource, error) {
+	limited, cancel := context.WithTimeout(ctx, p.config.Request.Std())
 	defer cancel()
 	r, err := p.api.resource(limited, k)
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case err != nil && limited.Err() != nil:
-		return r, fmt.Errorf("the API server did not give the resource of %s within %v (requestTimeout): %w", k, quantity.Duration(limit), err)
+		return r, fmt.Errorf("the API server did not give the resource of %s within %v (requestTimeout): %w", k, p.config.Request, err)
 	}
 	return r, err
 }
 
-// close closes the connections.
+// resources lists the resources of the templates, each once.
+func (p *target) resources() (list []schema.GroupVersionResource) {
+	for _, s := range p.sources {
+		if !slices.Contains(list, s.resource) {
+			list = append(list, s.resource)
+		}
+	}
+	return list
+}
+
+func (p *target) path(r schema.GroupVersionResource) string {
+	return root(r.Group, r.Version) + "/namespaces/" + p.namespace + "/" + r.Resource
+}
+
+// query returns the URL path and query that select the trial's objects, with further query parameters.
+func (p *target) query(r schema.GroupVersionResource, parameters url.Values) string {
+	parameters.Set("labelSelector", p.selector)
+	return p.path(r) + "?" + parameters.Encode()
+}
+
 func (p *target) close() {
 	p.api.close()
 	p.watching.close()
@@ -174,37 +159,34 @@ func (p *target) close() {
 // runningTrial is a trial between the beginning of Prepare and its end.
 type runningTrial struct {
 	*target
-	config   *Config
 	schedule *schedule
 	tracker  *tracker
-	running  sync.WaitGroup // goroutines of the watches
-	stop     context.CancelFunc
+	stop     context.CancelFunc // ends the watches
 }
 
-// prepare does the steps of a trial before the measurement.
-func (c *Config) prepare(ctx context.Context, p *target, raw workload.Raw) (*runningTrial, error) {
-	schedule, err := c.schedule(p.sources, p.namespace, p.stem, p.own)
+func (p *target) prepare(ctx context.Context, raw workload.Raw) (*runningTrial, error) {
+	all, err := p.schedule()
 	if err != nil {
 		return nil, err
 	}
-	if err := keepExamples(raw, p.sources, schedule); err != nil {
+	if err := p.keepExamples(raw, all); err != nil {
 		return nil, err
 	}
-	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
+	if err := p.clean(ctx, p.config.paceLimit()); err != nil {
 		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
 	}
-	if testbed.Pause(ctx, c.Settle.Std()) != nil { // the pause keeps the load of deleting old objects out of this trial
+	if testbed.Pause(ctx, p.config.Settle.Std()) != nil { // the pause keeps the load of deleting old objects out of this trial
 		return nil, ctx.Err()
 	}
-	s := &runningTrial{target: p, config: c, schedule: schedule}
-	s.tracker = newTracker(p.watching, p.namespace, p.selector, p.sources, p.resources, schedule.base, schedule.measured)
+	s := &runningTrial{target: p, schedule: all, tracker: p.newTracker(all.base, all.measured)}
 	watching, stop := context.WithCancel(ctx)
 	s.stop = stop
-	if err := s.tracker.run(watching, &s.running); err != nil {
-		s.end()
-		return nil, broken(ctx, workload.RuleErrors, "%v", err)
+	if err = s.tracker.run(watching); err != nil {
+		err = broken(ctx, workload.RuleErrors, "%v", err)
+	} else {
+		err = s.makeBase(ctx)
 	}
-	if err := s.makeBase(ctx); err != nil {
+	if err != nil {
 		s.end()
 		return nil, err
 	}
@@ -213,12 +195,7 @@ func (c *Config) prepare(ctx context.Context, p *target, raw workload.Raw) (*run
 
 func (s *runningTrial) end() {
 	s.stop()
-	s.running.Wait()
-}
-
-func (s *runningTrial) generator() *generator {
-	return &generator{api: s.api, resources: s.resources, namespace: s.namespace, workers: s.config.Concurrency,
-		limit: s.config.Request.Std(), abandon: s.tracker.settle}
+	s.tracker.running.Wait()
 }
 
 // makeBase makes the objects that must exist before the measurement, as fast as the cluster allows. It waits until
@@ -228,11 +205,11 @@ func (s *runningTrial) makeBase(ctx context.Context) error {
 	if len(base) == 0 {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, s.config.makeLimit())
+	limited, cancel := context.WithTimeout(ctx, s.config.paceLimit())
 	defer cancel()
 	start := time.Now()
 	s.tracker.phase(start, base)
-	err := s.generator().run(limited, start, base)
+	err := s.sendAll(limited, start, base)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -242,32 +219,24 @@ func (s *runningTrial) makeBase(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return workload.Invalidf(workload.RuleTimeout, "%d objects were not made before the measurement within %v", len(base), s.config.makeLimit())
+		return workload.Invalidf(workload.RuleTimeout, "%d objects were not made before the measurement within %v", len(base), s.config.paceLimit())
 	}
-	left, err := s.tracker.wait(ctx, 2*s.config.Ready.Std())
-	if err != nil {
+	if err := s.tracker.wait(ctx, 2*s.config.Ready.Std()); err != nil {
 		return err
 	}
-	if lost := neverReady(base); left > 0 || lost > 0 {
-		return workload.Invalidf(workload.RuleTimeout, "%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())
-	}
-	if err := s.tracker.checkUndated(s.sources); err != nil {
-		return err
-	}
-	if testbed.Pause(ctx, s.config.Settle.Std()) != nil {
-		return ctx.Err()
-	}
-	return nil
-}
-
-func neverReady(list []*timedRequest) int {
-	n := 0
-	for _, o := range list {
-		if o.awaited && o.readyAt.Load() == 0 {
-			n++
+	unready := 0
+	for _, o := range base {
+		if o.unready() {
+			unready++
 		}
 	}
-	return n
+	if unready > 0 {
+		return workload.Invalidf(workload.RuleTimeout, "%d of %d objects made before the measurement were not ready after %v", unready, len(base), 2*s.config.Ready.Std())
+	}
+	if err := s.tracker.checkUndated(); err != nil {
+		return err
+	}
+	return testbed.Pause(ctx, s.config.Settle.Std())
 }
 
 // finish sends the load, waits until the objects are ready, and ends the trial.
@@ -277,14 +246,15 @@ func (s *runningTrial) finish(ctx context.Context, t *workload.Trial) (workload.
 	c := s.config
 	start := time.Now()
 	s.tracker.phase(start, s.schedule.measured)
-	if err := s.generator().run(ctx, start, s.schedule.measured); err != nil {
-		return workload.Result{}, err
+	err := s.sendAll(ctx, start, s.schedule.measured)
+	if err == nil {
+		err = s.tracker.wait(ctx, c.Ready.Std())
 	}
-	if _, err := s.tracker.wait(ctx, c.Ready.Std()); err != nil {
-		return workload.Result{}, err
+	if err == nil {
+		err = testbed.Pause(ctx, c.Settle.Std())
 	}
-	if testbed.Pause(ctx, c.Settle.Std()) != nil {
-		return workload.Result{}, ctx.Err()
+	if err != nil {
+		return workload.Result{}, err
 	}
 	s.end() // the watches must end before the outcome is read
 	out := summarize(s.schedule.measured, float64(c.Rate.One()), start)
@@ -298,7 +268,7 @@ func (s *runningTrial) finish(ctx context.Context, t *workload.Trial) (workload.
 	return workload.Result{Values: out.values(), Work: float64(out.succeeded), Failed: out.failed()}, nil
 }
 
-// broken returns a broken rule, or the context's error if the context has ended.
+// broken returns the error of a broken rule, or the context's error if the context has ended.
 func broken(ctx context.Context, rule, format string, args ...any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -307,16 +277,78 @@ func broken(ctx context.Context, rule, format string, args ...any) error {
 }
 
 // keepExamples keeps, as a raw file, the first object of each template in the form that is sent.
-func keepExamples(raw workload.Raw, sources []*source, all *schedule) error {
-	kept := map[int]bool{}
-	for _, o := range slices.Concat(all.base, all.measured) {
-		if kept[o.source] {
+func (p *target) keepExamples(raw workload.Raw, all *schedule) error {
+	requests := slices.Concat(all.base, all.measured)
+	for i, s := range p.sources {
+		first := slices.IndexFunc(requests, func(o *timedRequest) bool { return o.source == i })
+		if first < 0 {
 			continue
 		}
-		kept[o.source] = true
-		name := fmt.Sprintf("template-%d-%s.json", o.source, strings.ToLower(sources[o.source].kind.name))
-		if err := workload.Keep(raw, name, append(o.body, '\n')); err != nil {
+		name := fmt.Sprintf("template-%d-%s.json", i, strings.ToLower(s.kind.name))
+		if err := workload.Keep(raw, name, append(requests[first].body, '\n')); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Try makes one object of each template, waits until the object is ready, and deletes it. Try runs a trial
+// without churn, in which the generator cannot be late.
+func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
+	on, err := kube.Of(site)
+	if err != nil {
+		return err
+	}
+	one := c.single(on.Parameters().Timeouts.Ready)
+	t := &workload.Trial{Site: site, Raw: workload.Discard, Round: 1}
+	s, err := one.begin(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if ctx.Err() == nil { // after a cancellation the testbed removes the object
+			err = errors.Join(err, t.Clear(ctx))
+		}
+	}()
+	_, err = s.finish(ctx, t)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if trouble := s.firstFailure(ctx, on); trouble != nil {
+		return trouble
+	}
+	return err
+}
+
+// single returns the workload with one object of each template. Its readyTimeout is at most the time limit
+// for pods.
+func (c *Config) single(ready quantity.Duration) *Config {
+	one := *c
+	one.Templates = slices.Clone(c.Templates)
+	for i := range one.Templates {
+		one.Templates[i].Fixed = 0
+	}
+	one.Objects, one.Churn = factor.Of(len(one.Templates)), factor.Of(quantity.Percent(0))
+	one.Settle, one.Late, one.Shortfall = 0, one.Request, 1
+	if ready > 0 {
+		one.Ready = min(c.Ready, ready)
+	}
+	return &one
+}
+
+// firstFailure returns an error for the first object that was refused or is not ready, with the object's events.
+func (s *runningTrial) firstFailure(ctx context.Context, on *kube.Site) error {
+	for _, o := range s.schedule.measured {
+		what := fmt.Sprintf("%s %s/%s", s.sources[o.source].kind.name, s.namespace, o.name)
+		switch {
+		case o.failure != "":
+			return fmt.Errorf("make %s: %s", what, o.failure)
+		case o.unready():
+			late := &cluster.DiagnosedError{Err: fmt.Errorf("%s is not ready %v after it was asked for", what, s.config.Ready)}
+			if c, err := on.Cluster(ctx); err == nil {
+				late.Events = c.Events(ctx, s.namespace, o.name, "")
+			}
+			return late
 		}
 	}
 	return nil

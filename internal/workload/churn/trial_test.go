@@ -79,11 +79,7 @@ var armMarks = ownership{
 // inPlace connects to the server.
 func inPlace(t testing.TB, s *apiServer, c *Config) *target {
 	t.Helper()
-	sources, err := c.compile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks, sources)
+	p, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +91,7 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *target {
 func trial(t testing.TB, s *apiServer, c *Config) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
-	running, err := c.prepare(t.Context(), inPlace(t, s, c), raw)
+	running, err := inPlace(t, s, c).prepare(t.Context(), raw)
 	if err != nil {
 		return workload.Result{}, raw, err
 	}
@@ -546,11 +542,7 @@ func TestKindsThatAreRefused(t *testing.T) {
 		"apiVersion: crd.example/v1\nkind: Other": "templates[0]: the cluster has no crd.example/v1 Other",
 	} {
 		c := config(1, text)
-		sources, err := c.compile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
@@ -561,12 +553,8 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	t.Cleanup(silent.Close)
 	c := config(1, podTemplate)
 	c.Request = quantity.Duration(50 * time.Millisecond)
-	sources, err := c.compile()
-	if err != nil {
-		t.Fatal(err)
-	}
 	cluster := &cluster.Cluster{Config: &rest.Config{Host: silent.URL}}
-	_, err = c.newTarget(t.Context(), cluster, "arm", armMarks, sources)
+	_, err := c.newTarget(t.Context(), cluster, "arm", armMarks)
 	if want := "templates[0]: the API server did not give the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -611,18 +599,20 @@ func TestNamesAreOfOneTrial(t *testing.T) {
 	c := config(2, podTemplate, serviceTemplate)
 	c.Templates[1].Fixed = 1
 	c.Churn = factor.Of[quantity.Percent](1)
-	sources, err := c.compile()
-	if err != nil {
-		t.Fatal(err)
+	s := serve(t)
+	scheduled := func() *schedule {
+		p, err := c.newTarget(t.Context(), s.cluster(), "arm", armMarks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.close()
+		all, err := p.schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
 	}
-	first, err := c.schedule(sources, "arm", newStem(), armMarks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := c.schedule(sources, "arm", newStem(), armMarks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, second := scheduled(), scheduled()
 	seen := map[string]bool{}
 	for _, o := range slices.Concat(first.base, first.measured) {
 		seen[o.name] = true

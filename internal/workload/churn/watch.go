@@ -8,12 +8,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/internal/testbed"
 	"tare/internal/text/safetext"
@@ -21,74 +23,60 @@ import (
 
 // tracker sees objects become ready, by one watch for each resource.
 type tracker struct {
-	api       *api
-	namespace string
-	selector  string
-	start     atomic.Pointer[time.Time] // start of the phase; readyAt counts from it
-	left      atomic.Int64              // number of requests whose objects are not ready
-	all       chan struct{}             // receives a value when left reaches 0
-	watches   []*watch
-	undated   atomic.Pointer[awaiting] // an update whose end the object's status does not show
+	*target
+	start   atomic.Pointer[time.Time] // beginning of the last phase; readyAt counts from it
+	left    atomic.Int64              // number of requests whose objects are not ready
+	all     chan struct{}             // receives a value when left reaches 0
+	watches []*watch
+	running sync.WaitGroup               // goroutines of the watches
+	undated atomic.Pointer[timedRequest] // an update whose end the object's status does not show
 }
 
 type watch struct {
 	*tracker
-	resource resource
+	resource schema.GroupVersionResource
 	version  string // resource version of the last event
 	// awaited holds the requests on objects that are not ready, by the object's name and in the order of revisions.
 	// Once the watch runs, only its goroutine changes the map.
-	awaited map[string][]*awaiting
+	awaited map[string][]*timedRequest
 	// lost is the time without a connection, in which the watch saw nothing. lost and breaks are read only after the
 	// watch has ended.
 	lost   time.Duration
 	breaks int
 }
 
-// awaiting is a request with the condition under which its object is ready.
-type awaiting struct {
-	*timedRequest
-	ready Condition
-}
-
-func newTracker(a *api, namespace, selector string, sources []*source, resources []resource, requests ...[]*timedRequest) *tracker {
-	t := &tracker{api: a, namespace: namespace, selector: selector, all: make(chan struct{}, 1)}
-	at := map[resource]*watch{}
-	for _, r := range distinct(resources) {
-		at[r] = &watch{tracker: t, resource: r, awaited: map[string][]*awaiting{}}
+// newTracker makes a tracker for lists of requests. The tracker waits for none of them until phase is called.
+func (p *target) newTracker(requests ...[]*timedRequest) *tracker {
+	t := &tracker{target: p, all: make(chan struct{}, 1)}
+	at := map[schema.GroupVersionResource]*watch{}
+	for _, r := range p.resources() {
+		at[r] = &watch{tracker: t, resource: r, awaited: map[string][]*timedRequest{}}
 		t.watches = append(t.watches, at[r])
 	}
-	for _, list := range requests {
-		for _, o := range list {
-			if o.awaited {
-				w := at[resources[o.source]]
-				w.awaited[o.name] = append(w.awaited[o.name], &awaiting{o, sources[o.source].ready})
-			}
+	for _, o := range slices.Concat(requests...) {
+		if o.awaited {
+			w := at[p.sources[o.source].resource]
+			w.awaited[o.name] = append(w.awaited[o.name], o)
 		}
 	}
 	return t
 }
 
-// query returns the query string of lists and watches, which select the trial's objects.
-func (t *tracker) query(parameters url.Values) string {
-	parameters.Set("labelSelector", t.selector)
-	return "?" + parameters.Encode()
-}
-
 // run starts the watches, which run until the context is done. It returns when every watch has its start version, so
 // that no object made afterwards is missed.
-func (t *tracker) run(ctx context.Context, running *sync.WaitGroup) error {
+func (t *tracker) run(ctx context.Context) error {
 	for _, w := range t.watches {
 		if err := w.list(ctx); err != nil {
 			return fmt.Errorf("list of %s: %w", w.resource.Resource, err)
 		}
 	}
 	for _, w := range t.watches {
-		running.Go(func() { w.follow(ctx) })
+		t.running.Go(func() { w.follow(ctx) })
 	}
 	return nil
 }
 
-// phase begins to wait for these requests. Their times count from start.
+// phase begins a phase: the tracker waits for these requests. Their times count from start.
 func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
 	for _, o := range requests {
@@ -111,11 +99,10 @@ func (t *tracker) settle(o *timedRequest) {
 	}
 }
 
-// wait waits until the tracker waits for no request of the phase, or the limit has passed. It returns the number of
-// requests left.
-func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, err error) {
+// wait returns when all requests of the phase are settled, or the limit has passed.
+func (t *tracker) wait(ctx context.Context, limit time.Duration) error {
 	if t.left.Load() <= 0 {
-		return 0, nil
+		return nil
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -123,9 +110,9 @@ func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, er
 	case <-t.all:
 	case <-timer.C:
 	case <-ctx.Done():
-		return t.left.Load(), ctx.Err()
+		return ctx.Err()
 	}
-	return t.left.Load(), nil
+	return nil
 }
 
 // event is one line of a watch's response. If the type is ERROR, the object is a status.
@@ -155,13 +142,13 @@ func (w *watch) seeObject(o *watchedObject) {
 	}
 	now := time.Since(*w.start.Load())
 	revision, _ := strconv.Atoi(o.Metadata.Annotations[revisionKey]) // an object that Tare did not make has no revision
-	met := 0
-	for met < len(waiting) && waiting[met].revision <= revision && waiting[met].ready.met(o) {
-		if !waiting[met].ready.hasGeneration(o) && w.noteUndated(waiting[met:]) {
+	ready, met := w.sources[waiting[0].source].ready, 0
+	for met < len(waiting) && waiting[met].revision <= revision && ready.met(o) {
+		if !ready.hasGeneration(o) && w.noteUndated(waiting[met:]) {
 			break
 		}
 		if waiting[met].readyAt.CompareAndSwap(0, max(1, int64(now))) {
-			w.settle(waiting[met].timedRequest)
+			w.settle(waiting[met])
 		}
 		met++
 	}
@@ -172,10 +159,9 @@ func (w *watch) seeObject(o *watchedObject) {
 	}
 }
 
-// seeGone settles the requests on a deleted object.
 func (w *watch) seeGone(name string) {
-	for _, a := range w.awaited[name] {
-		w.settle(a.timedRequest)
+	for _, o := range w.awaited[name] {
+		w.settle(o)
 	}
 	delete(w.awaited, name)
 }
@@ -188,7 +174,7 @@ func (w *watch) list(ctx context.Context) error {
 			Metadata metav1.ListMeta `json:"metadata"`
 			Items    []watchedObject `json:"items"`
 		}
-		if err := w.api.get(ctx, w.resource.path(w.namespace)+w.query(query), whole, &page); err != nil {
+		if err := w.watching.get(ctx, w.query(w.resource, query), whole, &page); err != nil {
 			return err
 		}
 		for i := range page.Items {
@@ -244,7 +230,7 @@ func (w *watch) follow(ctx context.Context) {
 // stream reads events until the connection ends. It calls alive when the connection is open.
 func (w *watch) stream(ctx context.Context, alive func()) error {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version}}
-	body, err := w.api.send(ctx, request{method: http.MethodGet, path: w.resource.path(w.namespace) + w.query(query), accept: whole})
+	body, err := w.watching.send(ctx, request{method: http.MethodGet, path: w.query(w.resource, query), accept: whole})
 	if err != nil {
 		return err
 	}

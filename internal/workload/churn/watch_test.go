@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,8 +41,8 @@ func TestBlindWatchBreaksARule(t *testing.T) {
 func TestRevisionsAreAwaitedInTurn(t *testing.T) {
 	first := &timedRequest{verb: create, name: "a", revision: 1, awaited: true}
 	second := &timedRequest{verb: update, name: "a", revision: 2, awaited: true}
-	sources, resources := []*source{{ready: Condition{how: condition, name: "Ready"}}}, []resource{{}}
-	tracker := newTracker(nil, "arm", "", sources, resources, []*timedRequest{first}, []*timedRequest{second})
+	p := &target{sources: []*source{{ready: Condition{how: condition, name: "Ready"}}}}
+	tracker := p.newTracker([]*timedRequest{first}, []*timedRequest{second})
 	tracker.phase(time.Now(), []*timedRequest{first, second})
 	see := func(revision, ready string) {
 		var o watchedObject
@@ -64,7 +63,7 @@ func TestRevisionsAreAwaitedInTurn(t *testing.T) {
 			t.Errorf("after revision %q with Ready %s: %v, want %v", step.revision, step.ready, got, step.want)
 		}
 	}
-	if left, err := tracker.wait(t.Context(), time.Minute); left != 0 || err != nil {
+	if err, left := tracker.wait(t.Context(), time.Minute), tracker.left.Load(); left != 0 || err != nil {
 		t.Errorf("%d left, %v", left, err)
 	}
 }
@@ -85,7 +84,8 @@ func FuzzWatch(f *testing.F) {
 		}
 		defer a.close()
 		o := &timedRequest{verb: create, name: "a", revision: 1, awaited: true}
-		tracker := newTracker(a, "arm", "", []*source{{ready: Condition{how: condition, name: "Ready"}}}, []resource{{}}, []*timedRequest{o})
+		p := &target{watching: a, namespace: "arm", sources: []*source{{ready: Condition{how: condition, name: "Ready"}}}}
+		tracker := p.newTracker([]*timedRequest{o})
 		tracker.phase(time.Now(), []*timedRequest{o})
 		_ = tracker.watches[0].stream(t.Context(), func() {})
 		_ = tracker.watches[0].list(t.Context())
@@ -95,13 +95,11 @@ func FuzzWatch(f *testing.F) {
 // TestWatchesEnd checks that no goroutine of a watch outlives its trial.
 func TestWatchesEnd(t *testing.T) {
 	s := serve(t)
-	var running sync.WaitGroup
-	p := inPlace(t, s, config(1, podTemplate))
-	tracker := newTracker(p.watching, "arm", p.selector, p.sources, p.resources)
+	tracker := inPlace(t, s, config(1, podTemplate)).newTracker()
 	ctx, stop := newContext(t)
-	if err := tracker.run(ctx, &running); err != nil {
+	if err := tracker.run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	running.Wait() // Wait would block for ever if a watch did not end
+	tracker.running.Wait() // Wait would block for ever if a watch did not end
 }

@@ -206,7 +206,7 @@ func (t *totals) add(ctx context.Context, prefix string) error {
 	var account service.Account
 	var err error
 	if t.server != nil {
-		if account, err = t.server.Account(); err != nil {
+		if account, err = service.Begin(t.server); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (t *totals) add(ctx context.Context, prefix string) error {
 		if ended := t.server.BrokenRule(ctx); ended != nil {
 			return ended // the end of the server explains a failure of the program
 		}
-		served, unread := t.server.Since(account)
+		served, unread := account.Since(t.server)
 		t.served = t.served.Plus(served)
 		err = errors.Join(err, unread)
 	}

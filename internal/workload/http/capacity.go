@@ -27,24 +27,22 @@ type objective struct {
 	Probe  quantity.Duration `yaml:"probe" json:"probe,omitempty" min:"0s" max:"1h" doc:"least time for which each rate is tried; 1s if absent. A rate is tried for longer if a quantile needs more requests"`
 }
 
-// limit is a limit on a quantile of the latency.
 type limit struct {
 	name     string
 	quantile float64
-	most     quantity.Duration // 0: no limit
+	most     quantity.Duration
 }
 
 func (o *objective) limits() []limit {
-	return []limit{{"p50", 0.5, o.P50}, {"p90", 0.9, o.P90}, {"p99", 0.99, o.P99}, {"p99.9", 0.999, o.P999}}
+	all := []limit{{"p50", 0.5, o.P50}, {"p90", 0.9, o.P90}, {"p99", 0.99, o.P99}, {"p99.9", 0.999, o.P999}}
+	return slices.DeleteFunc(all, func(l limit) bool { return l.most <= 0 })
 }
 
 // String writes the limits: "p99 ≤ 20 ms, errors ≤ 0.1 %".
 func (o *objective) String() string {
 	var list []string
 	for _, l := range o.limits() {
-		if l.most > 0 {
-			list = append(list, staircase.AtMost(l.name, l.most))
-		}
+		list = append(list, staircase.AtMost(l.name, l.most))
 	}
 	if o.Errors > 0 {
 		list = append(list, staircase.AtMost("errors", o.Errors))
@@ -53,7 +51,7 @@ func (o *objective) String() string {
 }
 
 func (o *objective) validate(errs *experiment.FieldErrors) {
-	if !slices.ContainsFunc(o.limits(), func(l limit) bool { return l.most > 0 }) {
+	if len(o.limits()) == 0 {
 		errs.Add("objective", "it limits no latency: without a limit a server carries any rate")
 	}
 }
@@ -65,20 +63,18 @@ func (o *objective) met(r *load.Result) bool {
 		return false
 	}
 	for _, l := range o.limits() {
-		if v, known := r.Quantile(l.quantile); l.most > 0 && (!known || v > l.most.Std()) {
+		if v, known := r.Quantile(l.quantile); !known || v > l.most.Std() {
 			return false
 		}
 	}
 	return true
 }
 
-// probe returns how long to try a rate, so that every limited quantile has enough requests.
+// probe returns the time for which a rate is tried. Every limited quantile then has enough requests.
 func (o *objective) probe(rate float64) time.Duration {
 	longest := cmp.Or(o.Probe.Std(), time.Second)
 	for _, l := range o.limits() {
-		if l.most > 0 {
-			longest = max(longest, time.Duration(1.1*load.Beyond/(1-l.quantile)/rate*float64(time.Second)))
-		}
+		longest = max(longest, time.Duration(1.1*load.Beyond/(1-l.quantile)/rate*float64(time.Second)))
 	}
 	return longest
 }
@@ -90,7 +86,7 @@ const (
 	drain    = time.Second
 )
 
-// capacity searches the rate that a server can carry.
+// capacity searches the highest rate that a server can carry.
 func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	c, search := r.config, staircase.Search{Fineness: staircase.Fine, Near: r.config.rate(), Least: 1, Most: 10e6, Unit: "per second"}
 	record := staircase.Record[searchTry]{Began: search.First(r.t.Seed)}

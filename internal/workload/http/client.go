@@ -1,17 +1,19 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
+	"tare/internal/experiment"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
@@ -47,7 +49,7 @@ type client struct {
 	ahead  time.Duration // time by which the client's clock is ahead of this machine's clock
 }
 
-func startClient(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config, threads int) (*client, error) {
+func startClient(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config) (*client, error) {
 	c := &client{site: site, socket: "@tare-http-" + rand.Text()}
 	cmd, err := helperrpc.Command(site, where, clientHelper.Name, clientInput{Socket: c.socket})
 	if err != nil {
@@ -57,7 +59,7 @@ func startClient(ctx context.Context, site testbed.Site, name string, where test
 	if c.Running, err = service.Start(ctx, site, service.Program{Name: name, Where: where, Command: cmd}); err != nil {
 		return nil, err
 	}
-	if _, _, err := c.ask(ctx, load.ClientRequest{Open: &load.OpenSession{Config: config, Threads: threads}}); err != nil {
+	if _, _, err := c.ask(ctx, load.ClientRequest{Open: &config}); err != nil {
 		return nil, errors.Join(err, c.Down(context.WithoutCancel(ctx)))
 	}
 	return c, nil
@@ -78,12 +80,18 @@ func (c *client) ask(ctx context.Context, request load.ClientRequest) (*load.Res
 	return load.ReadResponse(response)
 }
 
+// now returns the time by the client's clock.
+func (c *client) now(ctx context.Context) (time.Time, error) {
+	_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
+	return now, err
+}
+
 // runClient is a client. It carries out the requests that come through its socket, one at a time.
 func runClient(ctx context.Context, in clientInput) error {
 	var client load.Client
 	defer client.Close()
 	return helperrpc.Listen(ctx, in.Socket, func(conn net.Conn) {
-		_ = client.Serve(ctx, conn, conn) // fails if nobody waits for the response any more, which is no error
+		_ = client.Serve(ctx, conn, conn) // an error means that nobody waits for the response any more
 	})
 }
 
@@ -102,9 +110,6 @@ func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 	return response, nil
 }
 
-// Several clients begin a span at the same time. Each client's request states this time by the client's own
-// clock. Before a trial Tare therefore reads the clocks of clients on other nodes of a cluster.
-
 // minLead is the least time between a request to clients and their common start.
 const minLead = 300 * time.Millisecond
 
@@ -116,21 +121,8 @@ func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	asked := time.Now()
-	_, err := eachClient(r, func(_ int, c *client) (time.Time, error) {
-		_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
-		return now, err
-	})
+	_, err := service.Each(r.clients, func(_ int, c *client) (time.Time, error) { return c.now(ctx) })
 	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
-}
-
-func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, error) {
-	all, errs := make([]T, len(r.clients)), make([]error, len(r.clients))
-	var wait sync.WaitGroup
-	for i, c := range r.clients {
-		wait.Go(func() { all[i], errs[i] = do(i, c) })
-	}
-	wait.Wait()
-	return all, errors.Join(errs...)
 }
 
 // warmUp makes all clients send the warm-up. If a client receives its request after the common start, all
@@ -138,8 +130,8 @@ func eachClient[T any](r *Trial, do func(i int, c *client) (T, error)) ([]T, err
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
-		var invalid *workload.Invalid
-		if !errors.As(err, &invalid) || invalid.Rule != workload.RuleLate || r.lead > 4*minLead {
+		invalid, ok := errors.AsType[*workload.Invalid](err)
+		if !ok || invalid.Rule != workload.RuleLate || r.lead > 4*minLead {
 			return err
 		}
 		r.lead = 2 * max(r.lead, minLead)
@@ -152,22 +144,24 @@ type clock struct {
 	Place  testbed.Place `json:"place"`
 	Ahead  time.Duration `json:"ahead"`  // time by which the client's clock is ahead of this machine's
 	Within time.Duration `json:"within"` // the error of Ahead: half the time that the response took
-	Used   bool          `json:"used"`   // whether Ahead is used; false: the clocks agree within the error
+	Used   bool          `json:"used"`   // Ahead is used; false: the clocks agree within the error
 }
 
-// readClocks reads the clocks of several clients that run on other machines, and records them with the trial.
-// If a client's clock and this machine's clock agree within the error, they count as equal, since nodes
-// synchronise their clocks better than Tare can measure.
+// readClocks reads the clocks of several clients that run on other machines, since each client gets the common start
+// by its own clock. It records the clocks with the trial. Clocks that agree within the error count as equal, since
+// nodes synchronise their clocks better than Tare can measure.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
 		return nil
 	}
-	all, err := eachClient(r, func(_ int, c *client) (clock, error) {
-		if remote.Self(c.Where) == "" {
-			return clock{}, nil
+	all, err := service.Each(r.clients, func(_ int, c *client) (k clock, err error) {
+		if remote.Self(c.Where) != "" {
+			k = clock{Client: c.Name, Place: c.Where}
+			k.Ahead, k.Within, err = service.ClockAhead(func() (time.Time, error) { return c.now(ctx) })
+			k.Used = k.Ahead.Abs() > k.Within
 		}
-		return c.readClock(ctx)
+		return k, err
 	})
 	if err != nil {
 		return err
@@ -177,27 +171,141 @@ func (r *Trial) readClocks(ctx context.Context) error {
 			r.clients[i].ahead = c.Ahead
 		}
 	}
-	text, err := json.MarshalIndent(slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }), "", "  ")
-	if err != nil {
-		return err
-	}
-	return workload.Keep(r.t.Raw, "clocks.json", append(text, '\n'))
+	return workload.KeepIndented(r.t.Raw, "clocks.json", slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }))
 }
 
-// readClock asks three times for the time, and uses the fastest response.
-func (c *client) readClock(ctx context.Context) (clock, error) {
-	best := clock{Client: c.Name, Place: c.Where}
-	for i := range 3 {
-		before := time.Now()
-		_, now, err := c.ask(ctx, load.ClientRequest{Clock: true})
+// Shared names the server that cells share; "": no server stays up, since the load goes to a URL.
+func (c *Config) Shared() string {
+	switch {
+	case c.URL != "":
+		return ""
+	case c.Server != nil:
+		return c.Server.Shared()
+	}
+	return fmt.Sprintf("builtin http server, %d threads, tls %v", c.Threads, c.TLS != nil)
+}
+
+type server struct {
+	*service.Server
+	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
+}
+
+// SetUp starts the server.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
+	if c.Server != nil {
+		up, err := c.Server.SetUp(ctx, s)
 		if err != nil {
-			return best, err
+			return nil, err
 		}
-		half := time.Since(before) / 2
-		if i == 0 || half < best.Within {
-			best.Within, best.Ahead = half, now.Sub(before.Add(half).Round(0))
+		return &server{Server: up}, nil
+	}
+	at, err := service.Addresses(s, 0)
+	if err != nil {
+		return nil, err
+	}
+	config := target.Config{Listen: fmt.Sprintf(":%d", at[testbed.PodToPod].Port()), Threads: c.Threads}
+	up := new(server)
+	if c.TLS != nil {
+		if config.Cert, config.Key, err = service.SelfSigned(at); err != nil {
+			return nil, err
+		}
+		up.authority = config.Cert
+	}
+	cmd, err := helperrpc.Command(s.Site, testbed.ServerPod, targetHelper.Name, config)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Subject = true
+	if up.Server, err = service.Up(ctx, s, at, service.Ready{}, cmd); err != nil {
+		return nil, err
+	}
+	return up, nil
+}
+
+func (c *Config) destination(up *server) (string, error) {
+	if c.URL != "" {
+		u, err := url.Parse(c.URL)
+		if err != nil {
+			return "", err
+		}
+		if c.Path != "" {
+			p, err := url.Parse(c.Path)
+			if err != nil {
+				return "", fmt.Errorf("path: %w", err)
+			}
+			u.Path, u.RawPath, u.RawQuery = p.Path, p.RawPath, p.RawQuery
+		}
+		return u.String(), nil
+	}
+	at, err := up.Address.On(c.Paths.One())
+	if err != nil {
+		return "", err
+	}
+	scheme := "http"
+	if c.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + at.String() + cmp.Or(c.Path, "/"), nil
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Rate) > 0 && len(c.Workers) > 0 {
+		errs.Add("workers", "there is rate too: a loop is open (rate) or closed (workers)")
+	}
+	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.workersFit() != "" {
+		errs.Add("workers", "%s", c.workersFit())
+	}
+	if c.Objective != nil {
+		c.Objective.validate(&errs)
+		if len(c.Workers) > 0 {
+			errs.Add("objective", "a closed loop has no rate to search: leave workers out")
+		}
+		if len(c.Judged) > 0 {
+			errs.Add("headline", "a search measures the capacity, which is always a headline: leave headline out")
 		}
 	}
-	best.Used = best.Ahead.Abs() > best.Within
-	return best, nil
+	c.validateServer(&errs)
+	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.Duration, "requests")
+	return errs
+}
+
+// workersFit returns the reason why the workers do not fit on the connections; "": they fit.
+func (c *Config) workersFit() string {
+	streams := c.Streams[0]
+	if c.Protocol[0] == load.HTTP1 {
+		streams = 1
+	}
+	if room := c.Connections[0] * streams; c.Workers[0] > room {
+		return fmt.Sprintf("%d workers, but only %d requests can be under way on %d connections: give more connections", c.Workers[0], room, c.Connections[0])
+	}
+	return ""
+}
+
+func (c *Config) validateServer(errs *experiment.FieldErrors) {
+	if c.Server != nil {
+		*errs = append(*errs, c.Server.Validate("server")...)
+	}
+	if c.URL != "" {
+		u, err := url.Parse(c.URL)
+		switch {
+		case c.Server != nil:
+			errs.Add("url", "there is a server too: give only one of them")
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+			errs.Add("url", "%q is not http://HOST[:PORT][/PATH] or https", c.URL)
+		case u.User != nil:
+			errs.Add("url", "it holds a user, which would be recorded with the run")
+		case (u.Scheme == "https") != (c.TLS != nil) && c.TLS != nil:
+			errs.Add("tls", "the url is not https")
+		}
+	}
+	if !c.builtin() && len(c.Answer) > 0 {
+		errs.Add("answer", "only the builtin server responds with a size that is asked for: leave out answer, or server and url")
+	}
+	if c.Path != "" && c.Path[0] != '/' {
+		errs.Add("path", "%q does not begin with /", c.Path)
+	}
+	if c.TLS != nil && c.TLS.CA != "" && c.builtin() {
+		errs.Add("tls.ca", "the builtin server has a certificate that Tare makes: leave tls.ca out")
+	}
 }

@@ -94,7 +94,7 @@ func TestClientsOnACluster(t *testing.T) {
 	if sent != all || sum.Due != all || sum.OK != all || result.Work != float64(all) {
 		t.Errorf("the server was sent %d requests; the clients sent %d, and their sum says %d, %d of them answered", sent, all, sum.Due, sum.OK)
 	}
-	if !one.Equal(sum.Latency) {
+	if !one.Raw().Equals(sum.Latency.Raw()) || one.Count() != sum.Latency.Count() {
 		t.Errorf("the histogram of all requests is not the sum of the clients'")
 	}
 	for _, q := range []float64{0, 0.1, 0.5, 0.9, 0.99, 0.999} {

@@ -107,10 +107,10 @@ const usual = quantity.Frequency(1000)
 
 // rate returns the rate of all clients together, per second; 0 in a closed loop.
 func (c *Config) rate() float64 {
-	if len(c.Workers) > 0 {
+	switch {
+	case len(c.Workers) > 0:
 		return 0
-	}
-	if len(c.Rate) == 0 {
+	case len(c.Rate) == 0:
 		return float64(usual)
 	}
 	return float64(c.Rate.One())

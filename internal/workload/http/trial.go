@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,18 +67,18 @@ func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session lo
 	if pods, ok := testbed.As[testbed.Clients](t.Site); ok {
 		places = pods.Clients()
 	}
-	r.results = make([]*load.Result, clients)
+	session.Threads = c.Threads
 	for i := range clients {
 		part := "client"
 		if clients > 1 {
 			part = fmt.Sprintf("client-%d", i+1)
 		}
 		session.Connections = share(c.Connections.One(), clients, i)
-		one, err := startClient(ctx, t.Site, part, places[i%len(places)], session, c.Threads)
+		one, err := startClient(ctx, t.Site, part, places[i%len(places)], session)
 		if err != nil {
 			return nil, r.fail(ctx, err)
 		}
-		r.clients = append(r.clients, one)
+		r.clients, r.results = append(r.clients, one), append(r.results, load.NewResult())
 	}
 	if err := r.readClocks(ctx); err != nil {
 		return nil, r.fail(ctx, err)
@@ -92,14 +93,9 @@ func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session lo
 
 // share returns client i's part of n connections or workers, at least 1.
 func share(n, clients, i int) int {
-	part := n / clients
-	if i < n%clients {
-		part++
-	}
-	return max(part, 1)
+	return max((n+clients-1-i)/clients, 1)
 }
 
-// session returns the configuration of all clients' sessions.
 func (c *Config) session(up *server) (load.Config, error) {
 	config := load.Config{
 		Protocol: c.Protocol.One(), RequestsPerConnection: c.PerConn.One(), Timeout: c.Timeout.Std(),
@@ -133,7 +129,7 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	if err != nil {
 		return nil, err
 	}
-	results, err := eachClient(r, func(i int, one *client) (*load.Result, error) {
+	results, err := service.Each(r.clients, func(i int, one *client) (*load.Result, error) {
 		part := r.clientSpan(span, rate, number, i)
 		if !start.IsZero() {
 			part.Start = start.Add(one.ahead)
@@ -144,10 +140,7 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	if errors.Is(err, load.ErrLate) {
 		return nil, workload.Invalidf(workload.RuleLate, "not all clients learned of their common start in time: %v", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+	return results, err
 }
 
 // clientSpan returns client i's part of a span. The requests of the clients interleave. Each client has its
@@ -177,17 +170,10 @@ func (r *Trial) Run(ctx context.Context, i int) error {
 		return r.fail(ctx, err)
 	}
 	for part, u := range parts {
-		if i > 0 {
-			u = r.used[part].Plus(u)
-		}
-		r.used[part] = u
+		r.used[part] = r.used[part].Plus(u)
 	}
 	for k, result := range results {
-		if r.results[k] == nil {
-			r.results[k] = result
-		} else {
-			r.results[k] = load.Join(r.results[k], result)
-		}
+		r.results[k] = load.Join(r.results[k], result)
 	}
 	return nil
 }
@@ -212,10 +198,7 @@ func (r *Trial) Finish(ctx context.Context) (workload.Result, error) {
 // End ends the clients. It returns the result of the trial, and the result of the load.
 func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) {
 	sent := load.Merge(r.results...)
-	if err := errors.Join(r.record(sent), r.endClients(ctx)); err != nil {
-		return workload.Result{}, nil, err
-	}
-	if err := r.serverEnded(ctx); err != nil {
+	if err := cmp.Or(errors.Join(r.record(sent), r.endClients(ctx)), r.serverEnded(ctx)); err != nil {
 		return workload.Result{}, nil, err
 	}
 	result, err := r.judge(sent)

@@ -16,11 +16,11 @@ import (
 )
 
 // SelfSigned makes a certificate and its key for a builtin server, in PEM. The certificate signs itself.
-// Clients trust it directly, without an authority.
-func SelfSigned(at ByPath) (cert, key string, err error) {
+// Clients trust it directly, without an authority. The argument more lists further uses, besides the use by a server.
+func SelfSigned(at ByPath, more ...x509.ExtKeyUsage) (cert, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "tare"},
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: append(more, x509.ExtKeyUsageServerAuth),
 		BasicConstraintsValid: true, IsCA: true,
 	}
 	for _, a := range at {
@@ -30,8 +30,8 @@ func SelfSigned(at ByPath) (cert, key string, err error) {
 	return cert, key, err
 }
 
-// Signed makes an authority, and a certificate for servers at addresses with its key, all in PEM. The
-// authority's key is forgotten at once.
+// Signed makes an authority's certificate, and the servers' certificate with its key, which the authority has
+// signed. All are PEM. The authority's key is not kept.
 func Signed(name string, servers []netip.AddrPort) (authority, cert, key string, err error) {
 	root := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tare authority"},
@@ -51,8 +51,8 @@ func Signed(name string, servers []netip.AddrPort) (authority, cert, key string,
 	return authority, cert, key, err
 }
 
-// sign makes a key and its certificate, which is valid for 30 days from an hour ago. Signer is the parent's
-// key. If signer is nil, the certificate signs itself.
+// sign makes a key and its certificate, which is valid for 30 days from an hour ago. The argument signer is the
+// parent's key; nil: the certificate signs itself.
 func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (cert, key string, private *ecdsa.PrivateKey, err error) {
 	if private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return "", "", nil, err

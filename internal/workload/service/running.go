@@ -43,7 +43,7 @@ type Running struct {
 	streams [2]*outputStream // streams of stdout and stderr
 	stop    context.CancelFunc
 	done    chan struct{}
-	err     error // error of its end, valid once done is closed
+	err     error // error with which the program ended; valid once done is closed
 }
 
 // Start starts a program, which runs until Down.
@@ -91,7 +91,7 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// BrokenRule returns an error if the program has ended during a trial, which breaks a rule.
+// BrokenRule returns an error if the program has ended. A program that ends during a trial breaks a rule.
 func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
@@ -110,7 +110,7 @@ func (r *Running) read() error {
 	return errors.Join(r.streams[0].read(p), r.streams[1].read(p))
 }
 
-// Log records the output since the last call with a trial.
+// Log records the output since the last call in a raw file of a trial.
 func (r *Running) Log(raw workload.Raw) error {
 	if err := r.read(); err != nil {
 		return err
@@ -141,13 +141,7 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 // Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
-// Account begins an account of what the program uses.
-func (r *Running) Account() (Account, error) { return Begin(r.process) }
-
-// Since returns what the program has used since an account began.
-func (r *Running) Since(a Account) (testbed.Usage, error) { return a.Since(r.process) }
-
-// outputStream receives one output, as it is written, or in pieces that read reads.
+// outputStream receives the stdout or stderr of a program: by Write, or by read on a testbed with testbed.Printer.
 type outputStream struct {
 	name string
 	to   *outputTail
@@ -211,14 +205,13 @@ func (r *outputTail) take() []byte {
 	return text
 }
 
-// last returns the end of the output, on one line.
 func (r *outputTail) last() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return safetext.Line(string(r.text[max(0, len(r.text)-400):]))
 }
 
-// matches reports whether the output since the last take matches.
+// matches reports whether the function match accepts the output since the last call of take.
 func (r *outputTail) matches(match func([]byte) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,8 +241,8 @@ func Begin(process Process) (Account, error) {
 	return Account{time.Now(), cpu, uncounted}, err
 }
 
-// Since returns what the process has used since the account began. All CPU time is given as user time. The
-// memory is the resident memory now.
+// Since returns what the process has used since the account began. All CPU time counts as user time. The memory is
+// the resident memory at the time of the call.
 func (a Account) Since(process Process) (testbed.Usage, error) {
 	now, err := Begin(process)
 	if err != nil {
@@ -295,4 +288,32 @@ func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error)
 		}
 		return used, nil
 	}, nil
+}
+
+// Each calls a function for all clients of a load at the same time, and returns its results in the order of the clients.
+func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, error) {
+	all, errs := make([]T, len(clients)), make([]error, len(clients))
+	var wait sync.WaitGroup
+	for i, c := range clients {
+		wait.Go(func() { all[i], errs[i] = do(i, c) })
+	}
+	wait.Wait()
+	return all, errors.Join(errs...)
+}
+
+// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The argument now is a function that
+// asks the client for its time. ClockAhead calls this function three times and uses the fastest response. The result
+// within is the largest possible error of the result ahead: half of the time that the fastest response took.
+func ClockAhead(now func() (time.Time, error)) (ahead, within time.Duration, err error) {
+	for i := range 3 {
+		before := time.Now()
+		at, err := now()
+		if err != nil {
+			return 0, 0, err
+		}
+		if half := time.Since(before) / 2; i == 0 || half < within {
+			ahead, within = at.Sub(before.Add(half).Round(0)), half
+		}
+	}
+	return ahead, within, nil
 }

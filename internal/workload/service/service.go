@@ -34,7 +34,7 @@ type Config struct {
 	Ready Ready               `yaml:"ready" json:"ready" doc:"when the server counts as ready"`
 }
 
-// Declare adds the needs of the server, if there is one.
+// Declare adds the server's needs to a declaration. A Config without a program adds nothing.
 func (c *Config) Declare(d *experiment.Declaration) {
 	if c != nil && len(c.Run) > 0 {
 		d.Needs.Image = c.Image
@@ -56,7 +56,7 @@ func (r Ready) limit() quantity.Duration {
 // portName is the placeholder for the port in arguments.
 const portName = "$(TARE_PORT)"
 
-// Validate returns all errors. The names of their fields begin with the given field.
+// Validate returns all errors. The names of their fields begin with the argument field.
 func (c *Config) Validate(field string) []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
@@ -85,7 +85,7 @@ type Server struct {
 	Scratch string // directory for the server's files, removed with the site; "": none
 }
 
-// SetUp starts the server in the server's pod and waits until it is ready.
+// SetUp starts the server in the server's pod, and waits until the server is ready.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 	at, err := Addresses(s, c.Port)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 	return up, nil
 }
 
-// Up starts a server's command in the server's pod and waits until it is ready.
+// Up starts a server by a command in the server's pod, and waits until the server is ready.
 func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command testbed.Command) (*Server, error) {
 	r, err := Start(ctx, s.Site, Program{Name: "server", Where: testbed.ServerPod, Command: command})
 	if err != nil {
@@ -153,7 +153,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first ports are for tools that start again in each trial.
+		// The first ports are left to tools that start again in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}

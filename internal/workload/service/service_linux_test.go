@@ -114,7 +114,7 @@ func TestServer(t *testing.T) {
 	if s.Address[testbed.PodToPod] == other.Address[testbed.PodToPod] {
 		t.Error("two servers with one port")
 	}
-	before, err := s.Account()
+	before, err := Begin(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	used, err := s.Since(before)
+	used, err := before.Since(s)
 	if err != nil || used.CPU() < 80*time.Millisecond || used.CPU() > 5*time.Second || used.MaxRSS < 1<<20 {
 		t.Errorf("it worked for 0.1 s and used %+v, %v", used, err)
 	}

@@ -31,7 +31,7 @@ type Within struct {
 	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept reports whether enough of n sidecars kept to the limit.
+// kept reports whether enough of n sidecars kept to the limit. The argument kept is the number of sidecars that did.
 func (w Within) kept(kept, n int) bool {
 	return float64(kept) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
@@ -49,10 +49,7 @@ func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.P
 
 // most returns the greatest number of sidecars in a search that begins with n sidecars.
 func (o *Objective) most(n int) int {
-	if o.Most > 0 {
-		return o.Most
-	}
-	return min(16*n, mostSidecars)
+	return cmp.Or(o.Most, min(16*n, mostSidecars))
 }
 
 func (c *Config) validateObjective(errs *experiment.FieldErrors) {
@@ -100,10 +97,10 @@ type tryRecord struct {
 	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it carried them
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
-	Took     float64 `json:"took"`                   // time until the last of the sidecars that were ready in time, in s
+	Took     float64 `json:"took"`                   // time until the last sidecar that was ready in time, in s
 	Push     float64 `json:"push"`                   // time of the slowest change that reached enough sidecars, in s
-	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time, in s
-	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory, in bytes
+	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time of the server, in s
+	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory of the server, in bytes
 	Heap     int64   `json:"serverHeap,omitempty"`   // heap in use when all sidecars were ready, in bytes
 
 	Resources []testbed.Resource `json:"resources,omitempty"`
@@ -157,8 +154,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
-// try finds out whether the server carries this many sidecars. The server has come to rest before the sidecars
-// connect, and again afterwards.
+// try tries the number of sidecars in t, and records in t whether the server carried them. The server comes to rest
+// before the sidecars connect, and again after they have disconnected.
 func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err
@@ -166,7 +163,7 @@ func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.start(ctx, t.Sidecars); err != nil {
 		return err
 	}
-	count, err := r.count()
+	usage, err := r.parts().Begin()
 	if err != nil {
 		return err
 	}
@@ -181,7 +178,7 @@ func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.attempt(ctx, t); err != nil {
 		return err
 	}
-	if t.used, err = count(); err != nil {
+	if t.used, err = usage(); err != nil {
 		return err
 	}
 	t.CPU, t.Memory = t.used["server"].CPU().Seconds(), r.peak

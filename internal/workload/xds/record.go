@@ -132,12 +132,10 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	asked, missing := n, n-len(came)
 	var reached []time.Duration
 	var lasts, bytes float64
-	waited, whole := 0, true
+	waited := 0
 	for _, p := range pushes {
 		counts, n, last := p.sum()
-		times := p.times()
-		reached, waited = append(reached, times...), waited+n
-		whole = whole && len(times) == n
+		reached, waited = append(reached, p.times()...), waited+n
 		lasts += last.Seconds()
 		bytes += float64(counts.Bytes) / float64(max(n, 1))
 		tries, failed, limited = tries+counts.Attempts, failed+sum(counts.Errors), limited+counts.Errors[sidecar.Limited]
@@ -146,7 +144,7 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	if len(pushes) > 0 {
 		addDistribution(r.Values, "push", reached, waited)
 		r.Values[pushBytes] = bytes / float64(len(pushes))
-		if whole {
+		if len(reached) == waited {
 			r.Values[pushLast] = lasts / float64(len(pushes))
 		}
 		asked, missing = asked+waited, missing+waited-len(reached)

@@ -73,9 +73,8 @@ func (r *trial) prepare(ctx context.Context) error {
 	return nil
 }
 
-// measure runs the measured part.
 func (r *trial) measure(ctx context.Context) (workload.Result, error) {
-	count, err := r.count()
+	usage, err := r.parts().Begin()
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -97,7 +96,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 		}
 		pushes = append(pushes, p)
 	}
-	used, err := count()
+	used, err := usage() // the memory is the resident memory with all sidecars connected
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -126,40 +125,16 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time
 	return r.awaitStage(ctx, name, r.config.rampTime(n)+wait, meter)
 }
 
-// count begins an account of the resources of clients and server. The returned function ends the account. The memory
-// is the resident memory at that time, with all sidecars connected.
-func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
-	begun := time.Now()
-	var server service.Account
-	var err error
-	if r.up.server != nil {
-		if server, err = r.up.server.Account(); err != nil {
-			return nil, err
-		}
-	}
+// parts lists the processes whose use of resources counts.
+func (r *trial) parts() service.Parts {
+	parts := service.Parts{}
 	for _, c := range r.clients {
-		if c.before, err = service.Begin(c); err != nil {
-			return nil, err
-		}
+		parts["client"] = append(parts["client"], c)
 	}
-	return func() (map[string]testbed.Usage, error) {
-		used := map[string]testbed.Usage{}
-		if r.up.server != nil {
-			if used["server"], err = r.up.server.Since(server); err != nil {
-				return nil, err
-			}
-		}
-		all := testbed.Usage{Wall: time.Since(begun)}
-		for _, c := range r.clients {
-			part, err := c.before.Since(c)
-			if err != nil {
-				return nil, err
-			}
-			all.User, all.MaxRSS, all.Unavailable = all.User+part.User, all.MaxRSS+part.MaxRSS, all.Unavailable || part.Unavailable
-		}
-		used["client"] = all
-		return used, nil
-	}, nil
+	if r.up.server != nil {
+		parts["server"] = []service.Process{r.up.server}
+	}
+	return parts
 }
 
 // connections lists the kinds of connections by which sidecars became ready.

@@ -23,13 +23,16 @@
 //
 // With an objective, a trial instead searches for the number of sidecars that the server carries.
 //
-// The files: server.go is the server that sidecars connect to, client.go the processes that hold sidecars (package
-// fleet), trial.go the stages and changes of a trial, capacity.go the search, and record.go computes the metrics.
+// The files: server.go has the server and the processes that hold sidecars (package fleet), trial.go the stages and
+// changes of a trial, and capacity.go the search. record.go computes the metrics.
 package xds
 
 import (
 	"cmp"
+	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"tare/internal/experiment"
@@ -37,6 +40,7 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/experiment/reference"
 	"tare/internal/experiment/strictyaml"
+	"tare/internal/layer/placeholder"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 	"tare/internal/workload/service"
@@ -109,7 +113,6 @@ func (c *change) types() []sidecar.Type {
 	return list
 }
 
-// times returns the number of changes in a trial.
 func (c *Config) times() int {
 	if c.Change == nil {
 		return 0
@@ -117,7 +120,6 @@ func (c *Config) times() int {
 	return max(c.Change.Times, 1)
 }
 
-// every returns the time between changes.
 func (c *change) every() time.Duration { return cmp.Or(c.Every.Std(), time.Second) }
 
 // New gives the workload with its defaults.
@@ -166,7 +168,6 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// readFiles reads the certificates' files.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	if c.TLS == nil {
 		return nil
@@ -255,4 +256,93 @@ func (c *Config) Measures() experiment.Measures {
 	m.Expected = planned + c.Settle.Std() + 500*time.Millisecond
 	m.Limit = 2*planned + time.Duration(3+2*changes)*(c.Ready.Std()+time.Second) + c.Settle.Std() + time.Minute
 	return m
+}
+
+const (
+	mostSidecars = 100_000
+	highestRate  = 10_000 // in 1/s
+	longest      = time.Hour
+)
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	workload.CheckNumbers(&errs, "sidecars", c.Sidecars, mostSidecars, "sidecars")
+	for i, n := range c.Sidecars {
+		for _, clients := range c.Clients {
+			if n < clients {
+				errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d sidecars are too few for %d clients", n, clients)
+			}
+		}
+	}
+	for i, r := range c.Rate {
+		if r <= 0 || r > highestRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, highestRate)
+		}
+	}
+	for i, share := range c.Churn {
+		if share > 1 {
+			errs.Add(fmt.Sprintf("churn[%d]", i), "%v is more than all sidecars", share)
+		}
+	}
+	c.validateServer(&errs)
+	errs = append(errs, c.Token.Validate("token")...)
+	errs = append(errs, c.Configure.Validate("configure")...)
+	if len(c.Configure) > 0 && c.Configure[0] == "" {
+		errs.Add("configure", "no program is given: write it as a list, [program, argument…]")
+	}
+	if c.Objective != nil {
+		c.validateObjective(&errs)
+	}
+	if c.Change != nil {
+		errs = append(errs, c.Change.Run.ValidateCommand("change.run")...)
+		within(&errs, "change.every", c.Change.Every, 0)
+	}
+	for _, text := range []struct{ field, text string }{{"node.id", c.Node.ID}, {"node.cluster", c.Node.Cluster}, {"node.metadata", string(c.Node.Metadata)}} {
+		if err := placeholder.Check(text.text, fleet.AddressVariable, fleet.IndexVariable); err != nil {
+			errs.Add(text.field, "%v", err)
+		}
+	}
+	if c.Node.ID == "" {
+		errs.Add("node.id", "the id is empty, and no server serves a sidecar without one")
+	}
+	if _, err := c.Node.metadata(); err != nil {
+		errs.Add("node.metadata", "%v", err)
+	}
+	within(&errs, "readyTimeout", c.Ready, 100*time.Millisecond)
+	within(&errs, "settle", c.Settle, 0)
+	within(&errs, "late", c.Late, time.Millisecond)
+	return errs
+}
+
+// within adds an error if a duration is not from least to longest.
+func within(errs *experiment.FieldErrors, field string, d quantity.Duration, least time.Duration) {
+	workload.CheckTime(errs, field, d, least, longest)
+}
+
+func (c *Config) validateServer(errs *experiment.FieldErrors) {
+	switch {
+	case c.Server != nil && c.Address != "":
+		errs.Add("address", "there is a server too: give only one of them")
+	case c.Server != nil:
+		*errs = append(*errs, c.Server.Validate("server")...)
+	case c.Metrics > 0 && c.Address != "":
+		errs.Add("metricsPort", "metrics are read from a server that Tare starts only; on a cluster, the testbed can observe other servers")
+	case c.Address == "":
+		errs.Add("address", "no server is given: give the address of a running server (address), or its program (server)")
+	default:
+		host, port, err := net.SplitHostPort(c.Address)
+		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" {
+			errs.Add("address", "%q is not HOST:PORT", c.Address)
+		}
+	}
+	if c.TLS == nil {
+		return
+	}
+	*errs = append(*errs, c.TLS.Key.Validate("tls.key")...)
+	switch {
+	case c.TLS.Key != "" && len(c.TLS.Key.References()) == 0:
+		errs.Add("tls.key", "a key in the file would be kept with the run: refer to it, $(file:/PATH)")
+	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
+		errs.Add("tls.cert", "give both the certificate and its key")
+	}
 }

@@ -21,7 +21,16 @@ type Run struct {
 
 // Statistics are the statistics of all requests, or of one test, with times in ns.
 type Statistics struct {
-	Latencies   latencies        `json:"latencies"`
+	Latencies struct {
+		Total float64 `json:"total"`
+		Mean  int64   `json:"mean"`
+		P50   int64   `json:"50th"`
+		P90   int64   `json:"90th"`
+		P95   int64   `json:"95th"`
+		P99   int64   `json:"99th"`
+		Max   int64   `json:"max"`
+		Min   int64   `json:"min"`
+	} `json:"latencies"`
 	BytesIn     map[string]any   `json:"bytes_in"`
 	BytesOut    map[string]any   `json:"bytes_out"`
 	Earliest    time.Time        `json:"earliest"`
@@ -35,18 +44,6 @@ type Statistics struct {
 	Success     float64          `json:"success"`
 	StatusCodes map[string]int64 `json:"status_codes"`
 	Errors      []string         `json:"errors"`
-}
-
-// latencies are statistics of the latency, in ns.
-type latencies struct {
-	Total float64 `json:"total"`
-	Mean  int64   `json:"mean"`
-	P50   int64   `json:"50th"`
-	P90   int64   `json:"90th"`
-	P95   int64   `json:"95th"`
-	P99   int64   `json:"99th"`
-	Max   int64   `json:"max"`
-	Min   int64   `json:"min"`
 }
 
 // study is the table of the runs. testdata/README.md of package vaultbench names its source.
@@ -83,17 +80,15 @@ func parse(t testing.TB, l []string) Run {
 	return r
 }
 
-// The log lines that vault-benchmark may write before its result, in its logger's two formats. Both contain
-// braces.
+// The log lines that vault-benchmark may write before its result, in its logger's two formats. Both contain braces.
 const (
 	PlainLog = "2023-08-15T08:25:18.412Z [INFO]  vault-benchmark: setting up targets\n" +
 		"2023-08-15T08:25:19.103Z [WARN]  vault-benchmark: using mount path: config={mount: transit}\n"
 	JSONLog = `{"@level":"info","@message":"setting up targets","@module":"vault-benchmark","@timestamp":"2023-08-15T08:25:18.412Z"}` + "\n"
 )
 
-// JSON returns the file that vault-benchmark would have written for the run, without log lines. The study's table
-// has the statistics of all requests. The statistics of the four tests, a quarter of the requests each, are
-// derived from them.
+// JSON returns the file that vault-benchmark would have written for the run, without log lines. Each of the four
+// tests has a quarter of all requests.
 func (r Run) JSON() string {
 	metrics := map[string]Statistics{"total": r.part(1)}
 	for _, test := range []string{"decrypt", "encrypt", "sign", "verify"} {

@@ -16,9 +16,8 @@ import (
 // Size is the size of the volumes in bytes.
 const Size = 128 << 20
 
-// Up puts a layer on a volume and creates the volume. It returns the site, the layer, the checks of the
-// set-up and the checks of one trial. It skips the test if the system refuses the layer, or if a program is
-// missing.
+// Up puts a layer on a volume and creates the volume. It returns the site, the layer, the checks of the set-up and
+// the checks of one trial. It skips the test if the system refuses the layer, or if a program is missing.
 func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Active, []layer.Check) {
 	t.Helper()
 	if found := kind.Probe(t.Context()); !slices.ContainsFunc(found, func(f testbed.Finding) bool { return f.Status == testbed.Works }) {
@@ -51,9 +50,5 @@ func Plain(t testing.TB) testbed.Site {
 
 // Text lists checks on one line: the name of each, and whether it holds.
 func Text(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %t", c.Name, c.OK))
-	}
-	return strings.Join(lines, "; ")
+	return strings.Join(testbed.Each(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %t", c.Name, c.OK) }), "; ")
 }

@@ -1,15 +1,19 @@
-// Package owned marks everything that this process makes on the machine for a while with the process's
-// own name: programs, cgroups, temporary directories and files. The name identifies the leftovers of a
-// killed process. Only things with such a name are removed. All removal of trees in Tare happens here.
+// Package owned names the temporary directories, files and cgroups of this process after the process, and marks
+// the programs that the process starts. Names and marks identify the leftovers of a killed process. Only
+// leftovers with such a name are removed. All removal of directory trees in Tare happens in this package.
 package owned
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 )
 
-// Owner identifies a process uniquely until the next boot. Process ids are reused, and differ between
-// process id namespaces.
+// Owner identifies a process until the next boot. A process id alone may be reused, or be of another namespace.
 type Owner struct {
 	pid       int
 	start     uint64 // start time in ticks since boot; 0 if the system has none
@@ -30,9 +34,9 @@ func Parse(text string) (o Owner, err error) {
 // PID is the process id.
 func (o Owner) PID() int { return o.pid }
 
-// Orphaned reports whether the owner is known to be dead, seen from the process self. Process ids of
-// another namespace have no meaning here. An owner from another namespace counts as alive, unless self
-// sees all namespaces and finds no process in the owner's.
+// Orphaned reports whether the owner is known to be dead, seen from the process self. An owner from another
+// process id namespace counts as alive, since its process id has no meaning to self. But if self sees all
+// namespaces, and the owner's namespace has no process, the owner is dead.
 func (o Owner) Orphaned(self Owner) bool {
 	if o.namespace != self.namespace {
 		return self.namespace == initial && isEmpty(o.namespace)
@@ -40,8 +44,7 @@ func (o Owner) Orphaned(self Owner) bool {
 	return !o.alive()
 }
 
-// Name returns the beginning of a name that identifies the owner: tare-KIND-OWNER-. The kind says what is
-// named: a kind of files, directories or cgroups.
+// Name returns the beginning of a name with the owner, tare-KIND-OWNER-, for a kind of files, directories or cgroups.
 func (o Owner) Name(kind string) string { return "tare-" + kind + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
@@ -54,4 +57,80 @@ func Of(name string) (o Owner, kind string, ok bool) {
 	}
 	o, err := Parse(m[2])
 	return o, m[1], err == nil
+}
+
+// Dir makes a directory in parent; "": in TMPDIR. The directory's name begins with the kind and this process, the
+// owner.
+func Dir(parent, kind string) (string, error) {
+	self, err := This()
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, self.Name(kind)+"*")
+}
+
+// File makes a file in parent; "": in TMPDIR. The name begins like that of Dir's directory and ends with suffix.
+func File(parent, kind, suffix string) (*os.File, error) {
+	self, err := This()
+	if err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(parent, self.Name(kind)+"*"+suffix)
+}
+
+// Remove removes a file, or a directory with its content, by its path. See RemoveIn.
+func Remove(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	return RemoveIn(dir, filepath.Base(path))
+}
+
+// Leftovers lists this user's files and directories left by dead processes in TMPDIR, /tmp and the given directories.
+func Leftovers(dirs ...string) (left []string, err error) {
+	self, err := This()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range append(slices.Clone(dirs), os.TempDir(), "/tmp") {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return left, err
+		}
+		entries, _ := os.ReadDir(dir) // a missing directory has no entries
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && belongsToUser(path) {
+				left = append(left, path)
+			}
+		}
+	}
+	slices.Sort(left)
+	return slices.Compact(left), nil
+}
+
+// Clean removes everything that Leftovers lists, and returns the removed paths. The function before, unless it
+// is nil, is called with each path first. It must end all uses of the path, such as device mappings. The error
+// names the paths that could not be removed. All other paths are removed nevertheless.
+func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
+	left, err := Leftovers(dirs...)
+	for _, path := range left {
+		var failed error
+		if before != nil {
+			failed = before(path)
+		}
+		if failed == nil {
+			failed = Remove(path)
+		}
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		removed = append(removed, path)
+	}
+	return removed, err
 }

@@ -43,7 +43,7 @@ func isEmpty(space uint64) bool {
 			return ns.Ino == space
 		}
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-		// the process is in a namespace below that this process may not inspect
+		// two ids: the process is in a descendant namespace that this process may not inspect
 		return len(strings.Fields(proc.Field(status, "NSpid"))) > 1
 	})
 }
@@ -53,9 +53,9 @@ func belongsToUser(path string) bool {
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// Fields of a mark, with their sizes in bits from the lowest. The start time is subtracted from its
-// maximum: if a program of one Tare starts a second Tare, the second Tare's mark is smaller. This is necessary
-// since no process may raise a limit. Bit 62 distinguishes a mark from a real limit.
+// These are the sizes of a mark's fields in bits, from the lowest field. Bit 62 distinguishes a mark from a real
+// limit. A mark holds the start time subtracted from its maximum, since no process may raise a limit: the mark
+// of a Tare that was started below another Tare is smaller.
 const (
 	spaceBits, pidBits, startBits = 14, 22, 26
 	isMark                        = 1 << (spaceBits + pidBits + startBits)
@@ -77,7 +77,7 @@ func (o Owner) Mark() {
 	}
 }
 
-// Marked returns the owner whose mark a process has. ok is false if the process has no mark, has ended,
+// Marked returns the owner whose mark a process has. The result ok is false if the process has no mark, has ended,
 // or is in another process id namespace.
 func Marked(pid int, self Owner) (o Owner, ok bool) {
 	if stat, err := proc.Read(pid); err != nil || stat.Gone() {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveIn removes a file, or a directory with its content, from dir. It touches nothing else: it follows no
-// link and enters no other file system. It first unmounts mounts below the name. Entries that cannot be
-// removed stay, with their parent directories, and the error names them. A missing name is no error.
+// RemoveIn removes a file, or a directory with its content, from dir. It first unmounts mounts below the name. It
+// follows no link and enters no other file system. Entries that cannot be removed remain, with their parent
+// directories, and the error names these entries. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
 	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir as in the list of mounts
 	if err != nil {
@@ -49,23 +49,22 @@ func (r *remover) leave(path string, err error) {
 	}
 }
 
-// remove removes one entry of a directory. It uses descriptors only. A program that still runs cannot
-// redirect it by a link or a mount.
+// remove removes one entry of a directory. It uses descriptors only: a program that still runs cannot
+// redirect the removal by a link or a mount.
 func (r *remover) remove(in *os.File, name, path string) {
 	err := unix.Unlinkat(int(in.Fd()), name, 0)
 	if err == nil || err == unix.ENOENT {
 		return
 	}
 	fd, opened := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if opened == unix.ENOENT { // another process removed it first, as below
+	switch {
+	case opened == unix.ENOENT: // another process has removed the entry
 		return
-	}
-	if opened != nil {
-		// otherwise the entry is no directory, and the first error counts
-		if opened != unix.ENOTDIR && opened != unix.ELOOP {
-			err = opened
-		}
+	case opened == unix.ENOTDIR, opened == unix.ELOOP: // the entry is no directory
 		r.leave(path, err)
+		return
+	case opened != nil:
+		r.leave(path, opened)
 		return
 	}
 	dir := os.NewFile(uintptr(fd), path)
@@ -94,8 +93,7 @@ func (r *remover) remove(in *os.File, name, path string) {
 	}
 }
 
-// mountOf returns the id of the mount of an open file. A bind mount of the same file system has a
-// different id.
+// mountOf returns the id of the mount of an open file. Two mounts of one file system have different ids.
 func mountOf(f *os.File) (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
 	if err != nil {
@@ -109,7 +107,7 @@ func mountOf(f *os.File) (string, error) {
 	return "", errors.New("the system does not report its mount")
 }
 
-// unmount unmounts everything at a path and below, the last mount first. It returns the errors by path.
+// unmount unmounts all mounts at a path and below, the last mount first. It returns the errors by path.
 func unmount(path string) map[string]error {
 	mounts, err := Mounts(path)
 	busy := map[string]error{path: err}

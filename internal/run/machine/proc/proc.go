@@ -1,6 +1,5 @@
-// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes. The sampler of
-// this machine and testbeds that start programs use it. prometheus/procfs parses the files in /proc;
-// this package interprets the numbers.
+// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes, for the sampler of this
+// machine and for testbeds that start programs. It interprets the numbers that prometheus/procfs reads from /proc.
 package proc
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Tick is the unit of CPU times and start times in /proc (USER_HZ). It is 100 Hz on every architecture
-// that Tare is built for, whatever the kernel's own tick.
+// Tick is the unit of CPU times and start times in /proc (USER_HZ). It is 100 Hz on every architecture that Tare is
+// built for. The kernel's own tick may be another.
 const Tick = 10 * time.Millisecond
 
 // Flags of a process (include/linux/sched.h).
@@ -27,8 +26,7 @@ const (
 // Stat is the content of /proc/PID/stat at one moment. The start time makes its process id unique.
 type Stat struct{ procfs.ProcStat }
 
-// Dead reports whether the process has ended and only waits to be reaped. Its children then belong to
-// its parent.
+// Dead reports whether the process has ended and only waits to be reaped. Such a process has no children.
 func (s Stat) Dead() bool { return s.State == "Z" || s.State == "X" }
 
 // Gone reports whether the process is dead or ending: its memory and files may not exist any more.
@@ -69,7 +67,7 @@ func Read(pid int) (Stat, error) {
 	return Stat{s}, err
 }
 
-// All reads the state of all visible processes. It omits those that end meanwhile.
+// All reads the state of all visible processes, by process id. Processes that end meanwhile are omitted.
 func All(files procfs.FS) map[int]Stat {
 	processes, _ := files.AllProcs()
 	all := make(map[int]Stat, len(processes))
@@ -81,8 +79,8 @@ func All(files procfs.FS) map[int]Stat {
 	return all
 }
 
-// Children lists the children of a process below root. listed is false on kernels without
-// CONFIG_PROC_CHILDREN, which lack /proc/PID/task/TID/children. prometheus/procfs does not read these files.
+// Children reads the children of a process from /proc/PID/task/TID/children below root. The result listed is false
+// on kernels without these files (CONFIG_PROC_CHILDREN). prometheus/procfs does not read these files.
 func Children(root string, pid int) (children []int, listed bool) {
 	files, _ := filepath.Glob(filepath.Join(root, "proc", strconv.Itoa(pid), "task/*/children"))
 	for _, file := range files {

@@ -12,21 +12,21 @@ import (
 
 // Peak determines the peak resident memory of a program: the largest of any single process.
 //
-// The kernel's own value (ru_maxrss) starts at the floor: the peak of this process, which forked the program. The
-// value is exact if it exceeds the floor, and otherwise useless. The high-water marks of the program's processes
-// (VmHWM) have no floor, but vanish when a process ends. They must therefore be read repeatedly while it runs. They
-// give a lower bound, which misses a peak in the last moments of a small program.
+// The kernel's own value (ru_maxrss) starts at the peak of this process, which forked the program. Only a larger
+// value is the program's own. The high-water marks of the program's processes (VmHWM) do not start at that peak,
+// but vanish when a process ends. They must therefore be read repeatedly while the program runs. They give a
+// lower bound, which misses a peak in the last moments of a small program.
 type Peak struct {
-	exact  int64 // largest ru_maxrss that exceeded the floor (peak of this process), in bytes
+	exact  int64 // largest ru_maxrss that exceeded the peak of this process, in bytes
 	marked int64 // largest high-water mark read, in bytes
 }
 
 // Look reads the high-water mark of a living process.
 func (k *Peak) Look(pid int) { k.marked = max(k.marked, highWater(pid)) }
 
-// Ended takes the ru_maxrss of a reaped process, and the floor, in bytes. A value up to the floor is ignored.
-func (k *Peak) Ended(maxrss, floor int64) {
-	if maxrss > floor {
+// Ended takes the ru_maxrss of a reaped process, in bytes. It ignores values up to the parent's peak (OwnPeak).
+func (k *Peak) Ended(maxrss, parent int64) {
+	if maxrss > parent {
 		k.exact = max(k.exact, maxrss)
 	}
 }
@@ -47,8 +47,8 @@ func OwnPeak() int64 {
 	return own + 3*max(32, 2*cpus)*cpus*int64(os.Getpagesize())
 }
 
-// highWater is the peak resident memory of a living process in bytes. It is the present value if the
-// kernel keeps no peak (gVisor), and 0 if unknown.
+// highWater returns the peak resident memory of a living process in bytes. If the kernel keeps no peak (gVisor),
+// it returns the present resident memory; 0: unknown.
 func highWater(pid int) int64 {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -61,8 +61,9 @@ func highWater(pid int) int64 {
 	return int64(cmp.Or(status.VmHWM, status.VmRSS))
 }
 
-// Clock is the CPU time used so far by all threads of the process. It is from the kernel's per-process
-// clock, in nanoseconds (clock_getcpuclockid(3)). If that cannot be read, as in gVisor, it is in ticks.
+// Clock returns the CPU time used so far by all threads of the process. The kernel's per-process clock
+// (clock_getcpuclockid(3)) counts nanoseconds. If the clock cannot be read, as in gVisor, the result is a
+// number of ticks.
 func (s Stat) Clock() time.Duration {
 	const schedClock = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
 	var ts unix.Timespec

@@ -23,9 +23,8 @@ import (
 // Start is the start of the first run of a generated history.
 var Start = time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
 
-// Run describes the run to generate: the arms "plain" and "layered" (and the control) in Cells
-// cells of two metrics, "time" (headline, lower is better) and "rate" (exploratory, higher is
-// better).
+// Run describes the run to generate. Its arms are "plain" and "layered" (and the control). It has Cells cells with
+// two metrics: "time" (headline, lower is better) and "rate" (exploratory, higher is better).
 type Run struct {
 	Name    string // name of the experiment
 	Number  int    // days after Start
@@ -38,17 +37,20 @@ type Run struct {
 	Version string // version of Tare
 	Size    string // a parameter of the workload
 	Commit  string // label of the run
-	Alone   bool   // the run has only the baseline
+	Alone   bool   // set if the run has only the baseline
 	Tool    string // if not empty, the run is imported from this tool
-	Rules   []int  // levels of the layer, which costs Cost, 0.03 more if there are any rules and 0.001 more for each; nil: it has none
-	Invalid bool   // every trial of the layer broke a rule
-	Running bool   // the run is not finished
+	Rules   []int  // levels of the layer; rules add 0.03, and 0.001 for each rule, to Cost; nil: no levels
+	Invalid bool   // set if every trial of the layer broke a rule
+	Running bool   // set if the run is not finished
 }
 
-// Journal generates the run as if it had been read from dir.
+// Journal generates the run as if it had been read from the directory.
 func (r Run) Journal(dir string) *journal.Run {
 	r.Rounds, r.Cells = max(r.Rounds, 1), max(r.Cells, 1)
-	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running, Environment: r.environment()}
+	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running}
+	if r.Kernel != "" {
+		j.Environment = &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
+	}
 	rng := rand.New(rand.NewPCG(uint64(r.Number), 1))
 	at := Start.AddDate(0, 0, r.Number)
 	j.Sessions = []journal.Session{{Number: 1, Start: at}}
@@ -124,13 +126,6 @@ func (r Run) plan() *experiment.Plan {
 		})
 	}
 	return p
-}
-
-func (r Run) environment() *machine.Environment {
-	if r.Kernel == "" {
-		return nil
-	}
-	return &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
 }
 
 // Write writes the run as a directory. It does not sync the files to disk.

@@ -1,24 +1,28 @@
 // Package accounting measures the resources that the pods of a run use, and the other load on their nodes.
 //
 // Every node of a trial has one small accounting pod that reads the node's counters. Pods of programs under test
-// cannot: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the
-// accounting pod also reads the cgroups of whole pods. For that it mounts files of the node, and its namespace
-// must allow Pod Security privileged. It always runs as an unprivileged user.
+// cannot read them: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the
+// accounting pod also reads the cgroups of whole pods. It then mounts files of the node, and its namespace must allow
+// Pod Security privileged. It always runs as an unprivileged user.
 //
-// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load
-// of the machines, and the usage of sidecars and of observed components. Both take two readings and compute the
-// differences. If a value is unknown in one arm, it is left out in all arms (Missing).
+// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load of the
+// machines, and the usage of sidecars and of observed components. Both methods take two readings and compute the
+// differences. If a value is unknown in one arm, Tare leaves it out in all arms (Missing).
 package accounting
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
@@ -26,12 +30,12 @@ import (
 	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/pods"
+	"tare/internal/toolformat/promtext"
 )
 
 // RoleNode is the role of the accounting pods.
 const RoleNode = "node"
 
-// nodeCgroups is the mount point of the node's /sys/fs/cgroup in an accounting pod.
 const nodeCgroups = "/host/cgroup"
 
 // ShapeNodePod turns a planned pod into an accounting pod.
@@ -50,15 +54,14 @@ func ShapeNodePod(p *corev1.Pod, how experiment.Accounting) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: nodeCgroups, ReadOnly: true})
 }
 
-// Site describes a site to this package.
+// Site describes a site for this package.
 type Site struct {
 	Arm     string
 	Pods    []*pods.Pod
-	Nodes   []string // nodes of the pods, each once
+	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until the pod is ready. If it returns an error and
-	// the pod may have been made, it returns the pod, too.
+	// NodePod makes the accounting pod of a node and waits for it. On an error, it returns the pod that may exist.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -72,7 +75,6 @@ func (s Site) server() string {
 	return ""
 }
 
-// onNode reports whether accounting pods read the cgroups of the site's pods.
 func (s Site) onNode() bool { return s.How == experiment.OnNode }
 
 // Counter measures on the nodes of one cluster.
@@ -81,10 +83,10 @@ type Counter struct {
 	limit time.Duration // timeout of the first list of a component's pods
 
 	mu         sync.Mutex
-	nodePods   map[string]*pods.Pod // accounting pods, by node
-	components []*component         // observed components; nil before the first Prepare
-	meters     map[string]*meter    // meters of pods, by UID
-	stop       chan struct{}        // closing it ends the watches
+	nodePods   map[string]*pods.Pod
+	components []*component      // observed components; nil before the first call of Prepare
+	meters     map[string]*meter // meters of pods, by UID
+	stop       chan struct{}     // closed to end the watches
 }
 
 // NewCounter returns a counter for a cluster, which the caller must close. It makes no pods.
@@ -106,7 +108,7 @@ func (c *Counter) Close() {
 	}
 }
 
-// MakePods makes the accounting pods of the given nodes, unless the pods exist already.
+// MakePods makes the accounting pods of the given nodes. It skips nodes that have an accounting pod.
 func (c *Counter) MakePods(ctx context.Context, s Site, nodes []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,11 +150,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-func (c *Counter) mend(ctx context.Context, nodes []string) error {
-	return pods.Mend(ctx, testbed.Each(nodes, c.NodePod))
-}
-
-// read reads the counters of all nodes, and with "accounting: container" of the site's pods, at the same time.
+// read reads the counters of the nodes and, with "accounting: container", those of the site's pods, all at once.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -175,7 +173,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
 	if s.server() != "" {
-		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // on an error the metric is missing
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // if this fails, the metric of the API server is missing
 	}
 	for _, q := range queries {
 		request := agent.CountersRequest{}
@@ -194,7 +192,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel, and so a boot id, of its own does not count the sandbox's own usage.
+		// A sandbox with a kernel of its own has its own boot id. Its counters omit the usage of the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {
@@ -204,4 +202,133 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	return r, nil
+}
+
+// component is a group of observed pods. A watch keeps the list of pods up to date without requests by trials.
+type component struct {
+	experiment.Observe
+	store cache.Store
+}
+
+// watchComponent watches the pods of a component until stop is closed. It waits up to limit for the first list.
+func watchComponent(
+	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
+) (*component, error) {
+	selector := labels.SelectorFromSet(o.Labels).String()
+	// An informer does not report that the API server refuses a watch. A direct request shows the error.
+	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
+	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
+		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
+	}
+	informer := cluster.PodInformer(client, o.Namespace, selector)
+	if err := informer.SetTransform(slimPod); err != nil {
+		return nil, err
+	}
+	go informer.Run(stop)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("observe %s: the API server gave no list of the pods %s in namespace %s in %v",
+			o.Name, selector, o.Namespace, limit)
+	}
+	return &component{Observe: o, store: informer.GetStore()}, nil
+}
+
+// slimPod drops all fields of a pod that component.pods does not read. This saves memory.
+func slimPod(object any) (any, error) {
+	p, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	s := &corev1.Pod{Status: corev1.PodStatus{Phase: p.Status.Phase, StartTime: p.Status.StartTime}}
+	s.Name, s.Namespace, s.UID, s.ResourceVersion = p.Name, p.Namespace, p.UID, p.ResourceVersion
+	s.DeletionTimestamp = p.DeletionTimestamp
+	s.Spec.NodeName = p.Spec.NodeName
+	for _, key := range []string{corev1.MirrorPodAnnotationKey, staticHash} {
+		if v, ok := p.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, v)
+		}
+	}
+	return s, nil
+}
+
+// staticHash is the annotation with the UID that names a static pod's cgroups. The API server gives the pod another UID.
+const staticHash = "kubernetes.io/config.hash"
+
+// pods lists the component's pods on the trial's nodes or, if the experiment says AllNodes, on all nodes.
+func (c *component) pods(trial []string) []podRef {
+	var list []podRef
+	for _, object := range c.store.List() {
+		p, ok := object.(*corev1.Pod)
+		if !ok || p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if c.Nodes != experiment.AllNodes && !slices.Contains(trial, p.Spec.NodeName) {
+			continue
+		}
+		ref := podRef{
+			uid: string(p.UID), node: p.Spec.NodeName,
+			waiting: p.Status.Phase == corev1.PodPending, ending: p.DeletionTimestamp != nil,
+		}
+		if hash := p.Annotations[staticHash]; hash != "" && p.Annotations[corev1.MirrorPodAnnotationKey] != "" {
+			ref.uid = hash
+		}
+		if p.Status.StartTime != nil {
+			ref.started = p.Status.StartTime.Time
+		}
+		list = append(list, ref)
+	}
+	slices.SortFunc(list, func(a, b podRef) int { return strings.Compare(a.node+" "+a.uid, b.node+" "+b.uid) })
+	return list
+}
+
+// An API server often runs outside of pods, on a machine that is not a node. Its usage is read from the
+// counters that the API server serves (Prometheus' process collector).
+
+type serverProcess struct {
+	started float64 // start time in seconds since 1970, which identifies the process
+	cpu     time.Duration
+	memory  int64
+	at      time.Time
+}
+
+// readServer reads the counters of an API server's process. If there are several API servers, any may respond.
+func readServer(ctx context.Context, client cluster.Client) (*serverProcess, error) {
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	text, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(limited)
+	if err != nil {
+		return nil, fmt.Errorf("/metrics of the API server: %w", cluster.Explain(err))
+	}
+	p, err := parseProcess(text)
+	if p != nil {
+		p.at = time.Now()
+	}
+	return p, err
+}
+
+const (
+	startTime = "process_start_time_seconds"
+	usedTime  = "process_cpu_seconds_total"
+	resident  = "process_resident_memory_bytes"
+)
+
+func parseProcess(text []byte) (*serverProcess, error) {
+	values, err := promtext.Values(text, startTime, usedTime, resident)
+	if err != nil {
+		return nil, fmt.Errorf("/metrics of the API server: %w", err)
+	}
+	return &serverProcess{started: values[startTime], memory: int64(values[resident]),
+		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
+}
+
+// since returns the usage of an API server between two readings, or false if a reading failed or the process changed.
+func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
+	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
+		return testbed.Observed{}, false
+	}
+	return testbed.Observed{CPU: p.cpu - before.cpu, Wall: p.at.Sub(before.at), Memory: p.memory}, true
 }

@@ -31,20 +31,20 @@ func containerAt(id string, cpu float64) cgroup.Usage {
 var sidecarIDs = map[string]string{"p": "istio-proxy", "l": "logger"}
 
 func TestMeter(t *testing.T) {
-	enter := func(names ...string) func(*meter, map[string]*programUse) {
-		return func(m *meter, all map[string]*programUse) {
+	enter := func(names ...string) func(*meter, map[string]*testbed.Usage) {
+		return func(m *meter, all map[string]*testbed.Usage) {
 			for _, name := range names {
-				all[name] = &programUse{}
+				all[name] = &testbed.Usage{}
 				m.running = append(m.running, all[name])
 			}
 		}
 	}
-	leave := func(name string) func(*meter, map[string]*programUse) {
-		return func(m *meter, all map[string]*programUse) { m.remove(all[name]) }
+	leave := func(name string) func(*meter, map[string]*testbed.Usage) {
+		return func(m *meter, all map[string]*testbed.Usage) { m.remove(all[name]) }
 	}
 	type step struct {
 		now  cgroup.Usage
-		then func(*meter, map[string]*programUse)
+		then func(*meter, map[string]*testbed.Usage)
 	}
 	for _, c := range []struct {
 		name  string
@@ -87,7 +87,7 @@ func TestMeter(t *testing.T) {
 		}, map[string]float64{"a": 4, "b": 1}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, all := &meter{}, map[string]*programUse{}
+			m, all := &meter{}, map[string]*testbed.Usage{}
 			var err error
 			for _, s := range c.steps {
 				if err = m.read(s.now, sidecarIDs); err != nil {
@@ -107,8 +107,8 @@ func TestMeter(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, want := range c.want {
-				got := all[name].usage(time.Minute, 7)
-				if d := got.CPU() - seconds(want); d < -time.Microsecond || d > time.Microsecond || got.Wall != time.Minute || got.MaxRSS != 7 || got.Unavailable {
+				got := *all[name]
+				if d := got.CPU() - seconds(want); d < -time.Microsecond || d > time.Microsecond {
 					t.Errorf("%s: %+v, want %v s", name, got, want)
 				}
 				if d := got.System - seconds(want/10); d < -time.Microsecond || d > time.Microsecond {

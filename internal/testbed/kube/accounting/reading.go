@@ -10,31 +10,28 @@ import (
 	"tare/internal/testbed/kube/agent/cgroup"
 )
 
-// podRef identifies a pod on a node. The pod's cgroups are named after its UID.
 type podRef struct {
 	uid, node       string
 	role            string    // role of a site's pod (value of inventory.RoleLabel)
-	started         time.Time // start time by the node's clock, to the second; zero if it has not started
+	started         time.Time // start time by the node's clock, to the second; zero if the pod has not started
 	sidecars        map[string]string
-	waiting, ending bool // the pod may not have started, or is being deleted
+	waiting, ending bool // set if the pod may not have started, or is being deleted
 }
 
-// reading holds the counters of all agents at one moment.
 type reading struct {
-	at    time.Time                 // time of the reading by Tare's clock
-	nodes map[string]agent.Counters // counters of the accounting pods, by node
-	// own holds the usage that agents read from their own containers' cgroups, by pod UID. With "accounting:
-	// container" there is no other source.
+	at    time.Time
+	nodes map[string]agent.Counters
+	// own holds what agents read of their own containers, by pod UID: the only source with "accounting: container".
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
 
 type sampledPods struct {
-	site     []podRef            // pods of the site
+	site     []podRef
 	nodePods []podRef            // accounting pods
-	observed map[string][]podRef // pods of each observed component, as they are at the second reading
+	observed map[string][]podRef // pods of each observed component at the second reading
 	server   string              // name under which the API server is observed; "" if it is not
-	onNode   bool                // set if pods are read from the node's cgroups
+	onNode   bool                // set if the usage of pods is read from the node's cgroups
 	sidecars []string            // names of the sidecars in the site's pods
 }
 
@@ -65,17 +62,12 @@ func (r *reading) cgroup(p podRef) *cgroup.Usage {
 	return r.own[p.uid]
 }
 
-// used returns the CPU time of a pod between two readings, and false if it is unknown. A counter that is
-// smaller than before was reset between the readings, and its whole value counts.
 func used(before, after *reading, p podRef) (time.Duration, bool) {
 	b, a := before.cgroup(p), after.cgroup(p)
-	switch {
-	case a == nil || b == nil:
+	if a == nil || b == nil {
 		return 0, false
-	case a.CPU < b.CPU:
-		return a.CPU, true
 	}
-	return a.CPU - b.CPU, true
+	return growth(b.CPU, a.CPU), true
 }
 
 // kernelOf identifies the kernel of a node. Nodes with the same kernel are one machine, with the same counters.
@@ -86,23 +78,19 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// clockTolerance is the largest difference between the duration of a sample by the node's clock and by Tare's
-// clock. If it is larger, the node's clock was set during the sample.
-const clockTolerance = time.Second
-
-// wallTime returns the time between two readings by the node's clock, which is read with the counters. If that
-// clock was set between the readings, it uses Tare's clock.
+// wallTime returns the time between two readings by the node's clock, whose time is read with the counters. If the
+// node's clock was set in between, wallTime uses Tare's clock.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
-	if d := there - here; d < -clockTolerance || d > clockTolerance {
+	if (there - here).Abs() > time.Second {
 		return here
 	}
 	return there
 }
 
-// since returns the CPU time since an earlier reading of a cgroup. A counter that is smaller than before was
-// reset. The kernel rounds both numbers, and so the system time is cut to at most all of it.
+// since returns the CPU time since an earlier reading of a cgroup. The kernel rounds the system time and the total
+// separately. The system time is therefore limited to the total.
 func since(now, then cgroup.Usage) testbed.Usage {
 	if now.CPU < then.CPU {
 		then = cgroup.Usage{}
@@ -112,8 +100,8 @@ func since(now, then cgroup.Usage) testbed.Usage {
 	return testbed.Usage{User: all - system, System: system}
 }
 
-// conditions computes the load of the site's machines between two readings. Each share is the largest share of
-// any machine: if one machine is disturbed, the trial is spoilt.
+// conditions computes the load of the site's machines between two readings. A share is that of the machine with the
+// largest share, since one disturbed machine spoils the trial.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -124,9 +112,7 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 		}
 		seen[kernel] = true
 		m := onMachine(before, after, s, p.node)
-		first := len(seen) == 1
-		c.ForeignCPU = worst(c.ForeignCPU, m.ForeignCPU, first)
-		c.CPUPressure = worst(c.CPUPressure, m.CPUPressure, first)
+		c.ForeignCPU, c.CPUPressure = worst(c.ForeignCPU, m.ForeignCPU), worst(c.CPUPressure, m.CPUPressure)
 		c.Steal, c.KernelCPU, c.Load = max(c.Steal, m.Steal), max(c.KernelCPU, m.KernelCPU), max(c.Load, m.Load)
 		c.Busy += m.Busy
 	}
@@ -137,24 +123,20 @@ func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	return c
 }
 
-// worst returns the larger of two shares, or -1 if one is unknown. If first is set, only the second share counts.
-func worst(soFar, next float64, first bool) float64 {
-	switch {
-	case first:
-		return next
-	case soFar < 0 || next < 0:
+func worst(a, b float64) float64 {
+	if a < 0 || b < 0 {
 		return -1
 	}
-	return max(soFar, next)
+	return max(a, b)
 }
 
-// onMachine computes the load of the machine of a node. Two nodes may share a machine.
+// onMachine computes the load of a node's machine. Several nodes may share a machine.
 func onMachine(before, after *reading, s sampledPods, node string) machine.Conditions {
 	b, a := before.nodes[node], after.nodes[node]
 	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Without Grouped, the unknown CPU time of kernel threads counts as that of foreign programs.
+	// Without Grouped, the CPU time of kernel threads is unknown, and counts as foreign CPU time.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -166,8 +148,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	return c
 }
 
-// ownOn returns the CPU time that the trial used on a machine: of the site's pods, of the accounting pods, and
-// of observed components. known is false if the CPU time of one of Tare's own pods is unknown.
+// ownOn returns the CPU time that the trial used on the machine with this kernel. It adds up the site's pods, the
+// accounting pods, and the observed components. known is false if a pod of the site or an accounting pod is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
@@ -195,8 +177,8 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 	return sum, true
 }
 
-// throttled counts the periods in which a CPU limit stopped a pod of the site or one of its containers. The
-// kernel counts each cgroup separately. It returns -1 if the number for one pod is unknown.
+// throttled counts the periods in which a CPU limit stopped a pod of the site or one of its containers. The kernel
+// counts pods and containers separately. throttled returns -1 if the number for one pod is unknown.
 func throttled(before, after *reading, site []podRef) int {
 	if len(site) == 0 {
 		return -1
@@ -215,8 +197,8 @@ func throttled(before, after *reading, site []podRef) int {
 	return sum
 }
 
-// growth returns the growth of a counter. If the counter is now smaller than before, it was reset.
-func growth(then, now int) int {
+// growth returns the growth of a counter. If the counter is smaller than before, it was reset, and all of it counts.
+func growth[T int | time.Duration](then, now T) T {
 	if now < then {
 		return now
 	}

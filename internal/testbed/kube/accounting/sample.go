@@ -2,18 +2,22 @@ package accounting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent/cgroup"
+	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/testbed/kube/pods"
+	"tare/internal/text/safetext"
 )
 
-// Sample measures one trial, by a reading at its beginning and a reading at its end.
+// Sample measures one trial by two readings, at its beginning and at its end.
 type Sample struct {
 	counter *Counter
 	site    Site
@@ -36,13 +40,13 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 		if again || ctx.Err() != nil {
 			return nil, err
 		}
-		if err := c.mend(ctx, nodes); err != nil { // the runner mends only pods of the site
+		if err := pods.Mend(ctx, testbed.Each(nodes, c.NodePod)); err != nil { // the runner only mends pods of the site, not accounting pods
 			return nil, err
 		}
 	}
 }
 
-// End takes the second reading and returns the differences, without values that are missing in some arm.
+// End takes the second reading and returns the differences, without the values in missing.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -52,8 +56,7 @@ func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, err
 	return missing.leaveOut(sample(s.before, after, list), list)
 }
 
-// Prepare makes the accounting pods and the watches for a site. It returns the nodes whose counters must be
-// read: those of the site's pods and of observed pods.
+// Prepare makes a site's accounting pods and watches. It returns the nodes of the site's pods and of observed pods.
 func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 	if err := c.watchAll(ctx, s.Observe); err != nil {
 		return nil, err
@@ -98,7 +101,7 @@ func sample(before, after *reading, s sampledPods) testbed.Sample {
 	return out
 }
 
-// Inspect reads the counters of a site and adds the values that are unknown to missing.
+// Inspect reads the counters of a site and adds the unknown values to missing.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	sample, err := c.Begin(ctx, s)
 	if err == nil {
@@ -107,7 +110,6 @@ func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	return err
 }
 
-// watchAll begins to watch the components that the experiment observes. Only its first call has an effect.
 func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +119,7 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	components := make([]*component, 0, len(list))
 	for _, o := range list {
 		if o.Server {
-			// During a trial, errors of this reading are ignored. This first reading shows the error.
+			// Trials ignore errors of readServer. This first reading returns them.
 			if _, err := readServer(ctx, c.on.Client); err != nil {
 				return fmt.Errorf("observe %s: %w", o.Name, err)
 			}
@@ -143,8 +145,7 @@ func (c *Counter) observed(trial []string) map[string][]podRef {
 	return all
 }
 
-// observed adds up the usage of each component's pods. A component is left out if one of its pods runs and
-// cannot be read: the sum would be too small.
+// observed adds up the usage of each component's pods. It omits a component if a running pod's usage is unknown.
 func observed(before, after *reading, s sampledPods) map[string]testbed.Observed {
 	all := map[string]testbed.Observed{}
 	for name, pods := range s.observed {
@@ -172,8 +173,7 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time of an observed pod that exists at the second reading, and false if it is
-// unknown. If the pod started after the first reading, all its CPU time counts.
+// observedCPU returns an observed pod's CPU time, or false if it is unknown. All CPU time of a new pod counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
@@ -185,9 +185,8 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage returns the usage of sidecars that are not Tare's, by ROLE-NAME, over all pods of a role. A
-// sidecar that appears only at the second reading started between the readings. known is false if one pod
-// cannot be read: the sum would be too small.
+// sidecarUsage adds up the usage of sidecars, except Tare's own, by ROLE-NAME. All usage of a sidecar that is new at
+// the second reading counts. known is false if one pod cannot be read, since the sum would be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
@@ -221,4 +220,133 @@ func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
 		}
 	}
 	return cgroup.Usage{}
+}
+
+// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are ready.
+// Tare leaves these values out in every arm. A rule that applied only to some arms would make bad trials invalid only
+// there. Costs can be compared only if all their parts are known in every arm.
+type Missing struct {
+	foreign, throttling, sidecars unknown
+	threads                       bool // set if kernel threads' CPU time counts as foreign programs' CPU time
+}
+
+// unknown holds the arms in which one value is unknown, grouped by the reason.
+type unknown struct {
+	whys []string
+	arms map[string][]string
+}
+
+func (u *unknown) add(arm, why string) {
+	if u.arms == nil {
+		u.arms = map[string][]string{}
+	}
+	if !slices.Contains(u.whys, why) {
+		u.whys = append(u.whys, why)
+	}
+	if arm = safetext.Head(arm, cluster.LineLimit); !slices.Contains(u.arms[why], arm) {
+		u.arms[why] = append(u.arms[why], arm)
+	}
+}
+
+// String names the arms and the reasons: "arms a, b (why); arm c (why)".
+func (u *unknown) String() string {
+	parts := make([]string, len(u.whys))
+	for i, why := range u.whys {
+		names := "arm "
+		if len(u.arms[why]) > 1 {
+			names = "arms "
+		}
+		parts[i] = names + strings.Join(u.arms[why], ", ") + " (" + why + ")"
+	}
+	return strings.Join(parts, "; ")
+}
+
+const threadsNote = "the CPU time of the nodes' kernel threads is unknown: it counts as that of other programs " +
+	"(limits.foreignCPU), although they may work for the trial, such as by encrypting"
+
+const (
+	notShown = "the container runtime does not show the usage of its pods; accounting: " +
+		string(experiment.OnNode) + " may"
+	notCounted = "the kernel does not count it for its pods"
+)
+
+func (m *Missing) inspect(r *reading, s sampledPods, arm string) {
+	for _, p := range slices.Concat(s.site, s.nodePods) {
+		if r.cgroup(p) != nil {
+			continue
+		}
+		why := notShown
+		if s.onNode {
+			why = "the cgroups of its pods are not found on node " + safetext.Head(p.node, cluster.LineLimit)
+		}
+		m.foreign.add(arm, why)
+		if !slices.ContainsFunc(s.site, func(o podRef) bool { return o.uid == p.uid }) {
+			continue
+		}
+		m.throttling.add(arm, why)
+		if s.onNode && len(s.sidecars) > 0 {
+			m.sidecars.add(arm, why)
+		}
+	}
+	for _, p := range s.site {
+		if c := r.cgroup(p); c != nil && c.Throttled < 0 {
+			m.throttling.add(arm, notCounted)
+		}
+		m.threads = m.threads || r.nodes[p.node].Grouped == nil
+	}
+	if s.onNode || len(s.sidecars) == 0 {
+		return
+	}
+	why := "beside the programs there is " + strings.Join(s.sidecars, ", ") +
+		", which is not counted; accounting: " + string(experiment.OnNode) + " counts it"
+	m.foreign.add(arm, why)
+	m.throttling.add(arm, why)
+	m.sidecars.add(arm, why)
+}
+
+// Notes returns the notes about missing values that the run records.
+func (m *Missing) Notes() []string {
+	var notes []string
+	add := func(u *unknown, text string) {
+		if len(u.whys) > 0 {
+			notes = append(notes, text+u.String())
+		}
+	}
+	add(&m.foreign, "limits.foreignCPU is applied to no arm: the CPU time of other programs is unknown for ")
+	add(&m.throttling, "limits.throttling is applied to no arm: how often a CPU limit held programs up is unknown for ")
+	add(&m.sidecars, "the metrics of CPU time of the whole and of the layer are missing in all arms: "+
+		"the layer's cost is unknown for ")
+	if m.threads && len(m.foreign.whys) == 0 {
+		notes = append(notes, threadsNote)
+	}
+	return notes
+}
+
+// leaveOut removes from a sample the values that are unknown in some arm. If the sample lacks a value that was known
+// before the first trial, the rules cannot be applied, and the trial is invalid.
+func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
+	if m == nil {
+		return out, nil // nil: Inspect was not called
+	}
+	c := &out.Conditions
+	for _, value := range []struct {
+		missing *unknown
+		known   bool
+		remove  func()
+		name    string
+	}{
+		{&m.foreign, c.ForeignCPU >= 0, func() { c.ForeignCPU = -1 }, "the CPU time of other programs"},
+		{&m.throttling, c.Throttled >= 0, func() { c.Throttled = -1 }, "how often a CPU limit held programs up"},
+		{&m.sidecars, !out.SidecarsUnavailable, func() { out.Sidecars, out.SidecarsUnavailable = nil, true },
+			"the usage of the containers beside the programs"},
+	} {
+		switch {
+		case len(value.missing.whys) > 0:
+			value.remove()
+		case !value.known && len(s.site) > 0:
+			return out, &testbed.Disturbance{What: value.name + " is unknown in this trial",
+				Err: errors.New("the cgroups of a pod cannot be read that could be read before the first trial")}
+		}
+	}
+	return out, nil
 }

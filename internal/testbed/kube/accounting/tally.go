@@ -21,18 +21,18 @@ import (
 type Tally struct {
 	unavailable bool // set if the usage cannot be measured
 
-	// These fields are set if the program is measured by the cgroups on its pod's node.
-	meter   *meter // nil if the agent in the pod measures
+	// The fields below are set if the program is measured by cgroups on its pod's node.
+	meter   *meter // nil if the agent in the program's pod measures the usage
 	counter *Counter
 	pod     *pods.Pod
 	uid     string
-	program *programUse
-	name    string // name of the agent.Follow that samples the peak of memory
+	program *testbed.Usage
+	name    string // name of the agent.Follow that samples the pod's memory
 }
 
-// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the
-// usage of every subject is read on the node. Otherwise the pod's kernel counts. A sandbox's kernel does not
-// count the sandbox's own usage, and the tally is unavailable.
+// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the usage
+// of every subject is read on the node. Otherwise the agent in the pod reads it from the pod's kernel. A sandbox's
+// kernel omits the usage of the sandbox itself, and so the tally of a pod in a sandbox is unavailable.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (*Tally, error) {
 	switch {
 	case !cmd.Subject:
@@ -56,7 +56,7 @@ func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	defer t.meter.remove(t.program)
-	// The agent's client has a time limit of its own, so the context needs none.
+	// The context needs no time limit: the agent's client has one.
 	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name})
 	if err != nil || now == nil {
 		return unknown, err
@@ -65,10 +65,12 @@ func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	if err := t.meter.read(*now, sidecars); err != nil {
 		return unknown, t.disturbance(err)
 	}
-	return t.program.usage(seen.Wall, max(peak, ownMemory(now, sidecars))), nil
+	used := *t.program
+	used.Wall, used.MaxRSS = seen.Wall, max(peak, ownMemory(now, sidecars))
+	return used, nil
 }
 
-// Abandon ends the tally of a program that failed, which then no longer shares the pod's usage with others.
+// Abandon ends the tally of a program that failed. The program then gets no share of the pod's usage any more.
 func (t *Tally) Abandon() {
 	if t.meter != nil {
 		t.meter.mu.Lock()
@@ -77,13 +79,18 @@ func (t *Tally) Abandon() {
 	}
 }
 
-// tallyOnNode begins to measure a program on the node, if the node shows a cgroup of the pod.
 func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally, error) {
 	if err := c.MakePods(ctx, s, []string{p.Node()}); err != nil {
 		return nil, err
 	}
 	uid := p.UID()
-	t := &Tally{counter: c, pod: p, uid: uid, meter: c.meterOf(uid), program: &programUse{}, name: rand.Text()}
+	c.mu.Lock()
+	if c.meters[uid] == nil {
+		c.meters[uid] = &meter{}
+	}
+	m := c.meters[uid]
+	c.mu.Unlock()
+	t := &Tally{counter: c, pod: p, uid: uid, meter: m, program: &testbed.Usage{}, name: rand.Text()}
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	follow := &agent.Follow{Name: t.name, Pod: uid, Sidecars: slices.Sorted(maps.Keys(p.Sidecars()))}
@@ -98,33 +105,23 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally,
 	return t, nil
 }
 
-// meterOf returns the meter of a pod. If a pod is made again, it has a new UID, and so a new meter.
-func (c *Counter) meterOf(uid string) *meter {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.meters[uid] == nil {
-		c.meters[uid] = &meter{}
-	}
-	return c.meters[uid]
-}
-
-// disturbance returns an error that makes the trial invalid: the program ran, but its cost is unknown.
+// disturbance returns a *testbed.Disturbance: the trial is invalid, since the cost of a program is unknown.
 func (t *Tally) disturbance(err error) error {
 	return &testbed.Disturbance{What: t.pod.String() + " on node " + t.pod.Node() + " cannot be counted", Err: err}
 }
 
-// read reads, on the node, the pod's usage (nil if the node shows no cgroup of the pod) and the memory's peak.
+// read reads the pod's usage and peak of memory on the node. The usage is nil if the node has no cgroup of the pod.
 func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
-	node := t.pod.Node()
-	counters, err := t.counter.NodePod(node).Agent().Counters(ctx, q)
+	p := t.counter.NodePod(t.pod.Node())
+	counters, err := p.Agent().Counters(ctx, q)
 	if err != nil && ctx.Err() == nil {
-		if err = t.counter.mend(ctx, []string{node}); err == nil {
-			counters, err = t.counter.NodePod(node).Agent().Counters(ctx, q)
+		if err = p.Mend(ctx); err == nil {
+			counters, err = p.Agent().Counters(ctx, q)
 		}
 	}
 	if err != nil {
-		return nil, 0, t.counter.NodePod(node).Disturbed(ctx, err)
+		return nil, 0, p.Disturbed(ctx, err)
 	}
 	if len(counters.Pods) == 0 {
 		return nil, 0, nil
@@ -133,23 +130,21 @@ func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usag
 	return now, counters.Peak, t.meter.identify(ctx, t.pod, now.Containers)
 }
 
-// meter measures the CPU time of the programs in one pod. It reads the pod's cgroups on the
-// node at the start and at the end of each program.
+// meter measures the CPU time of the programs in one pod. It reads the pod's cgroups on the node at the start and at
+// the end of each program.
 //
-// The program is charged with the usage of the pod between the two readings, without the usage of the sidecars.
-// The usage of the agent in the pod and of a sandbox's own processes is included in every arm. Programs that run
-// in one pod at the same time share the pod's usage of that time evenly, and so their sum is never too large.
+// A program is charged with the usage of the pod between the two readings, minus the usage of the sidecars. The usage
+// of the agent in the pod and of a sandbox's own processes is included in every arm. Programs that run in one pod at
+// the same time divide the pod's usage evenly. The sum of their usage is thus never too large.
 type meter struct {
 	mu      sync.Mutex
-	last    *cgroup.Usage // latest reading; nil before the first
-	running []*programUse
-	// unnamed has the ids of cgroups in the pod without a container of that id; nil before the first reading.
+	last    *cgroup.Usage // latest reading; nil before the first reading
+	running []*testbed.Usage
+	// unnamed holds the ids of cgroups that belong to no container of the pod; nil before the first reading.
 	unnamed map[string]bool
 }
 
-type programUse struct{ user, system time.Duration }
-
-// read processes a reading. sidecars holds the names of the pod's sidecars, by container id.
+// read charges the running programs with the usage since the last reading. sidecars holds names by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now
@@ -170,23 +165,19 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 			all, system = all-theirs.CPU(), system-theirs.System
 		}
 	}
-	// The agent reads the pod's counters before those of the sidecars, and so the difference may be negative.
+	// The agent reads the pod's counters before those of the sidecars, and so the differences may be negative.
 	all = max(0, all)
 	system = min(max(0, system), all)
 	share := time.Duration(len(m.running))
 	for _, p := range m.running {
-		p.user += (all - system) / share
-		p.system += system / share
+		p.User += (all - system) / share
+		p.System += system / share
 	}
 	return nil
 }
 
-func (m *meter) remove(p *programUse) {
-	m.running = slices.DeleteFunc(m.running, func(o *programUse) bool { return o == p })
-}
-
-func (p *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
-	return testbed.Usage{User: p.user, System: p.system, Wall: wall, MaxRSS: peak}
+func (m *meter) remove(p *testbed.Usage) {
+	m.running = slices.DeleteFunc(m.running, func(o *testbed.Usage) bool { return o == p })
 }
 
 func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
@@ -199,9 +190,9 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify makes sure that the meter knows every container in the pod. A cgroup without a known container at
-// the first reading is the container runtime's and counts as the program's. If such a cgroup appears later, it
-// is that of a restarted container, and the pod is read from the API server again.
+// identify makes sure that the meter knows every container in the pod. A cgroup without a known container belongs to
+// the container runtime if the first reading has it, and its usage counts as the program's. If it appears later, it
+// belongs to a restarted container. identify then reads the pod from the API server again.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil

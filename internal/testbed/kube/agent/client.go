@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,12 +19,12 @@ type Client struct {
 	o       Options
 	name    string        // random name of the session
 	lease   time.Duration // time without a request after which the agent ends the session
-	quiet   time.Duration // time without a response before a ping, see defaultQuiet
+	quiet   time.Duration // time without a response after which the client sends a ping, see defaultQuiet
 	backoff time.Duration // wait before the second try to connect
 
 	mu        sync.Mutex
 	link      *link       // the latest connection; it may have ended
-	trying    *connecting // tries to connect that are under way; nil for none
+	trying    *connecting // tries to connect that are under way; nil if there are none
 	serial    int         // number of the latest program
 	running   int         // number of programs that have not ended yet
 	abandoned []string    // programs that may still run although no caller waits for them
@@ -34,25 +35,22 @@ type Client struct {
 type Options struct {
 	// Patience is how long a Client tries to reconnect, before its calls fail with a *LostError. 0 means 30 s.
 	Patience time.Duration
-	// Alive returns an error if the pod is gone, so that reconnecting is useless; nil: no such check.
+	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. If the agent has another version, the error is a *versionError.
-	// The versions "" and "devel" fit every other version.
+	// Version is the version of this Tare. An agent of another one is a *versionError. "" and "devel" fit all.
 	Version string
 }
 
-// LostError means that the agent could not be reached again.
+// LostError means that the agent could not be reached within the patience.
 type LostError struct {
 	Since time.Duration // time since the first try to reconnect
 	Err   error         // error of the latest try
 }
 
-// Error names the time that the agent has been out of reach, and the reason.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("the agent in the pod was not reached in %v: %v", e.Since.Round(100*time.Millisecond), e.Err)
 }
 
-// Unwrap returns the error of the latest try.
 func (e *LostError) Unwrap() error { return e.Err }
 
 // ErrForgotten is the error for a program that the agent no longer knows, since the agent was restarted.
@@ -60,8 +58,7 @@ var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// breaksLimit is how often in a row the connection may break within breakWindow after a request. The request is
-// then probably the cause, and fails.
+// If a connection breaks within breakWindow after a request, breaksLimit times in a row, the request fails.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -69,16 +66,13 @@ const (
 
 // NewClient makes a client for a new session. It connects when it is first used.
 func NewClient(dial dial, o Options) *Client {
-	if o.Patience <= 0 {
-		o.Patience = 30 * time.Second
-	}
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	return &Client{
-		dial: dial, o: o, name: rand.Text(), lease: max(minClientLease, 2*o.Patience),
+		dial: dial, o: o, name: rand.Text(), lease: max(30*time.Minute, 2*o.Patience),
 		quiet: defaultQuiet, backoff: firstBackoff,
 	}
 }
 
-// call sends a request to the agent and returns the response, over a new connection if the old one breaks.
 func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error) {
 	breaks := 0
 	for begun := time.Now(); ; {
@@ -107,7 +101,6 @@ func (s *Client) call(ctx context.Context, q request, body []byte) (reply, error
 	}
 }
 
-// Facts requests the facts that a program in the pod sees.
 func (s *Client) Facts(ctx context.Context) (Facts, error) {
 	a, err := s.call(ctx, request{Op: opFacts}, nil)
 	return part(a.Facts, "facts", err)
@@ -139,9 +132,8 @@ func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// abandon records a program that may still run although no caller waits for it. The client ends the program
-// over the present connection or the next one, before any other request. Without a further connection, the
-// program ends with the lease.
+// abandon records a program that may still run although no caller waits for it. The client ends it over the present
+// or the next connection, before any other request. Without a connection, it ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +160,6 @@ func (s *Client) endAbandoned(l *link) {
 	}
 }
 
-const closeTimeout = 5 * time.Second
-
 // Close ends the connection. Programs that still run are killed: at once, or when the lease ends.
 func (s *Client) Close() error {
 	s.mu.Lock()
@@ -178,14 +168,14 @@ func (s *Client) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed is set if programs may still run
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
 		<-trying.done
 		l = trying.link
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil
@@ -210,7 +200,7 @@ func (s *Client) bye(ctx context.Context, l *link) error {
 	return err
 }
 
-// These are the first and the longest pause between tries to connect. The pauses double.
+// These are the first and the longest pause between tries to connect. Each pause is twice the previous one.
 const (
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 3 * time.Second
@@ -296,7 +286,7 @@ func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	}
 }
 
-// podAlive returns the reason why more tries are useless, or nil, within the patience.
+// podAlive returns the reason why further tries are useless, or nil. It takes at most the patience.
 func (s *Client) podAlive(ctx context.Context) error {
 	if s.o.Alive == nil {
 		return nil
@@ -310,7 +300,7 @@ func (s *Client) podAlive(ctx context.Context) error {
 	return err
 }
 
-// dialOnce dials once. A try that hangs takes at most half of the patience, and leaves time for another try.
+// dialOnce dials once. A try that hangs takes at most half of the patience, so that another try is possible.
 func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
 	// The context that dial gets is also the context of the connection. It must end with the link.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// view is what facts are read from: the system as one process sees it.
+// view holds the sources of facts: the system as one process sees it.
 type view struct {
 	files   fs.FS  // root directory of the process
 	release string // kernel release, as of uname -r
@@ -28,8 +29,8 @@ type view struct {
 	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts returns properties of this process and of its kernel. The agent starts a process that calls it,
-// since a layer may treat programs and the agent differently.
+// ReadFacts returns properties of this process and of its kernel. The agent calls it in a process started for this
+// purpose, since a layer may treat programs and the agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -45,9 +46,7 @@ func ReadFacts() Facts {
 	}
 	e := machine.Describe(context.Background(), "", nil, nil)
 	f.CPUModel, f.CPUs, f.Hypervisor = plain(e.CPU.Model), e.CPU.Usable, e.Hypervisor != ""
-	if f.Confidential == "" {
-		f.Confidential = e.Confidential
-	}
+	f.Confidential = cmp.Or(f.Confidential, e.Confidential)
 	return f
 }
 
@@ -60,9 +59,9 @@ func (v view) facts() Facts {
 		KernelTag:    plain(v.version),
 		Sandbox:      v.sandbox(),
 		Seccomp:      seccomp[proc.Field(status, "Seccomp")],
-		NoNewPrivs:   bit(proc.Field(status, "NoNewPrivs")),
-		CapEff:       hexadecimal(proc.Field(status, "CapEff")),
-		CapBnd:       hexadecimal(proc.Field(status, "CapBnd")),
+		NoNewPrivs:   number(proc.Field(status, "NoNewPrivs"), 2, 1),
+		CapEff:       number(proc.Field(status, "CapEff"), 16, 64),
+		CapBnd:       number(proc.Field(status, "CapBnd"), 16, 64),
 		UIDMap:       plain(strings.Join(strings.Fields(text("proc/self/uid_map")), " ")),
 		BootID:       plain(text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
@@ -71,8 +70,8 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides
-// the log, the kernel's release or build date, that of gVisor's first commit, identifies gVisor. Kata's guests
+// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides the
+// log, the kernel's release or build date identifies gVisor: the date is that of gVisor's first commit. Kata's guests
 // have a special kernel command line and a shared file system (untested).
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
@@ -104,10 +103,9 @@ func (v view) confidential() string {
 
 var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP`)
 
-// confinement matches AppArmor's text in attr/current: a profile and its mode.
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels returns the AppArmor profile and the SELinux context in force. attr/current belongs to one of them.
+// labels returns the AppArmor profile and the SELinux context in force. The file attr/current holds one of them.
 func (v view) labels() (appArmor, seLinux string) {
 	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
 	current := plain(readText(v.files, "proc/self/attr/current"))
@@ -141,15 +139,8 @@ func plain(text string) string {
 	return safetext.Head(line, 255)
 }
 
-func bit(text string) string {
-	if text == "0" || text == "1" {
-		return text
-	}
-	return ""
-}
-
-func hexadecimal(text string) string {
-	if _, err := strconv.ParseUint(text, 16, 64); err != nil {
+func number(text string, base, bits int) string {
+	if _, err := strconv.ParseUint(text, base, bits); err != nil {
 		return ""
 	}
 	return text
@@ -167,7 +158,6 @@ func kernelLog() string {
 
 const factsTimeout = 20 * time.Second
 
-// facts returns the facts that a process, started like a program under test, prints.
 func (s *Server) facts(ctx context.Context) (f Facts, err error) {
 	if len(s.Self) == 0 {
 		f = ReadFacts()

@@ -45,7 +45,7 @@ func TestFollow(t *testing.T) {
 		}
 		return c.Peak
 	}
-	of := &serverSession{server: s, timer: time.NewTimer(time.Hour)}
+	of := &serverSession{server: s, follows: map[string]*follower{}, timer: time.NewTimer(time.Hour)}
 	follow := &Follow{Name: "1", Pod: uid1, Sidecars: []string{"proxy"}}
 	ask(of, CountersRequest{Follow: follow})
 	of.follows["1"].sample()
@@ -87,7 +87,7 @@ func TestFollow(t *testing.T) {
 		"counters: the request names 101 sidecars; the maximum is 100": {Follow: &Follow{Name: "5", Pod: uid1, Sidecars: make([]string, 101)}},
 	} {
 		var c Counters
-		if err := (&serverSession{server: s}).follow(&q, &c); err == nil || err.Error() != text {
+		if err := (&serverSession{server: s, follows: map[string]*follower{}}).follow(&q, &c); err == nil || err.Error() != text {
 			t.Errorf("got %v, want %s", err, text)
 		}
 	}

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// defaultQuiet is a time without a response, after which a client with pending requests sends a ping. Pings
-// also renew the lease, and keep proxies from closing an idle connection.
+// If requests are pending and no response comes for defaultQuiet, a client sends a ping. Pings also renew the lease,
+// and keep proxies from closing an idle connection.
 const defaultQuiet = 30 * time.Second
 
 // link is the client's side of one connection. The first error ends the link.
 type link struct {
 	conn  io.ReadWriteCloser
-	quiet time.Duration // time without a response after which a ping is sent, see defaultQuiet
+	quiet time.Duration // time without a response after which the link sends a ping, see defaultQuiet
 	out   chan []byte   // frames to send
 	dead  chan struct{} // closed when err is set
 
 	mu      sync.Mutex
-	err     error                   // why the link ended; nil while it lives
+	err     error                   // reason why the link ended; nil while it works
 	serial  uint64                  // id of the latest request
 	pending map[uint64]chan<- reply // receivers of responses, by request id
 	heard   time.Time               // time of the latest response
-	pinged  bool                    // set while a ping has no response
+	pinged  bool                    // set while a ping waits for its response
 	check   *time.Timer             // calls pingIfSilent
 }
 
@@ -89,7 +89,6 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 	return nil
 }
 
-// ask sends a request and waits for its response, until the link or the context ends.
 func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 	got := make(chan reply, 1)
 	l.mu.Lock()
@@ -164,7 +163,7 @@ func (l *link) write() {
 	}
 }
 
-// pingIfSilent pings an agent that is silent while requests are pending. It ends the link after a lost ping.
+// pingIfSilent pings a silent agent if requests are pending. If the last ping had no response, it ends the link.
 func (l *link) pingIfSilent() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0

@@ -21,14 +21,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// markVariable is the environment variable that holds a program's mark, for descendants to inherit.
-const markVariable = "TARE_PROGRAM"
-
-// program is the agent's side of a program under test, together with the program's outputs.
 type program struct {
 	server *Server
-	mark   string // value of markVariable in the program's environment
-	dir    string // directory of the program's outputs
+	mark   string // value of TARE_PROGRAM in the program's environment
+	dir    string // directory of the output files
 	stdout *capture
 	stderr *capture
 
@@ -37,17 +33,17 @@ type program struct {
 
 	forked  chan struct{} // closed when process or failed is set
 	process *process.Program
-	failed  error         // why the program could not be started
+	failed  error         // reason why the program could not be started
 	done    chan struct{} // closed when the program and its descendants are gone and end is set
 	end     ending
 	removed sync.Once
 
-	cost      int64 // memory of the agent that the program holds, in bytes
-	stdin     int64 // size of the input file, in bytes
+	cost      int64 // bytes of the agent's memory that the program holds
+	stdin     int64
 	discarded sync.Once
 }
 
-// start starts the program. It is called once; callers that repeat the request wait for forked.
+// start starts the program. It is called once. A request that is repeated waits for forked instead.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
@@ -65,7 +61,7 @@ func (p *program) fork(order *startRequest, stdin []byte) error {
 	if len(order.Args) == 0 {
 		return errors.New("start: no command given")
 	}
-	mark := markVariable + "=" + p.mark
+	mark := "TARE_PROGRAM=" + p.mark // descendants inherit it
 	env := append(append(os.Environ(), order.Env...), mark)
 	prepared, err := launcher.Prepare(order.Args, env, order.Dir, nil)
 	if err != nil {
@@ -100,7 +96,7 @@ func (p *program) makeFiles(order *startRequest) error {
 	return err
 }
 
-// openStdin returns a file with the program's standard input. The file has no name when the program starts.
+// openStdin returns a file with the program's standard input. The file's name is removed before the program starts.
 func (p *program) openStdin(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
@@ -150,15 +146,11 @@ func (p *program) exec(order process.Spec, stdin []byte) error {
 	return err
 }
 
-// finish waits until the program and its descendants are gone. It then sets p.end.
 func (p *program) finish() {
 	end := p.process.End()
 	p.end = ending{
-		Code: end.Status.ExitStatus(), Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
+		Code: end.Code, Signal: end.Signal, Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
 		Stdout: p.stdout.output(), Stderr: p.stderr.output(),
-	}
-	if end.Status.Signaled() {
-		p.end.Signal = end.Status.Signal().String()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +167,7 @@ func (p *program) finish() {
 	}
 }
 
-// stop kills the program's process group, once it is started. why is "" if a client has requested the stop.
+// stop waits until the program is started, and kills its process group. why is "" if a client has requested the stop.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()
@@ -205,12 +197,11 @@ func (p *program) discard() {
 // capture writes one output stream of a program to a file and computes its digest.
 type capture struct {
 	file   *os.File // nil: the output is discarded
-	store  *quota   // disk space that the file takes
+	store  *quota   // disk space, of which the file takes a part
 	digest hash.Hash
-	size   atomic.Int64 // bytes written so far; may be read during writes
+	size   atomic.Int64 // bytes written so far; read while Write runs
 }
 
-// newCapture makes the capture of a stream. It discards the output unless keep is set.
 func (p *program) newCapture(stream string, keep bool) (*capture, error) {
 	c := &capture{store: &p.server.store, digest: sha256.New()}
 	if !keep {
@@ -234,7 +225,6 @@ func (c *capture) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writer returns the capture, or nil if the output is discarded.
 func (c *capture) writer() io.Writer {
 	if c.file == nil {
 		return nil
@@ -242,12 +232,10 @@ func (c *capture) writer() io.Writer {
 	return c
 }
 
-// output returns the size and digest of the complete output.
 func (c *capture) output() output {
 	return output{Size: c.size.Load(), SHA256: hex.EncodeToString(c.digest.Sum(nil))}
 }
 
-// remove removes the file and frees its disk space.
 func (c *capture) remove() {
 	if c != nil && c.file != nil {
 		_ = c.file.Close()

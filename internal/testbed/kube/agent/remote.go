@@ -15,10 +15,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// killTimeout is how long the client waits for a killed program. The agent then ends the program alone.
-const killTimeout = process.EndLimit + 2*process.OutputDelay
-
-// remoteProgram is the client's side of a program in the pod.
 type remoteProgram struct {
 	client *Client
 	name   string // name of the program in the session
@@ -28,16 +24,15 @@ type remoteProgram struct {
 
 	done  chan struct{} // closed when usage, used and err are set
 	usage testbed.Usage
-	used  time.Duration // CPU time of the program and its descendants
+	used  time.Duration // CPU time of the program and its descendants, when they have ended
 	err   error
 
 	waiting context.Context // context of all requests about the program; ended by giveUp
 	giveUp  context.CancelCauseFunc
 }
 
-// Start starts a program in the pod. When the program has ended, its outputs are written to the command's
-// writers: complete and with matching digests, or not at all. Each output may have 256 MiB, and the standard
-// input, which is read before the start, 16 MiB.
+// Start starts a program in the pod. When the program has ended, complete outputs with matching digests are written
+// to the command's writers. Each output may have 256 MiB. The input may have 16 MiB, and is read before the start.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,30 +66,31 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	if r == nil {
 		return nil, nil
 	}
-	type result struct {
-		data []byte
-		err  error
-	}
-	read := make(chan result, 1)
+	var all []byte
+	read := make(chan error, 1)
 	go func() { // if r never ends, this goroutine never ends either, but the caller returns
 		data, err := io.ReadAll(io.LimitReader(r, bodyLimit+1))
-		read <- result{data, err}
+		all = data
+		read <- err
 	}()
 	select {
-	case got := <-read:
-		if got.err == nil && len(got.data) > bodyLimit {
-			got.err = fmt.Errorf("its standard input is larger than %d bytes, the maximum for a pod", bodyLimit)
+	case err := <-read:
+		if err == nil && len(all) > bodyLimit {
+			err = fmt.Errorf("its standard input is larger than %d bytes, the maximum for a pod", bodyLimit)
 		}
-		return got.data, got.err
+		return all, err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("its standard input has no end: %w", context.Cause(ctx))
 	}
 }
 
-// follow waits for the program's end, fetches its outputs and sets the result.
 func (p *remoteProgram) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = p.kill() })
-	end, err := p.wait()
+	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
+	end := a.End
+	if err == nil && end == nil {
+		err = fmt.Errorf("wait: %w: the answer has no end", errFrame)
+	}
 	var outputs [2][]byte
 	if err == nil {
 		outputs, err = p.fetchOutputs(end)
@@ -115,14 +111,6 @@ func (p *remoteProgram) follow(ctx context.Context) {
 	close(p.done)
 }
 
-func (p *remoteProgram) wait() (*ending, error) {
-	a, err := p.client.call(p.waiting, request{Op: opWait, Program: p.name}, nil)
-	if err == nil && a.End == nil {
-		err = fmt.Errorf("wait: %w: the answer has no end", errFrame)
-	}
-	return a.End, err
-}
-
 func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error) {
 	if end.Failure != "" {
 		return outputs, errors.New(end.Failure)
@@ -136,7 +124,6 @@ func (p *remoteProgram) fetchOutputs(end *ending) (outputs [2][]byte, err error)
 	return outputs, err
 }
 
-// fetch returns one complete output. It checks the output by the digest.
 func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	if want.Size < 0 || want.Size > process.OutputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
@@ -176,24 +163,20 @@ func (p *remoteProgram) writeOutputs(outputs [2][]byte) error {
 func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), context.Cause(ctx))
-	case err != nil:
-		return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
-	case end.Signal != "":
-		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Signal, Stderr: end.Tail}
-	case end.Code != 0:
-		return &testbed.ExitError{Args: p.args, Code: end.Code, Stderr: end.Tail}
+		err = context.Cause(ctx)
+	case err == nil && end.Code != 0:
+		return &testbed.ExitError{Args: p.args, Code: end.Code, Signal: end.Signal, Stderr: end.Tail}
+	case err == nil:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s: %w", testbed.Quote(p.args), err)
 }
 
-// Wait waits until the program and all its descendants have ended and its outputs are written.
 func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
-// Printed returns new bytes of the program's "stdout" or "stderr", from an offset on, while the program runs.
 func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	if p.ended() {
 		return nil, nil
@@ -209,19 +192,19 @@ func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
 	return a.body, nil
 }
 
-// Kill ends the program and its descendants and waits until they are gone.
 func (p *remoteProgram) Kill() error {
 	err := p.kill()
 	<-p.done
 	return err
 }
 
-// kill kills the program. If the program cannot be killed in time, Wait and kill return the reason.
+// kill kills the program. If the program cannot be killed in time, both Wait and kill return the reason.
 func (p *remoteProgram) kill() error {
 	if p.ended() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(p.waiting, p.client.o.Patience+killTimeout, errors.New("not killed in time"))
+	limit := p.client.o.Patience + process.EndLimit + 2*process.OutputDelay
+	ctx, cancel := context.WithTimeoutCause(p.waiting, limit, errors.New("not killed in time"))
 	defer cancel()
 	_, err := p.client.call(ctx, request{Op: opKill, Program: p.name}, nil)
 	if err == nil || p.waiting.Err() != nil && p.ended() {
@@ -241,13 +224,11 @@ func (p *remoteProgram) ended() bool {
 	}
 }
 
-// CPU returns the CPU time that the program and its descendants have used so far.
 func (p *remoteProgram) CPU() (time.Duration, error) {
 	cpu, _, err := p.resources()
 	return cpu, err
 }
 
-// Memory returns the resident memory of the program and its descendants, in bytes.
 func (p *remoteProgram) Memory() (int64, error) {
 	_, memory, err := p.resources()
 	return memory, err

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,6 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// replyTimeout is how long a client may take to read a response. Otherwise, the client must connect again.
-const replyTimeout = time.Minute
-
 type serverConn struct {
 	server  *Server
 	conn    net.Conn
@@ -29,20 +27,18 @@ type serverConn struct {
 	writing sync.Mutex
 }
 
-const greetingTimeout = 30 * time.Second
-
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // requests of this connection stop waiting for programs
+	defer cancel() // when the connection ends, its requests stop waiting for programs
 	c := &serverConn{server: s, conn: conn}
-	_ = conn.SetReadDeadline(time.Now().Add(greetingTimeout))
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	r := bufio.NewReader(conn)
 	number, _, err := readGreeting(r)
 	if err != nil {
 		return
 	}
 	if _, err := io.WriteString(conn, greeting(s.Version)); err != nil || number != protocol {
-		return // the client reports the difference of protocols
+		return // the client reports that the protocols differ
 	}
 	var handling sync.WaitGroup
 	for {
@@ -66,7 +62,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		}
 		if !c.session.renewLease() {
 			s.memory.free(held)
-			handling.Wait() // the request that ended the session still gets its response
+			handling.Wait() // the request that ended the session must still get its response
 			return
 		}
 		handling.Go(func() {
@@ -76,8 +72,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request. It reserves held bytes of memory, which the caller must free. Without enough memory,
-// the error is a *quotaError.
+// next reads a request and reserves held bytes of memory, which the caller frees; *quotaError: too little is left.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -97,7 +92,6 @@ func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err
 	return q, body, held, err
 }
 
-// begin handles the first request of a connection. It reports whether the connection may be used.
 func (c *serverConn) begin(q *request) bool {
 	err := fmt.Errorf("%.80q before hello", string(q.Op))
 	if q.Op == opHello {
@@ -107,7 +101,7 @@ func (c *serverConn) begin(q *request) bool {
 	return err == nil
 }
 
-// reply sends a response. If it cannot be sent, the client repeats its request over another connection.
+// reply sends a response. If this fails, the client repeats its request over another connection.
 func (c *serverConn) reply(r response, body []byte) {
 	frame, err := encode(r, body)
 	if err != nil {
@@ -116,7 +110,7 @@ func (c *serverConn) reply(r response, body []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if err == nil {
-		_ = c.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
+		_ = c.conn.SetWriteDeadline(time.Now().Add(time.Minute))
 		_, err = c.conn.Write(frame)
 	}
 	if err != nil {
@@ -172,11 +166,9 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	case opKill:
 		p.stop("")
 		const timeout = process.EndLimit + process.OutputDelay
-		limit := time.NewTimer(timeout)
-		defer limit.Stop()
 		select {
 		case <-p.done:
-		case <-limit.C:
+		case <-time.After(timeout):
 			return nil, fmt.Errorf("killed, but not gone after %v: does it wait for a disk that does not answer?", timeout)
 		case <-ctx.Done():
 			return nil, errEnding
@@ -190,7 +182,7 @@ func (p *program) handle(ctx context.Context, q *request, r *response) (piece []
 	return nil, nil
 }
 
-// fetch reads a piece of a program's output. While the program runs, the piece may be empty.
+// fetch reads a piece of a program's output. The piece may be empty while the program runs.
 func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 	if o == nil {
 		return nil, fmt.Errorf("fetch: the request names no output")
@@ -214,11 +206,9 @@ func (p *program) fetch(o *fetchRequest) ([]byte, error) {
 
 const podsLimit = 10000
 
-// counters reads the requested counters. It finds all cgroups first, to read all counters together.
+// counters reads the requested counters. It finds all cgroups first, to read all counters at nearly the same time.
 func (s *Server) counters(q *CountersRequest) (Counters, error) {
-	if q == nil {
-		q = &CountersRequest{}
-	}
+	q = cmp.Or(q, &CountersRequest{})
 	if len(q.Cgroups) > podsLimit {
 		return Counters{}, fmt.Errorf("counters: the request names %d pods; the maximum is %d", len(q.Cgroups), podsLimit)
 	}
@@ -252,4 +242,100 @@ func (s *Server) counters(q *CountersRequest) (Counters, error) {
 		}
 	}
 	return c, nil
+}
+
+// These are limits of one agent. Every program in the pod, and every user who may exec into the pod, can connect.
+const (
+	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
+	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
+	programsLimit = 250 // maximum number of programs that were started and not dropped
+	// memoryLimit is the maximum memory in bytes for pending requests, responses, and programs' arguments.
+	memoryLimit = 48 << 20
+)
+
+// An agent reserves this memory, in bytes, in addition to the bytes of a request.
+const (
+	requestCost = 4 << 10  // memory per pending request
+	podCost     = 1 << 10  // memory per pod in a response with counters
+	factsCost   = 64 << 10 // memory for the process that prints facts, and for its output
+	programCost = 32 << 10 // memory per program: the end of its standard error, and goroutines
+)
+
+type quota struct {
+	limit int64
+	unit  string // unit for error messages, such as "bytes of memory"
+
+	mu   sync.Mutex
+	held int64 // amount taken and not freed
+}
+
+func (b *quota) init(limit int64, unit string) {
+	b.limit, b.unit = cmp.Or(b.limit, limit), unit
+}
+
+type quotaError struct{ text string }
+
+func (e *quotaError) Error() string { return e.text }
+
+func (b *quota) take(n int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > b.limit-b.held {
+		return &quotaError{fmt.Sprintf("the agent of this pod has no more %s: %d in use, %d more requested, %d at most",
+			b.unit, b.held, n, b.limit)}
+	}
+	b.held += n
+	return nil
+}
+
+func (b *quota) free(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held -= n
+}
+
+// cost returns the memory in bytes that the response to q may need.
+func cost(q *request) int64 {
+	n := int64(requestCost)
+	switch q.Op {
+	case opFetch:
+		n += chunkSize
+	case opFacts:
+		n += factsCost
+	case opCounters:
+		if q.CountersRequest != nil {
+			n += podCost * int64(len(q.CountersRequest.Cgroups))
+		}
+	}
+	return n
+}
+
+// cost returns how many bytes of the agent's memory a program holds until it is dropped.
+func (o *startRequest) cost() int64 {
+	n := int64(programCost)
+	for _, list := range [][]string{o.Args, o.Env} {
+		for _, text := range list {
+			n += int64(len(text)) + 16 // 16 bytes are the header of a Go string
+		}
+	}
+	return n
+}
+
+const refusalTimeout = 5 * time.Second
+
+// sendRefusal sends the reason for a refusal. It then reads on, since closing with unread bytes may lose the
+// response.
+func sendRefusal(conn net.Conn, why error) {
+	frame, err := encode(response{Failure: failureOf(why)}, nil)
+	if err != nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(refusalTimeout))
+	if _, err := conn.Write(frame); err != nil {
+		return
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(conn, headLimit+bodyLimit))
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,26 +24,24 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Server is the agent. Its exported fields do not change after Serve has begun.
+// Server is the agent. Its exported fields must not change once Serve has begun.
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON, run like a program under test. If Self is empty, the
-	// agent returns its own facts.
+	// Self is the command that prints ReadFacts as JSON, like a program under test; empty: the agent's own facts.
 	Self []string
 
-	instance string // random text, new after every restart of the agent
+	instance string // random text, which differs after every restart of the agent
 	pods     cgroup.Pods
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// These limits are memoryLimit, StoreLimit and programsLimit, unless tests set lower ones.
+	// These have the limits memoryLimit, StoreLimit and programsLimit, unless tests set lower limits.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
-	// mu may be locked before the mu of a session, but never after it.
-	mu       sync.Mutex
-	sessions map[string]*serverSession // sessions by name
+	mu       sync.Mutex // may be locked before the mu of a session, but never after it
+	sessions map[string]*serverSession
 	conns    map[net.Conn]bool
 	ended    bool
 }
@@ -51,27 +50,21 @@ const socketName = "agent.sock"
 
 const programsDir = "programs"
 
-// endTimeout is how long the agent waits for its programs at its end. In a pod they end with the agent anyway.
-const endTimeout = 2 * time.Second
-
-// Serve runs the agent until the context is done, and then kills every program. It reaps orphans, as the first
-// process of a pod must.
+// Serve runs the agent until the context is done, and then kills every program. It also reaps the pod's orphans.
 func (s *Server) Serve(ctx context.Context) error {
-	if s.Dir == "" {
-		s.Dir = Dir
-	}
+	s.Dir = cmp.Or(s.Dir, Dir)
 	s.instance = rand.Text()
 	s.sessions, s.conns = map[string]*serverSession{}, map[net.Conn]bool{}
 	s.memory.init(memoryLimit, "bytes of memory")
 	s.store.init(StoreLimit, "bytes for outputs")
 	s.started.init(programsLimit, "room for programs")
-	// Only the first process of a PID namespace can reap all orphans in it.
+	// Only the first process of a PID namespace becomes the parent of all orphans there.
 	s.programs.First = os.Getpid() == 1
 	listener, err := s.listen()
 	if err != nil {
 		return err
 	}
-	// As a subreaper, the agent gets orphans even if it is not the first process of the pod.
+	// A subreaper gets orphans even if it is not the first process of the pod.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.programs.First {
 		_ = listener.Close()
 		return fmt.Errorf("become the parent of orphans: %w", err)
@@ -80,8 +73,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer cancel()
 	var reaping sync.WaitGroup
 	reaping.Go(func() { s.programs.Reap(ctx) })
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	err = s.accept(ctx, listener)
 	cancel()
 	reaping.Wait()
@@ -89,7 +81,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// listen prepares the agent's directory, which may have files of an earlier agent, and opens the socket.
 func (s *Server) listen() (net.Listener, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the agent's directory: %w", err)
@@ -126,8 +117,11 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 			continue
 		}
 		go func() {
-			defer s.removeConn(c)
 			s.serveConn(ctx, c)
+			_ = c.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.conns, c)
 		}()
 	}
 }
@@ -145,7 +139,7 @@ func (s *Server) addConn(c net.Conn) error {
 	return nil
 }
 
-// refuse sends the reason and closes a connection. If many are being refused, it only closes the connection.
+// refuse sends the reason and closes a connection. If too many connections are being refused, it sends nothing.
 func (s *Server) refuse(c net.Conn, why error) {
 	if s.refused.Add(1) > connLimit {
 		s.refused.Add(-1)
@@ -162,13 +156,6 @@ func (s *Server) refuse(c net.Conn, why error) {
 	}()
 }
 
-func (s *Server) removeConn(c net.Conn) {
-	_ = c.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-}
-
 func (s *Server) shutDown() {
 	s.programs.Close()
 	running := s.programs.Running(nil)
@@ -183,36 +170,30 @@ func (s *Server) shutDown() {
 	for _, t := range sessions {
 		t.close()
 	}
-	limit := time.NewTimer(endTimeout)
-	defer limit.Stop()
+	limit := time.After(2 * time.Second) // in a pod, the kernel ends the programs with the agent
 	for _, p := range running {
 		p.Signal()
 	}
 	for _, p := range running {
 		select {
 		case <-p.Done():
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
 	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
 }
 
-const readyTimeout = 3 * time.Second
-
 // Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
-	if dir == "" {
-		dir = Dir
-	}
+	dir = cmp.Or(dir, Dir)
 	conn, err := dialSocket(ctx, filepath.Join(dir, socketName))
 	if err != nil {
 		return fmt.Errorf("no agent of Tare's answers in %s: %w", dir, err)
 	}
 	defer func() { _ = conn.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	go func() { // this goroutine ends with the stream in, at the latest with the process
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	go func() { // ends with the stream in, at the latest with the process
 		_, _ = io.Copy(conn, in)
 		_ = conn.Close()
 	}()
@@ -224,7 +205,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 }
 
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
-	limited, cancel := context.WithTimeout(ctx, readyTimeout)
+	limited, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	for {
 		var d net.Dialer
@@ -251,7 +232,7 @@ func Install(path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	// The copy gets its name only when it is complete. No other process can find an incomplete copy.
+	// The copy gets its name only when it is complete, so that no other process finds an incomplete copy.
 	f, err := owned.File(filepath.Dir(path), "agent", "")
 	if err != nil {
 		return err

@@ -14,18 +14,17 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// These are limits of one session.
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. No late request names an earlier program.
+	// droppedLimit is how many dropped programs a session remembers. Late requests do not name older ones.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of one session, over any number of connections. A session whose client has
-// sent nothing during the lease ends.
+// serverSession is the agent's side of a session, over any connections. It ends when the client is silent for the
+// lease.
 type serverSession struct {
 	server *Server
 	name   string
@@ -50,12 +49,13 @@ func (s *Server) session(h *hello) (*serverSession, error) {
 		return nil, errors.New("the agent is ending")
 	}
 	t := s.sessions[h.Session]
-	if t == nil && len(s.sessions) >= sessionsLimit {
-		return nil, &quotaError{fmt.Sprintf("the agent of this pod has %d sessions, the maximum; "+
-			"a session ends when its client has sent nothing during its lease", sessionsLimit)}
-	}
 	if t == nil {
-		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}}
+		if len(s.sessions) >= sessionsLimit {
+			return nil, &quotaError{fmt.Sprintf("the agent of this pod has %d sessions, the maximum; "+
+				"a session ends when its client has sent nothing during its lease", sessionsLimit)}
+		}
+		t = &serverSession{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{},
+			follows: map[string]*follower{}}
 		s.sessions[h.Session] = t
 	}
 	t.mu.Lock()
@@ -85,7 +85,7 @@ func (t *serverSession) expire() {
 	t.end(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// end ends the session, and discards all its programs. For a limited time, it waits until they are gone.
+// end ends the session and discards all its programs. It waits for their end, but only for a limited time.
 func (t *serverSession) end(why string) {
 	t.server.mu.Lock()
 	if t.server.sessions[t.name] == t {
@@ -100,19 +100,17 @@ func (t *serverSession) end(why string) {
 			p.discard()
 		}()
 	}
-	limit := time.NewTimer(process.EndLimit + process.OutputDelay)
-	defer limit.Stop()
+	limit := time.After(process.EndLimit + process.OutputDelay)
 	for _, p := range programs {
 		select {
 		case <-p.done:
 			p.discard()
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
 }
 
-// close makes the session refuse further requests, and returns the session's programs.
 func (t *serverSession) close() map[string]*program {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +125,7 @@ func (t *serverSession) close() map[string]*program {
 	return programs
 }
 
-// start starts a program, or waits for the result of the client's earlier request.
+// start starts a program. If an earlier request has started it already, start waits for the result.
 func (t *serverSession) start(name string, order *startRequest, stdin []byte) error {
 	p, known, err := t.add(name, order)
 	if err != nil {
@@ -140,7 +138,7 @@ func (t *serverSession) start(name string, order *startRequest, stdin []byte) er
 	return p.failed
 }
 
-// add returns the session's program with a name. If the program does not exist, add makes it.
+// add returns the session's program with this name. known is false if add has just made the program.
 func (t *serverSession) add(name string, order *startRequest) (p *program, known bool, err error) {
 	if !validName.MatchString(name) {
 		return nil, false, fmt.Errorf("%.80q is not the valid name of a program", name)
@@ -177,7 +175,7 @@ func (t *serverSession) program(name string) (*program, error) {
 	return p, p.failed
 }
 
-// drop kills and discards a program. Until the program is gone, it belongs to the session.
+// drop kills and discards a program. The program belongs to the session until it is gone.
 func (t *serverSession) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
@@ -200,8 +198,7 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program that is not started yet, and that holds cost bytes of the agent's memory. The
-// client does not choose the names of the program's directory and mark.
+// newProgram makes a program, which holds cost bytes of memory. The client cannot choose its directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -222,22 +219,22 @@ type follower struct {
 	group    cgroup.Group
 	sidecars []string // ids of containers whose memory is not counted
 	stop     chan struct{}
-	ended    time.Time // time of the last sample; zero while sampling
+	ended    time.Time // time when end was called; zero while sampling
 
 	mu   sync.Mutex
-	peak int64 // bytes
+	peak int64
 }
 
-// sampleTimes are the times between two samples of a pod's working set: short for programs that end soon, then
-// so long that samples, which read two small files of each container, cost a trial nothing.
+// sampleTimes are the pauses between samples of a pod's working set. The first are short, for programs that end soon.
+// The last is so long that samples, which read two small files of each container, cost a trial nothing.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
 	followsLimit = 1000        // maximum number of followers in a session
-	followsKept  = time.Minute // how long an ended follower is kept: its response may be lost, and the request repeated
+	followsKept  = time.Minute // how long an ended follower is kept, for a request that is repeated because its response was lost
 )
 
-// follow ends the follower that a CountersRequest names, and begins the one that it requests, once.
+// follow ends the follower that q.Followed names, and begins that of q.Follow unless it has begun.
 func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -273,16 +270,14 @@ func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 		return nil // the pod's cgroup is not visible, and its peak stays unknown
 	}
 	f := &follower{group: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
-	if t.follows == nil {
-		t.follows = map[string]*follower{}
-	}
+
 	t.follows[want.Name] = f
 	f.sample()
 	go sampleTimes.Until(f.stop, func() { f.sample() })
 	return nil
 }
 
-// end stops the sampling. The caller holds the lock of the session.
+// end ends the sampling. The caller holds the lock of the session.
 func (f *follower) end() {
 	if f.ended.IsZero() {
 		f.ended = time.Now()

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,52 +13,50 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
-	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	apps "k8s.io/client-go/kubernetes/typed/apps/v1"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	batch "k8s.io/client-go/kubernetes/typed/batch/v1"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	node "k8s.io/client-go/kubernetes/typed/node/v1"
-	rbac "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	scheduling "k8s.io/client-go/kubernetes/typed/scheduling/v1"
 	storage "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/exec"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"tare/internal/testbed"
+	"tare/internal/text/safetext"
 )
 
-// Client has the groups of Kubernetes' API that Tare uses. The others of kubernetes.Interface would add 7 MB.
+// Client has the API groups that Tare uses. All groups of kubernetes.Interface would make the program 7 MB larger.
 type Client interface {
 	Discovery() discovery.DiscoveryInterface
-	AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface
 	AppsV1() apps.AppsV1Interface
 	AuthenticationV1() authentication.AuthenticationV1Interface
 	AuthorizationV1() authorization.AuthorizationV1Interface
 	BatchV1() batch.BatchV1Interface
 	CoreV1() core.CoreV1Interface
 	NodeV1() node.NodeV1Interface
-	RbacV1() rbac.RbacV1Interface
-	SchedulingV1() scheduling.SchedulingV1Interface
 	StorageV1() storage.StorageV1Interface
 }
 
-// NewClient makes the client of a cluster. All groups share one transport and one limit of requests.
+// NewClient makes the client of a cluster. All groups of the API share one transport and one limit of requests.
 func NewClient(config *rest.Config) (Client, error) {
 	c := &client{config: *config}
-	if c.config.UserAgent == "" {
-		c.config.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
+	c.config.UserAgent = cmp.Or(c.config.UserAgent, rest.DefaultKubernetesUserAgent())
 	var err error
 	if c.transport, err = rest.HTTPClientFor(&c.config); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func NewClient(config *rest.Config) (Client, error) {
 	if c.config.RateLimiter == nil && c.config.QPS > 0 {
 		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	_, err = core.NewForConfigAndClient(&c.config, c.transport) // a bad configuration has the same error in every group
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // every group returns the same error for a bad configuration
 	return c, err
 }
 
@@ -74,7 +73,7 @@ type client struct {
 	transport *http.Client
 }
 
-// group makes the client of a group. It cannot fail, since NewClient has checked the configuration.
+// group makes the client of a group of the API. It cannot fail, since NewClient has checked the configuration.
 func group[T any](c *client, makes func(*rest.Config, *http.Client) (T, error)) T {
 	made, _ := makes(&c.config, c.transport)
 	return made
@@ -83,29 +82,22 @@ func group[T any](c *client, makes func(*rest.Config, *http.Client) (T, error)) 
 func (c *client) Discovery() discovery.DiscoveryInterface {
 	return group(c, discovery.NewDiscoveryClientForConfigAndClient)
 }
-func (c *client) AdmissionregistrationV1() admissionregistration.AdmissionregistrationV1Interface {
-	return group(c, admissionregistration.NewForConfigAndClient)
-}
 func (c *client) AuthenticationV1() authentication.AuthenticationV1Interface {
 	return group(c, authentication.NewForConfigAndClient)
 }
 func (c *client) AuthorizationV1() authorization.AuthorizationV1Interface {
 	return group(c, authorization.NewForConfigAndClient)
 }
-func (c *client) SchedulingV1() scheduling.SchedulingV1Interface {
-	return group(c, scheduling.NewForConfigAndClient)
-}
 func (c *client) AppsV1() apps.AppsV1Interface    { return group(c, apps.NewForConfigAndClient) }
 func (c *client) BatchV1() batch.BatchV1Interface { return group(c, batch.NewForConfigAndClient) }
 func (c *client) CoreV1() core.CoreV1Interface    { return group(c, core.NewForConfigAndClient) }
 func (c *client) NodeV1() node.NodeV1Interface    { return group(c, node.NewForConfigAndClient) }
-func (c *client) RbacV1() rbac.RbacV1Interface    { return group(c, rbac.NewForConfigAndClient) }
 func (c *client) StorageV1() storage.StorageV1Interface {
 	return group(c, storage.NewForConfigAndClient)
 }
 
-// PodInformer follows the pods of a namespace that a selector of labels selects, once it is run. The factories
-// of package informers would add the informers of every resource to the program.
+// PodInformer returns an informer that, when run, follows the pods of a namespace that match a selector of labels.
+// The factories of package informers would link the informers of all resources into the program.
 func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -119,11 +111,10 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 	}, &corev1.Pod{}, 0, cache.Indexers{})
 }
 
-// API servers restart, and may be overloaded. Retrying repeats requests whose failure has another cause than
-// the request, until a time limit.
+// API servers restart, and may be overloaded. Retrying repeats requests unless the request itself is at fault.
 
-// firstPause and longestPause are the first and the longest pause between tries. One try may take the time
-// limit divided by tryDivisor. By default this is more than the 10 s after which an API server names an
+// firstPause and longestPause are the first and the longest pause between tries. One try may take the time limit
+// divided by tryDivisor. By default this is more than 10 s. After 10 s, an API server returns an error that names an
 // admission webhook that does not answer.
 const (
 	firstPause   = 50 * time.Millisecond
@@ -131,7 +122,6 @@ const (
 	tryDivisor   = 2
 )
 
-// unansweredError means that an API server did not answer a request within the time limit.
 type unansweredError struct {
 	request string        // method and path: "GET /api/v1/nodes"
 	after   time.Duration // time since the first try
@@ -144,10 +134,10 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. With a method Unwrap, client-go would repeat the request.
+// Is compares target with the error of the last try. With Unwrap in place of Is, client-go would repeat requests.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As sets target to the error of the last try, for the types that unreachable explains.
+// As sets target to the error of the last try, if target has a type that unreachable explains.
 func (e *unansweredError) As(target any) bool {
 	switch target.(type) {
 	case *x509.CertificateInvalidError, *x509.UnknownAuthorityError, *x509.HostnameError, **net.DNSError, *net.Error:
@@ -156,8 +146,8 @@ func (e *unansweredError) As(target any) bool {
 	return false
 }
 
-// Retrying wraps a transport. Requests then get a time limit, and are repeated while the API server is
-// unavailable. Watches, followed logs and upgrades to a stream have no end, and stay as they are.
+// Retrying wraps a transport. Every request then gets a time limit, and is repeated while the API server is
+// unavailable. Watches, followed logs and upgrades to a stream have no end, and are passed on unchanged.
 func Retrying(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
 }
@@ -167,7 +157,6 @@ type retrying struct {
 	limit time.Duration
 }
 
-// RoundTrip repeats a request until it gets a final response or error, or reaches the limit.
 func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	q := r.URL.Query()
 	endless := q.Get("watch") != "" || q.Get("follow") != "" || r.Header.Get("Upgrade") != ""
@@ -184,7 +173,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 		pause = max(pause, retryAfter(response))
 		if time.Until(deadline) < pause {
 			if err == nil {
-				response.Header.Del("Retry-After") // client-go would repeat the request again
+				response.Header.Del("Retry-After") // with this header, client-go would repeat the request
 				return response, nil
 			}
 			return nil, &unansweredError{request: r.Method + " " + r.URL.Path, after: time.Since(start), tries: tries, err: err}
@@ -198,7 +187,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request once, again or for the first time, with a time limit, and reads the whole response.
+// try sends the request with a time limit, and reads the whole response. again is set if it was sent before.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()
@@ -223,11 +212,10 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	return response, nil
 }
 
-// busyStatus lists the statuses that say something about the server's state, and not about the request.
+// busyStatus lists the statuses that tell of the server's state, and not of the request.
 var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// permanent reports whether the next try would fail with the same error.
 func permanent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var alert tls.AlertError
@@ -245,4 +233,89 @@ func retryAfter(response *http.Response) time.Duration {
 		return 0
 	}
 	return min(time.Duration(seconds)*time.Second, 10*time.Second)
+}
+
+// Exec runs a program in any container. It returns up to 1 MiB of each output. A failure is a *testbed.ExitError.
+func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
+	options := &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true}
+	executor, err := c.executor(namespace, pod, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out, errs headBuffer
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
+	var code exec.CodeExitError
+	switch {
+	case errors.As(err, &code):
+		err = &testbed.ExitError{Args: args, Code: code.Code, Stderr: safetext.Head(errs.buf.String(), 4096)}
+	case err != nil:
+		err = fmt.Errorf("run %s in pod %s/%s: %w", safetext.Head(testbed.Quote(args), 200), namespace, pod, err)
+	}
+	return out.buf.Bytes(), errs.buf.Bytes(), err
+}
+
+// headBuffer keeps the first MiB that is written to it, and drops the rest.
+type headBuffer struct{ buf bytes.Buffer }
+
+func (b *headBuffer) Write(p []byte) (int, error) {
+	b.buf.Write(p[:min(len(p), 1<<20-b.buf.Len())])
+	return len(p), nil
+}
+
+// executor prepares an exec by WebSocket, or by SPDY if the API server or a proxy does not support WebSocket.
+func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (remotecommand.Executor, error) {
+	url := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
+		VersionedParams(o, scheme.ParameterCodec).URL()
+	config := rest.CopyConfig(c.Config)
+	spdy, err := remotecommand.NewSPDYExecutor(config, "POST", url)
+	if err != nil {
+		return nil, err
+	}
+	websocket, err := remotecommand.NewWebSocketExecutor(config, "GET", url.String())
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(websocket, spdy, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+}
+
+// Dial runs a program in a container. It returns standard input and output as a stream; Close ends the program.
+func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
+	options := &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true}
+	executor, err := c.executor(namespace, pod, options)
+	if err != nil {
+		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
+	}
+	// ctx only limits dialling, and so the stream must not end with ctx.
+	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stdin, toAgent := io.Pipe()
+	fromAgent, stdout := io.Pipe()
+	go func() {
+		var stderr headBuffer
+		streams := remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr}
+		err := executor.StreamWithContext(streaming, streams)
+		if said := strings.TrimSpace(stderr.buf.String()); said != "" {
+			err = errors.Join(err, errors.New(safetext.Head(said, 500)))
+		}
+		if err == nil {
+			err = io.EOF
+		} else {
+			err = fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
+		}
+		stdout.CloseWithError(err)
+		stdin.CloseWithError(err)
+	}()
+	return &execStream{PipeReader: fromAgent, PipeWriter: toAgent, cancel: cancel}, nil
+}
+
+type execStream struct {
+	*io.PipeReader // the program's standard output
+	*io.PipeWriter // the program's standard input
+	cancel         context.CancelFunc
+}
+
+func (e *execStream) Close() error {
+	e.cancel()
+	return errors.Join(e.PipeWriter.Close(), e.PipeReader.Close())
 }

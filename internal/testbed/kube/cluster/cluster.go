@@ -1,27 +1,40 @@
 // Package cluster is the connection to one Kubernetes cluster.
 //
-// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a cluster cannot be
-// used. Every request has a time limit. A request is repeated while the API server is unavailable (Retrying).
-// Cluster.Await waits for states that take longer, and also has a limit. Errors about an object include the
-// cluster's events and logs about this object (DiagnosedError, Explain). This package knows nothing of sites,
-// arms or runs.
+// Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a cluster cannot be used.
+// Every request has a time limit, and is repeated while the API server is unavailable (Retrying). Cluster.Await waits
+// for states that take longer, and also has a limit. Errors about an object include the cluster's events and logs
+// about the object (DiagnosedError, Explain). This package knows nothing of sites, arms or runs.
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // supports OIDC and credential plugins
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 
+	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 	"tare/internal/text/safetext"
@@ -34,8 +47,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and
-// repeat a request after temporary errors. Config does not.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and repeat
+// requests after temporary errors. Requests with Config have no limit and are not repeated.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -43,8 +56,7 @@ type Cluster struct {
 	Client  Client
 	Dynamic dynamic.Interface
 
-	// Progress takes the lines of Say; nil drops them.
-	Progress func(string)
+	Progress func(string) // takes the lines of Say; nil drops them
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
@@ -56,8 +68,8 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, which may just have been
-// installed, Mapping reads the kinds again. If the kind is unknown, meta.IsNoMatchError is true for the error.
+// Mapping returns the resource of a kind, from a cache. It reads kinds that the cache lacks, since they may just have
+// been installed. For an unknown kind, meta.IsNoMatchError is true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -67,7 +79,7 @@ func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-// Now returns the time by the API server's clock or, if this is unknown, by the clock of this machine.
+// Now returns the time by the API server's clock or, if that is unknown, by this machine's clock.
 func (c *Cluster) Now(ctx context.Context) time.Time {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -88,7 +100,7 @@ func (c *Cluster) Now(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// Each calls do for all elements of a list at the same time, and joins the errors.
+// Each calls do for all elements of a list in parallel, and joins the errors.
 func Each[T any](list []T, do func(i int, element T) error) error {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
@@ -102,7 +114,7 @@ func Each[T any](list []T, do func(i int, element T) error) error {
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label, which is also valid as the value of a Kubernetes label.
+// Label turns a text into a DNS label of at most limit characters, which is also a valid value of a label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -131,10 +143,9 @@ const (
 type TimeoutError struct {
 	What  string // awaited state
 	Limit time.Duration
-	Now   string // latest state
+	Now   string // latest state before the limit
 }
 
-// Error names the awaited state, the limit and the latest state.
 func (e *TimeoutError) Error() string {
 	text := fmt.Sprintf("%s: not after %v", e.What, quantity.Duration(e.Limit))
 	if e.Now != "" {
@@ -143,9 +154,8 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls poll again and again, with growing pauses, until ok is true, poll fails, or the limit is reached.
-// Progress lines and errors contain the awaited state ("condition Ready of VarmorPolicy demo") and the latest state
-// that poll returned ("status Pending").
+// Await calls poll with growing pauses until ok is true, poll fails, or the limit is reached. Errors and progress
+// contain awaited ("condition Ready of VarmorPolicy demo") and now, the latest state ("status Pending").
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -173,4 +183,136 @@ func (c *Cluster) Await(
 		}
 		_ = testbed.Pause(limited, pause)
 	}
+}
+
+// dropLogs discards the logs of client-go. They are about errors that Tare handles itself.
+var dropLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+
+// Connect connects to the cluster of a context in the kubeconfig.
+func Connect(ctx context.Context, o Options, name string, limits experiment.Timeouts) (*Cluster, error) {
+	dropLogs()
+	config, name, err := configure(o, name)
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "tare/" + safetext.Head(o.Version, 64)
+	config.QPS = -1 // no client-side rate limit: requests are few, and the API server has its own
+	config.WarningHandler = rest.NoWarnings{}
+	c := &Cluster{Context: name, Config: config, Progress: o.Say}
+	retrying := rest.CopyConfig(config)
+	retrying.Wrap(Retrying(limits.Request.Std()))
+	if c.Client, err = NewClient(retrying); err == nil {
+		c.Dynamic, err = dynamic.NewForConfig(retrying)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("context %s: %w", name, err)
+	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	system, err := c.firstRequest(ctx, limits.Request.Std())
+	var timeout *TimeoutError
+	switch {
+	case errors.As(err, &timeout):
+		return nil, fmt.Errorf("context %s: %w", name, err)
+	case err == nil:
+		c.UID = string(system.UID)
+	case apierrors.IsForbidden(err): // the UID is optional: only comparisons of runs use it
+	default:
+		return nil, unreachable(name, config.Host, err)
+	}
+	return c, nil
+}
+
+// firstRequest reads the namespace kube-system. The limit is for the kubeconfig's credential plugin, if any.
+func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
+	get := func() (*corev1.Namespace, error) {
+		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	}
+	plugin := c.Config.ExecProvider
+	if plugin == nil {
+		return get()
+	}
+	what := "the credential plugin " + safetext.Head(plugin.Command, 200)
+	var namespace *corev1.Namespace
+	done := make(chan error, 1)
+	go func() {
+		got, err := get()
+		namespace = got
+		done <- err
+	}()
+	progress, end := time.After(SayAfter), time.After(limit)
+	for {
+		select {
+		case err := <-done:
+			return namespace, err
+		case <-progress:
+			c.Say("waiting for " + what)
+		case <-end:
+			return nil, &TimeoutError{What: what, Limit: limit,
+				Now: "no credentials yet: call it by hand to see what it waits for"}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// configure reads the kubeconfig of the options, or the files in KUBECONFIG or ~/.kube/config. Without any, it uses
+// the service account of Tare's own pod. It also returns the name of the context.
+func configure(o Options, name string) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, "", fmt.Errorf("kubeconfig: %w", err)
+	}
+	where := strings.Join(rules.GetLoadingPrecedence(), ", ")
+	if len(raw.Contexts) == 0 && name == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, "", fmt.Errorf("no kubeconfig: there are no contexts in %s; set KUBECONFIG or write one there", where)
+		}
+		return config, "in-cluster", nil
+	}
+	name = cmp.Or(name, raw.CurrentContext)
+	known := strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+	if name == "" {
+		return nil, "", fmt.Errorf("kubeconfig %s has no current context: "+
+			"name one by testbed.kubernetes.context (there are %s)", where, known)
+	}
+	if raw.Contexts[name] == nil {
+		return nil, "", fmt.Errorf("kubeconfig %s has no context %q (there are: %s)", where, name, cmp.Or(known, "none"))
+	}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, name, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("kubeconfig, context %s: %w", name, err)
+	}
+	return config, name, nil
+}
+
+func unreachable(name, host string, err error) error {
+	var certificate x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var dns *net.DNSError
+	var timeout net.Error
+	why := "it gives no usable answer"
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case apierrors.IsUnauthorized(err):
+		why = "it does not know who asks (the credentials in the kubeconfig are wrong or have expired)"
+	case errors.As(err, &certificate) && certificate.Reason == x509.Expired,
+		strings.Contains(err.Error(), "tls: expired certificate"): // the server has rejected a client certificate
+		why = "a certificate has expired or is not valid yet (is the clock right?)"
+	case errors.As(err, &unknown), errors.As(err, &hostname):
+		why = "its certificate is not the one that the kubeconfig expects"
+	case errors.As(err, &dns):
+		why = "its name is not known here"
+	case errors.Is(err, errRefused):
+		why = "nothing listens there (is the cluster up?)"
+	case errors.Is(err, errNoHost), errors.Is(err, errNoNetwork):
+		why = "there is no way to it from here"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		why = "it does not answer (a firewall or a VPN may be in the way)"
+	}
+	return fmt.Errorf("the API server of context %s at %s cannot be used: %s: %w", name, host, why, err)
 }

@@ -16,7 +16,6 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are limits of the events and logs that an error about an object contains.
 const (
 	eventsShown = 5
 	linesShown  = 5
@@ -25,14 +24,13 @@ const (
 	DiagnosisLimit = 10 * time.Second
 )
 
-// DiagnosedError is an error about an object, with the cluster's events and logs about this object.
+// DiagnosedError is an error about an object, with the cluster's events and logs about the object.
 type DiagnosedError struct {
 	Err    error
 	Events []string // events about the object, the newest last
 	Log    []string // last lines of the container's log
 }
 
-// Error returns the error with events and log lines, on several lines.
 func (e *DiagnosedError) Error() string {
 	text := e.Err.Error()
 	if len(e.Events) > 0 {
@@ -44,10 +42,9 @@ func (e *DiagnosedError) Error() string {
 	return text
 }
 
-// Unwrap returns Err.
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events returns the events about an object, the newest last; about every object of this name if uid is "".
+// Events returns the events about an object, or with uid "" about all objects of this name, the newest last.
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {
@@ -69,7 +66,7 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	return lines
 }
 
-// eventTime returns the time at which an event last occurred. Single events and series have different fields.
+// eventTime returns the time when an event last occurred. Single events and series have different fields for it.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case !e.LastTimestamp.IsZero():
@@ -82,7 +79,7 @@ func eventTime(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// LastLines returns the last log lines of a pod's containers, except ready ones other than the named container.
+// LastLines returns the last log lines of a pod's containers. It skips ready containers, except the named container.
 func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string) []string {
 	var lines []string
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -109,11 +106,10 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 // EnforceLabel is a namespace's label with the level of Pod Security that the namespace's pods must meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-// exempt is a hint how to exempt Tare's namespaces from a policy of the cluster.
 const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
 	"or name one that it does not concern by testbed.kubernetes.namespace"
 
-// Explain adds a hint to errors about admission, quotas and missing rights. Other errors stay as they are.
+// Explain adds a hint to errors about admission, quotas and missing rights. It returns other errors unchanged.
 func Explain(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -140,7 +136,7 @@ func Explain(err error) error {
 }
 
 type refusedError struct {
-	text string // message and hint, safe to print
+	text string // the API server's message with a hint, safe to print
 	err  error
 }
 

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,20 +20,19 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// If Tare's machine is lost, the cluster itself removes the run's objects. Each namespace of the run has a
-// Job without pods, called the deadline, which owns all objects of the run in that namespace. The Job ends
-// after a time (activeDeadlineSeconds), which a living run extends again and again. When the Job has ended,
-// Kubernetes deletes the Job (ttlSecondsAfterFinished: 0). The garbage collector then deletes the objects that
-// the Job owns: pods, controllers and their objects, services, and claims. The objects that remain use no
-// resources, and the record lists them: namespaces, and objects applied outside of the run's namespaces.
+// If Tare's machine is lost, the cluster itself removes the run's objects. Each namespace of the run has a Job
+// without pods, called the deadline. The deadline owns all objects of the run in its namespace. The Job ends after a
+// time (activeDeadlineSeconds), which a living run extends again and again. When the Job has ended, Kubernetes
+// deletes the Job (ttlSecondsAfterFinished: 0). The garbage collector then deletes the objects that the Job owns:
+// pods, controllers and their objects, services, and claims. Namespaces, and objects applied outside of the run's
+// namespaces, remain. They use no resources, and the record lists them.
 
 type deadline struct {
-	owner   metav1.OwnerReference // reference to the Job
+	owner   metav1.OwnerReference
 	made    time.Time
-	seconds int64 // time from the Job's start to its end
+	seconds int64 // time from the Job's start to its end, in seconds
 }
 
-// expiredError means that a deadline has passed. The run then ends.
 type expiredError struct {
 	namespace string
 	silence   time.Duration
@@ -44,12 +44,11 @@ func (e *expiredError) Error() string {
 		"start it again with tare resume", e.namespace, quantity.Duration(e.silence))
 }
 
-// Is makes an expired deadline count as ErrCleaned.
 func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, once. image is for policies that check the Job's image.
+// AddDeadline makes the deadline of a namespace, unless it exists. Policies may check image, the image of the Job.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -70,14 +69,12 @@ func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error
 	d.owner = metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.deadlines == nil {
-		r.deadlines = map[string]*deadline{}
-	}
+
 	r.deadlines[namespace] = d
 	return nil
 }
 
-// planDeadline returns the Job of a deadline. Its pod is never made, but must meet Pod Security restricted.
+// planDeadline returns the Job of a deadline. Its pod is never made, but its plan must meet Pod Security restricted.
 func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.Job {
 	labels := r.owner.Labels("", "deadline")
 	little := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
@@ -112,7 +109,7 @@ func (r *Record) deadline(namespace string) *deadline {
 	return r.deadlines[namespace]
 }
 
-// Owners returns the owner references of the run's objects in a namespace; nil without a deadline.
+// Owners returns the owner references for the run's objects in a namespace; nil without a deadline.
 func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	if d := r.deadline(namespace); d != nil {
 		return []metav1.OwnerReference{d.owner}
@@ -130,18 +127,7 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// A living run extends its deadlines several times (renewals) within the time Silence, after which a deadline
-// ends. The pause between two renewals is at most longestRenewal.
-const (
-	renewals       = 6
-	longestRenewal = 5 * time.Minute
-)
-
-func (r *Record) renewalInterval() time.Duration {
-	return max(min(r.limits.Silence.Std()/renewals, longestRenewal), time.Second)
-}
-
-// extendAll extends all deadlines. It ignores temporary errors. If a deadline has passed, it keeps the error.
+// extendAll extends all deadlines. It keeps the error of a deadline that has passed, and ignores temporary errors.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()
 	namespaces := slices.Collect(maps.Keys(r.deadlines))
@@ -149,18 +135,15 @@ func (r *Record) extendAll(ctx context.Context) {
 	for _, namespace := range namespaces {
 		if err := r.extend(ctx, namespace); errors.Is(err, ErrCleaned) {
 			r.mu.Lock()
-			if r.cleaned == nil {
-				r.cleaned = err
-			}
+			r.cleaned = cmp.Or(r.cleaned, err)
 			r.mu.Unlock()
 		}
 	}
 }
 
-// extend extends the deadline of a namespace. If the deadline has passed, the error is an expiredError.
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
-	// The monotonic clock stops while this machine sleeps. The wall clock may be set back.
+	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back: the larger age counts.
 	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
 	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
 	patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, due)

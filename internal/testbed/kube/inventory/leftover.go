@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,25 +23,22 @@ import (
 
 // Leftover lists the objects of one session of a run on a cluster.
 type Leftover struct {
-	Owner Owner
-	// Holder describes the session's process: "process 17 on host a, last seen 3m ago".
-	Holder string
-	// Alive is set if the holder is alive or may be alive. Clean then removes none of the objects.
-	Alive   bool
+	Owner   Owner
+	Holder  string   // process of the session: "process 17 on host a, last seen 3m ago"
+	Alive   bool     // set if the holder is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
-	// Foreign are the names of objects outside of the record's namespace, if Tare has not made that namespace.
-	// Clean does not delete them. Otherwise, a user who may write into that namespace could make tare clean
-	// delete objects that the user may not delete.
+	// Foreign lists objects outside of the record's namespace, if Tare has not made that namespace. Clean does not
+	// delete them. Otherwise, a user who may write there could make tare clean delete objects of others.
 	Foreign []string
 
 	holder  holder
-	items   []Item // objects that are to be removed
-	foreign []Item // items of Foreign
+	items   []Item // items that are to be removed
+	foreign []Item
 	record  string // namespace of the record; "" if there is no record
-	own     bool   // set if the record is in a namespace of the session
+	own     bool   // set if the session has made the record's namespace
 }
 
-// setHolder sets the holder and Alive. age is the time since the last heartbeat.
+// setHolder sets the holder and Alive. age is the time since the holder's last heartbeat.
 func (l *Leftover) setHolder(h holder, age time.Duration) {
 	l.holder = h
 	l.Holder = fmt.Sprintf("%s, last seen %v ago", h.who(), quantity.Duration(max(0, age).Round(time.Second)))
@@ -82,7 +80,7 @@ func union(list, items []Item) []Item {
 	return list
 }
 
-// remove removes the leftover. While foreign objects exist, the record stays, since nothing else lists them.
+// remove removes the leftover. While foreign objects exist, it keeps the record, the only list of them.
 func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	there, _ := r.stillThere(ctx, l.foreign)
 	if len(there) == 0 {
@@ -94,7 +92,7 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads the records of all runs, and finds namespaces of runs that were killed before a record.
+// findLeftovers reads the records of all runs, and finds namespaces of runs killed before they wrote a record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
@@ -130,7 +128,7 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces with the label of a run: at most the given one, or with "" all.
+// ownNamespaces returns the namespaces with a run's label: all if namespace is "", and otherwise at most this one.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
@@ -145,7 +143,7 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 		}
 	}
 	switch {
-	case apierrors.IsForbidden(err): // a user who may not read namespaces has not made any
+	case apierrors.IsForbidden(err): // a user who may not read namespaces has made none
 		return nil, nil
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no namespace %s in context %s", namespace, c.Context)
@@ -157,7 +155,7 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 
 type servedKinds struct {
 	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
-	failed     map[schema.GroupVersion]error        // groups whose API server (an extension) does not answer
+	failed     map[schema.GroupVersion]error        // groups whose API server, an extension of the cluster, does not answer
 }
 
 func served(c *cluster.Cluster) (servedKinds, error) {
@@ -181,8 +179,8 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether an item cannot exist, because the cluster does not know its kind. If the API server of
-// the kind does not answer, lacks returns false. Deleting the item then fails, and the record stays.
+// lacks reports whether an item cannot exist because the cluster does not know its kind. If the kind's API server
+// does not answer, lacks returns false. Deleting the item then fails, and the record stays.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false
@@ -191,19 +189,19 @@ func (k servedKinds) lacks(i Item) bool {
 	return !known || namespaced != (i.Namespace != "")
 }
 
-// Everyone who may write ConfigMaps can forge a record of any session, to make tare clean, which another user
-// runs with more rights, delete other objects. Two rules prevent this. First, a session counts as dead only if
-// all records and namespaces with its name say so. Second, items outside of a record's namespace count only if
-// the session has made that namespace.
+// Everyone who may write ConfigMaps can forge a record of any session. tare clean, run by a user with more rights,
+// must not delete other objects because of it. Two rules prevent this. First, a session counts as dead only if all
+// records and namespaces with its name say so. Second, items outside of a record's namespace count only if the
+// session has made that namespace.
 
 type sessionObjects struct {
 	owner      Owner
-	records    []Leftover         // one for each record, which may be forged
-	namespaces []corev1.Namespace // namespaces with the session's label
-	unreadable bool               // set if a record of the session cannot be read: the session may be alive
+	records    []Leftover // an entry for each record; a record may be forged
+	namespaces []corev1.Namespace
+	unreadable bool // set if a record of the session cannot be read, and the session may be alive
 }
 
-// groupByOwner groups records and namespaces by session. Its errors are about records that it cannot read.
+// groupByOwner groups records and namespaces by session. It returns an error for each record that it cannot read.
 func groupByOwner(
 	records []corev1.ConfigMap, namespaces []corev1.Namespace, now time.Time,
 ) (sessions []*sessionObjects, errs []error) {
@@ -246,11 +244,11 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session, or for a living session its objects with Alive set. If all is set, it
-// looks in all namespaces.
+// leftovers returns the leftovers of a session. For a living session, it returns the objects with Alive set. If all
+// is set, it also returns leftovers outside of the records' namespaces.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
-		return nil, nil // groupByOwner has returned the error
+		return nil, nil // groupByOwner has returned an error for this session
 	}
 	if alive := slices.IndexFunc(s.records, func(l Leftover) bool { return l.Alive }); alive >= 0 {
 		return s.records[alive : alive+1], nil
@@ -280,9 +278,7 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 			found = append(found, l)
 		}
 	}
-	if trusted == nil {
-		trusted = &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder}
-	}
+	trusted = cmp.Or(trusted, &Leftover{Owner: s.owner, Holder: made.Holder, holder: made.holder})
 	if all {
 		trusted.items = union(trusted.items, made.items)
 	}
@@ -292,8 +288,8 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session as its namespaces show it: the first namespace is made before the
-// record. If the holder in the annotation of a namespace seems to be alive, the session is alive.
+// fromNamespaces returns the leftover of a session as its namespaces show it. The session's first namespace is made
+// before the record. If the annotation of one namespace names a living holder, the session is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {

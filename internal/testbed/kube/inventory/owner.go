@@ -1,12 +1,12 @@
 // Package inventory records the objects that Tare makes on a cluster, and removes them.
 //
-// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record). Every object has
-// the run's label (Owner). At its end, a run removes exactly its own objects (Record.End). If the run is
-// killed, its objects are found and removed by tare clean (Leftovers, Clean), or by the session that resumes
-// the run (Record.RemoveEarlier).
+// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record). Every object has the label
+// of the run's session (Owner). At its end, a run removes exactly its own objects (Record.End). If the run is killed,
+// its objects are found and removed by tare clean (Leftovers, Clean), or by the session that resumes the run
+// (Record.RemoveEarlier).
 //
-// Everyone who may write ConfigMaps can forge a record. The file leftover.go explains why nobody can make
-// Tare delete, by a forged record, objects that he may not delete himself.
+// Everyone who may write ConfigMaps can forge a record. The file leftover.go explains why a forged record cannot make
+// Tare delete objects that the forger may not delete.
 package inventory
 
 import (
@@ -28,12 +28,12 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are labels. All objects that Tare makes have them.
+// These are the labels of all objects that Tare makes.
 const (
 	ManagedBy  = "app.kubernetes.io/managed-by" // always "tare"
-	OwnerLabel = "tare/owner"                   // the session's Owner
-	ArmLabel   = "tare/arm"                     // the arm, as a DNS label
-	// RoleLabel is a pod's role: client, server (all members), client-node, server-node or node (accounting).
+	OwnerLabel = "tare/owner"                   // the Owner: the name of the session
+	ArmLabel   = "tare/arm"                     // the arm's name as a DNS label
+	// RoleLabel is the role of a pod: client, server (all members), client-node, server-node or node (accounting).
 	RoleLabel = "tare/role"
 )
 
@@ -45,14 +45,14 @@ func NewOwner() Owner { return Owner(randomHex(5)) }
 
 func randomHex(n int) string {
 	b := make([]byte, n)
-	rand.Read(b) // never fails
+	rand.Read(b)
 	return hex.EncodeToString(b)
 }
 
 // Owns reports whether this session made an object.
 func (o Owner) Owns(object metav1.Object) bool { return object.GetLabels()[OwnerLabel] == string(o) }
 
-// Labels returns the labels of an object for an arm and a role. arm and role may be "".
+// Labels returns the labels of an object for an arm and a role. The arguments arm and role may be "".
 func (o Owner) Labels(arm, role string) map[string]string {
 	l := map[string]string{ManagedBy: "tare", OwnerLabel: string(o)}
 	if arm = cluster.Label(arm, cluster.NameLimit); arm != "" {
@@ -74,8 +74,8 @@ func (o Owner) selector() metav1.ListOptions {
 
 func (o Owner) record() string { return "tare-" + string(o) }
 
-// idFile is the file in the run directory with the run's random id. By this id, the sessions of a run recognise
-// each other's records. Paths and host names change between containers, and two runs may have the same ones.
+// idFile is the file in the run directory with the run's random id. By this id, the sessions of a run recognise each
+// other's records. Paths and host names differ between containers of one run, and may be equal for two runs.
 const idFile = "cluster-id"
 
 // Session identifies one session of a run.
@@ -85,7 +85,7 @@ type Session struct {
 	id    string // id of the run
 }
 
-// NewSession returns a new session of the run in the directory run. run may be "".
+// NewSession returns a new session of the run in the directory run. For a session without a run, run is "".
 func NewSession(run string) (Session, error) {
 	s := Session{Owner: NewOwner(), Run: run}
 	if run == "" {
@@ -112,13 +112,13 @@ func runID(dir string) (string, error) {
 
 type holder struct {
 	Host      string    `json:"host"`
-	Boot      string    `json:"boot,omitempty"`      // boot id of the process's kernel
-	Processes string    `json:"processes,omitempty"` // PID namespace of the process
+	Boot      string    `json:"boot,omitempty"` // boot id of the kernel
+	Processes string    `json:"processes,omitempty"`
 	PID       int       `json:"pid"`
-	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; a later process with the same PID has another start
+	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; it differs from that of a later process with the same PID
 	Start     time.Time `json:"start"`
-	Run       string    `json:"run,omitempty"` // run directory
-	ID        string    `json:"id,omitempty"`  // id of the run, see Session
+	Run       string    `json:"run,omitempty"`
+	ID        string    `json:"id,omitempty"` // id of the run, see Session
 }
 
 func thisProcess(run string) holder {
@@ -129,7 +129,7 @@ func thisProcess(run string) holder {
 	return h
 }
 
-// machineKey identifies the kernel and the PID namespace of this process. In both, a PID names one process.
+// machineKey identifies this process's kernel and PID namespace, in which a PID is unique.
 func machineKey() (boot, processes string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	processes, _ = os.Readlink("/proc/self/ns/pid")
@@ -145,12 +145,12 @@ var startTicks = func(pid int) (uint64, error) {
 type state int
 
 const (
-	unseen state = iota // the holder may be alive: only its heartbeat can show this
+	unseen state = iota // the process is not seen; only its heartbeat can show whether it lives
 	living
 	ended
 )
 
-// state looks for the holder among the processes of this machine. Only on Linux, /proc shows the start time.
+// state looks for the holder's process on this machine. It compares start times, which only Linux shows (/proc).
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {
@@ -170,9 +170,8 @@ func (h holder) state() state {
 	return living
 }
 
-// String returns the holder as JSON, as records store it.
 func (h holder) String() string {
-	text, _ := json.Marshal(h) // cannot fail for strings and numbers
+	text, _ := json.Marshal(h)
 	return string(text)
 }
 
@@ -184,5 +183,3 @@ func readHolder(text string) (h holder, err error) {
 	err = json.Unmarshal([]byte(text), &h)
 	return h, err
 }
-
-func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

@@ -23,70 +23,68 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are the labels, annotations and keys of the ConfigMap that is a record.
 const (
-	recordLabel      = "tare/record" // label of the ConfigMap; its value is recordVersion
+	recordLabel      = "tare/record" // label of a record; its value is recordVersion
 	recordVersion    = "v1"
-	holderAnnotation = "tare/holder" // annotation of namespaces, which are made before the record
+	holderAnnotation = "tare/holder" // annotation of namespaces made before the record
 
 	keyHolder    = "holder"
 	keyRenewed   = "renewed"
 	keyInventory = "inventory"
 )
 
-// heartbeat is the interval at which a living run renews its record. A holder whose process cannot be seen
-// counts as ended when its record is older than holderGone.
+// heartbeat is the interval at which a living run renews its record. If a holder's process cannot be seen, and its
+// record is older than holderGone, the holder counts as ended.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
 )
 
-// Record is the record of one session's objects on one cluster: a ConfigMap. It holds the session's holder,
-// the time of the last heartbeat, and all objects that the session has made or is about to make. Clean needs
-// nothing else.
+// Record is the record of one session's objects on one cluster: a ConfigMap. It holds the session's holder, the time
+// of the last heartbeat, and all objects that the session has made or is about to make. Clean needs no other source.
 type Record struct {
 	on      *cluster.Cluster
 	owner   Owner
 	holder  holder
 	limits  experiment.Timeouts
-	earlier sync.Once // makes RemoveEarlier work only once
+	earlier sync.Once
 
-	addingDeadline sync.Mutex // held while a deadline is made; locked before mu
+	addingDeadline sync.Mutex // held while a deadline is made; must be locked before mu
 
 	mu        sync.Mutex
 	namespace string // namespace of the ConfigMap; "" before Begin
 	items     []Item
-	cleaned   error                // an ErrCleaned when the ConfigMap or a deadline is gone
-	deadlines map[string]*deadline // deadlines of the run, by namespace
-	stop      context.CancelFunc   // stops the goroutine renew
-	stopped   chan struct{}        // closed when renew has returned
+	cleaned   error // an ErrCleaned if the ConfigMap or a deadline is gone
+	deadlines map[string]*deadline
+	stop      context.CancelFunc // ends the goroutine of the method renew
+	stopped   chan struct{}      // closed when renew has returned
 }
 
-// ErrCleaned is the error of a run whose record is gone. The run ends, since nothing would remove its objects.
+// ErrCleaned means that the run's record is gone. The run ends, since nothing would remove its further objects.
 var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: " +
 	"nothing more is made; start it again with tare resume")
 
-// NewRecord returns the record of a session on a cluster. It does not write the record; Begin does.
+// NewRecord returns the record of a session on a cluster. Begin writes it.
 func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Record {
 	h := thisProcess(s.Run)
 	h.ID = s.id
 	limits.Silence = cmp.Or(limits.Silence, cleanTimeouts.Silence)
-	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
+	return &Record{on: on, owner: s.Owner, holder: h, limits: limits, deadlines: map[string]*deadline{}}
 }
 
-// SetHolder adds the holder to a namespace that is about to be made. Before Begin, no record names the holder.
+// SetHolder adds the holder to the plan of a namespace, since before Begin no record names the holder.
 func (r *Record) SetHolder(namespace *corev1.Namespace) {
 	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
 }
 
-// Begun reports whether the record is in the cluster.
+// Begun reports whether Begin has written the record.
 func (r *Record) Begun() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.namespace != ""
 }
 
-// Begin writes the record into a namespace and starts to renew it, unless the record has begun already.
+// Begin writes the record into a namespace and starts to renew it. Later calls do nothing.
 func (r *Record) Begin(ctx context.Context, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,19 +109,19 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// data returns that part of the ConfigMap's data that changes.
 func (r *Record) data() map[string]string {
-	inventory, _ := json.Marshal(r.items) // cannot fail for strings
+	inventory, _ := json.Marshal(r.items)
 	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}
 }
 
-// renew writes the record at every heartbeat, and extends the deadlines, until the context is done or the
-// ConfigMap or a deadline is gone. It ignores temporary errors.
+// renew writes the record at every heartbeat, and extends the deadlines. It returns when the context is done, or when
+// the ConfigMap or a deadline is gone. It ignores temporary errors.
 func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	renewal := time.NewTicker(r.renewalInterval())
+	// Several renewals fit into the time Silence, after which a deadline ends.
+	renewal := time.NewTicker(max(min(r.limits.Silence.Std()/6, 5*time.Minute), time.Second))
 	defer renewal.Stop()
 	for {
 		select {
@@ -143,12 +141,11 @@ func (r *Record) renew(ctx context.Context) {
 	}
 }
 
-// write updates the ConfigMap. The caller holds the lock.
 func (r *Record) write(ctx context.Context) error {
 	if r.namespace == "" || r.cleaned != nil {
 		return r.cleaned
 	}
-	patch, _ := json.Marshal(map[string]any{"data": r.data()}) // cannot fail for strings
+	patch, _ := json.Marshal(map[string]any{"data": r.data()})
 	configMaps := r.on.Client.CoreV1().ConfigMaps(r.namespace)
 	_, err := configMaps.Patch(ctx, r.owner.record(), types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
@@ -162,8 +159,8 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made, and always writes the record. If the record is gone, the error
-// keeps the run from making the objects.
+// Add records objects before they are made, and writes the record in any case. If the record is gone, the caller must
+// not make the objects: the error is an ErrCleaned.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +173,7 @@ func (r *Record) Add(ctx context.Context, items ...Item) error {
 	return r.write(ctx)
 }
 
-// Present returns an ErrCleaned if the record is known to be gone. It sends no request to the cluster.
+// Present returns an ErrCleaned if the record is known to be gone, and otherwise nil. It sends no request.
 func (r *Record) Present() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +187,7 @@ func (r *Record) Lists(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(r.items, func(i Item) bool { return i.gvr().GroupResource() == resource })
 }
 
-// readRecord parses the record of any run: its holder, the time of the last heartbeat, and its items.
+// readRecord parses a record, which another run may have written. renewed is the time of the last heartbeat.
 func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item, err error) {
 	if v := c.Labels[recordLabel]; v != recordVersion {
 		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", safetext.Head(v, 64))
@@ -199,7 +196,7 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	items, badItems := readItems(c.Data[keyInventory])
 	renewed, badTime := time.Parse(time.RFC3339, c.Data[keyRenewed])
 	if len(c.ManagedFields) > 0 {
-		renewed = time.Time{} // the API server's time of the last change is better: all clients share its clock
+		renewed = time.Time{} // the API server's time of the last change is better, since all clients share its clock
 	}
 	for _, f := range c.ManagedFields {
 		if f.Time != nil && f.Time.After(renewed) {
@@ -214,8 +211,8 @@ type maker[T metav1.Object] interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object and sets its owner. The caller must have added the object to the record. An object of
-// this session that exists already is the result of an earlier request, whose response was lost.
+// Make makes an object and sets its owner. The caller must have added the object to the record. If an object of this
+// session exists already, Make returns it: the response to an earlier request was lost.
 func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})
@@ -228,8 +225,7 @@ func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want
 	return made, err
 }
 
-// Item is one object that a run has made or is about to make. Without a name, it stands for all objects of a
-// kind in a namespace with the owner's label.
+// Item is an object that a run has made or will make; without a name, all objects of a kind in a namespace.
 type Item struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -238,10 +234,10 @@ type Item struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// Namespace returns the item of a namespace.
+// Namespace returns the item for a namespace.
 func Namespace(name string) Item { return Item{Version: "v1", Resource: "namespaces", Name: name} }
 
-// Core returns the item of an object in the core group.
+// Core returns the item for an object in the core group.
 func Core(resource, namespace, name string) Item {
 	return Item{Version: "v1", Resource: resource, Namespace: namespace, Name: name}
 }
@@ -250,7 +246,6 @@ func (i Item) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: i.Group, Version: i.Version, Resource: i.Resource}
 }
 
-// String returns the object's name in kubectl's form.
 func (i Item) String() string {
 	kind := i.Resource
 	if i.Group != "" {
@@ -265,17 +260,15 @@ func (i Item) String() string {
 	return kind + "/" + i.Name
 }
 
-// same reports whether two items are the same object. Their versions need not be equal.
+// same reports whether two items are one object, in whatever version of its kind.
 func (i Item) same(o Item) bool {
 	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
 }
 
 const maxItems = 1000
 
-const maxPathName = 253
-
-// readItems parses the items of a record and validates them. Everyone who may write ConfigMaps can write a
-// record, and tare clean uses it with other rights. Each item must be an object, not a path through a proxy.
+// readItems parses and validates the items of a record. Everyone who may write ConfigMaps can write a record, and
+// tare clean may have more rights. An item must therefore name an object, and no path through a proxy.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)
@@ -292,7 +285,6 @@ func readItems(text string) (items []Item, err error) {
 	return items, nil
 }
 
-// invalid returns the reason why an item cannot exist on a cluster; "" if it can exist.
 func (i Item) invalid() string {
 	for _, part := range []struct {
 		name, text string
@@ -314,7 +306,7 @@ func (i Item) invalid() string {
 	switch {
 	case i.Name == "" && i.Namespace == "":
 		return "neither a name nor a namespace"
-	case len(i.Name) > maxPathName:
+	case len(i.Name) > 253:
 		return "name: longer than a name can be"
 	}
 	if problems := path.IsValidPathSegmentName(i.Name); len(problems) > 0 {

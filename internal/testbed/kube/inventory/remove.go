@@ -12,16 +12,117 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/text/safetext"
 )
 
-// RemovalVerbs are the rights that are needed to remove all objects of a kind that a session has made.
+// cleanTimeouts are the time limits of Clean, which has no experiment with limits.
+var cleanTimeouts = experiment.Timeouts{
+	Ready: quantity.Duration(time.Minute), Delete: quantity.Duration(2 * time.Minute),
+	Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
+	Silence: quantity.Duration(time.Hour),
+}
+
+const cleanLimit = 15 * time.Minute
+
+// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of living runs. An empty
+// contextName means the current context. An empty namespace means all namespaces. If some records cannot be used,
+// Leftovers returns the other leftovers together with an error.
+func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
+	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
+	if err != nil {
+		return nil, err
+	}
+	return findLeftovers(ctx, c, namespace)
+}
+
+// Clean removes and returns the leftovers that Leftovers finds. It does not touch the objects of living runs.
+func Clean(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
+	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
+	if err != nil {
+		return nil, err
+	}
+	return clean(ctx, c, namespace)
+}
+
+func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, cleanLimit, &cluster.TimeoutError{
+		What: "everything to be removed", Limit: cleanLimit, Now: "call tare clean again for the rest"})
+	defer cancel()
+	found, err := findLeftovers(limited, c, namespace)
+	errs := []error{err}
+	var removed []Leftover
+	for _, l := range found {
+		if l.Alive {
+			continue
+		}
+		if limited.Err() != nil {
+			errs = append(errs, context.Cause(limited))
+			break
+		}
+		if err := l.remove(limited, &remover{Cluster: c, owner: l.Owner, limit: cleanTimeouts.Delete.Std()}); err != nil {
+			errs = append(errs, fmt.Errorf("leftovers of run %s: %w", l.Owner, err))
+			continue
+		}
+		removed = append(removed, l)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// RemoveEarlier removes the leftovers of earlier, killed sessions of this run in a namespace, or in all if namespace
+// is "". Later calls do nothing. Errors are only reported as progress, since the run can continue.
+func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
+	r.earlier.Do(func() {
+		if err := r.removeSessions(ctx, namespace, holderGone+heartbeat); err != nil {
+			r.on.Say(fmt.Sprintf("leftovers of an earlier session of this run could not all be removed: %v; "+
+				"tare clean --context %s tries again", err, r.on.Context))
+		}
+	})
+}
+
+// removeSessions removes leftovers of earlier sessions. It waits up to patience until fresh records are stale.
+func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for said := false; ; said = true {
+		found, err := findLeftovers(ctx, r.on, namespace)
+		found = slices.DeleteFunc(found, func(l Leftover) bool {
+			return l.Owner == r.owner || l.holder.ID == "" || l.holder.ID != r.holder.ID
+		})
+		// A session with a fresh record may have ended, unless its process is seen to live on this machine.
+		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }
+		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
+			if !said {
+				holders := testbed.Each(found, func(l Leftover) string { return string(l.Owner) + " of " + l.Holder })
+				r.on.Say(fmt.Sprintf("waiting up to %v until the record of an earlier session of this run is stale: %s",
+					quantity.Duration(patience), strings.Join(holders, "; ")))
+			}
+			_ = testbed.Pause(limited, min(patience/10, 3*time.Second))
+			continue
+		}
+		errs := []error{err}
+		for _, l := range found {
+			if l.Alive {
+				errs = append(errs, fmt.Errorf("objects with the label %s=%s stay, because their holder seems to be at work: %s",
+					OwnerLabel, l.Owner, l.Holder))
+				continue
+			}
+			r.on.Say("removing leftovers of an earlier session of this run in context " + r.on.Context)
+			if err := l.remove(ctx, r.remover(l.Owner)); err != nil {
+				errs = append(errs, fmt.Errorf("objects with the label %s=%s: %w", OwnerLabel, l.Owner, err))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes those items that have the owner's label, as far as it can, and waits until they are gone.
+// remove deletes as many items as it can, if they have the owner's label, and waits until they are gone.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -35,7 +136,7 @@ func (r *remover) remove(ctx context.Context, items []Item) error {
 	return errors.Join(append(errs, r.awaitGone(ctx, waits))...)
 }
 
-// delete deletes and returns the objects that an item stands for. They may exist for a while longer.
+// delete deletes and returns the objects that an item stands for. They may still exist when it returns.
 func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	if i.Name == "" {
@@ -48,9 +149,9 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	case err != nil:
 		return nil, err
 	case !r.owner.Owns(got):
-		return nil, nil // the object existed before, and so this run could not make its own
+		return nil, nil // the object is another owner's: the run could not make its own
 	}
-	policy := metav1.DeletePropagationForeground // the object's dependents are deleted before it
+	policy := metav1.DeletePropagationForeground // the object's dependents are deleted first
 	if i.Group == "" {
 		policy = metav1.DeletePropagationBackground // objects of the core group have no dependents here
 	}
@@ -59,12 +160,11 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		PropagationPolicy: &policy,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil // the object is gone, or another one has its name
+		return nil, nil // the object is gone, or another object has its name
 	}
 	return []Item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace with the owner's label. It needs RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	client := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	list, err := client.List(ctx, r.owner.selector())
@@ -84,12 +184,9 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	return waits, err
 }
 
-// podsFirst is how long removeAll waits until pods are gone. It then deletes the pods' namespaces.
-const podsFirst = 10 * time.Second
-
-// removeAll removes all items of a record. First it removes the objects that layers applied and the objects in
-// namespaces that stay, the newest first, while their namespaces and controllers exist. It then removes Tare's
-// namespaces, and last the record, in the namespace recordIn. If recordIn is "", the record is kept.
+// removeAll removes all items of a record in three steps. First it removes objects that layers applied and objects in
+// namespaces that stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
+// namespaces. Last it removes the record, in the namespace recordIn, unless recordIn is "".
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -99,9 +196,8 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted
-	// before, since their controllers may have to act while the namespace exists. Pods are also deleted before,
-	// because the namespace controller waits for seconds if it finds pods.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, for
+	// their controllers. Pods are deleted first, too: a namespace controller that finds pods waits for seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -111,13 +207,13 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The namespace of the record stays, so that tare clean can find the record.
+		// The record's namespace stays, so that tare clean can find the record.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
 	quick := *r
-	quick.limit = min(r.limit, podsFirst)
-	_ = quick.remove(ctx, pods) // removing the namespaces reports what remains
+	quick.limit = min(r.limit, 10*time.Second)
+	_ = quick.remove(ctx, pods) // if a pod remains, removing its namespace reports it
 	if err := r.remove(ctx, namespaces); err != nil {
 		return err
 	}
@@ -138,8 +234,8 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	return r.write(ctx)
 }
 
-// End stops renewing the record, and removes all objects of the session from the cluster, and then the record.
-// It has a time limit of its own, and also works when the run's context is done.
+// End stops renewing the record. It removes all objects of the session from the cluster, and then the record. It
+// works even if the run's context is done, and has a time limit.
 func (r *Record) End() error {
 	r.mu.Lock()
 	items, namespace, stop := slices.Clone(r.items), r.namespace, r.stop
@@ -168,7 +264,7 @@ func (r *Record) remover(owner Owner) *remover {
 type remover struct {
 	*cluster.Cluster
 	owner Owner
-	limit time.Duration // how long objects may take to be gone
+	limit time.Duration // how long deleted objects may exist
 }
 
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
@@ -199,7 +295,7 @@ func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	}
 }
 
-// stillThere returns the objects that still exist, and for each of them why its deletion takes long.
+// stillThere returns the objects that still exist, and for each of them the reason why its deletion takes long.
 func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, why []string) {
 	for _, i := range items {
 		got, err := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
@@ -216,7 +312,7 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 	return left, why
 }
 
-// deletionBlock returns the finalizers and conditions that block the deletion of an object, in brackets, or "".
+// deletionBlock returns finalizers and conditions that block the deletion of an object, in brackets, or "".
 func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {

@@ -1,4 +1,4 @@
-// Package kubetest gives tests the cluster that `make test` starts for them, or skips the tests.
+// Package kubetest gives tests the cluster that `make test` starts. Without a cluster, it skips the tests.
 package kubetest
 
 import (
@@ -21,15 +21,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// With these environment variables `make test` names any cluster, and the program below hack/cluster that has
-// made the cluster, for tests that break parts of it.
+// These environment variables name the test cluster. `make test` sets the last two only for a cluster that it has
+// made by a program below hack/cluster, for tests that break parts of the cluster.
 const (
-	kubeconfigVariable = "TARE_TEST_KUBECONFIG"      // path of the kubeconfig
-	nameVariable       = "TARE_TEST_CLUSTER"         // name of the cluster in that program
-	programVariable    = "TARE_TEST_CLUSTER_PROGRAM" // path of the program
+	kubeconfigVariable = "TARE_TEST_KUBECONFIG" // path of the kubeconfig
+	nameVariable       = "TARE_TEST_CLUSTER"    // name by which that program knows the cluster
+	programVariable    = "TARE_TEST_CLUSTER_PROGRAM"
 )
 
-// Kubeconfig returns the path of the cluster's kubeconfig. If there is no cluster, it skips the test.
+// Kubeconfig returns the path of the test cluster's kubeconfig. Without a cluster, it skips the test.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(kubeconfigVariable)
@@ -39,8 +39,8 @@ func Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet", and returns
-// its output. Without such a cluster, it skips the test.
+// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet", and returns its
+// output. If no such program made the cluster, Control skips the test.
 func Control(t testing.TB, args ...string) string {
 	t.Helper()
 	program, name := os.Getenv(programVariable), os.Getenv(nameVariable)
@@ -60,9 +60,9 @@ func Control(t testing.TB, args ...string) string {
 
 const mendLimit = 3 * time.Minute
 
-// Breaks must be called first by tests that break parts of the cluster, which must not run in parallel with
-// other tests. Without a test cluster, it skips the test. At the end of the test it waits until the whole
-// cluster works again: components reconnect to the API server only after pauses.
+// Breaks must be called first by tests that break parts of the cluster. They must not run in parallel with other
+// tests. At the end of the test, Breaks waits until the whole cluster works: components reconnect to the API server
+// only after pauses. Without a cluster that can be broken, it skips the test.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -83,8 +83,7 @@ func Breaks(t testing.TB) {
 	})
 }
 
-// awaitCluster waits until all parts of a cluster work: until a namespace with a pod on each node could be made
-// and deleted. It repeats each step until the step succeeds.
+// awaitCluster waits until a cluster works: until a namespace with a pod on each node could be made and deleted.
 func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	core := client.CoreV1()
 	steps := []func(context.Context) error{
@@ -93,7 +92,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 			return unless(err, apierrors.IsAlreadyExists)
 		},
-		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // needs a service account
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // works only when the namespace's service account exists
 		func(ctx context.Context) error {
 			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 			if err == nil && len(list.Items) > 0 {
@@ -116,7 +115,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	}
 	for _, step := range steps {
 		for {
-			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs is repeated
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs must be repeated
 			err := step(limited)
 			cancel()
 			if err == nil {
@@ -130,7 +129,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns err, or nil if is(err): an earlier request did its work, but its response was lost.
+// unless returns nil if is(err), as for AlreadyExists: an earlier request did the work, but its response was lost.
 func unless(err error, is func(error) bool) error {
 	if is(err) {
 		return nil

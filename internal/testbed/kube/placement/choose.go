@@ -1,6 +1,6 @@
 // Package placement chooses the nodes that the pods of an arm run on.
 //
-// Tare, and not the scheduler, chooses nodes. All arms get the same nodes, so that arms differ only by their
+// Tare chooses the nodes, and not the scheduler. All arms get the same nodes, so that arms differ only by their
 // layers. An arm gets other nodes only if its layers need other nodes.
 package placement
 
@@ -8,13 +8,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+
 	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"tare/internal/experiment"
 	"tare/internal/run/machine"
@@ -24,14 +25,13 @@ import (
 
 // Choice holds the nodes of a site's pods. With placement same-node, Client and Server are one node.
 type Choice struct {
-	Client, Server *corev1.Node   // Server is nil if the site has no server
-	Members        []*corev1.Node // nodes of members after the first, in their order
-	Clients        []*corev1.Node // nodes of clients after the first, in their order
+	Client, Server   *corev1.Node   // nodes of the first client and server; Server is nil if the site has no server
+	Clients, Servers []*corev1.Node // nodes of all clients and of all servers, in their order
 
 	placement   experiment.Placement
-	memberNodes []*corev1.Node // nodes of members, without Server
-	wanted      int            // largest number of memberNodes that a site has needed
-	clientNodes []*corev1.Node // nodes of clients, without Client
+	memberNodes []*corev1.Node // nodes for members, except Server
+	wanted      int            // largest number of memberNodes that a site has requested
+	clientNodes []*corev1.Node // nodes for clients, except Client
 }
 
 // Chooser chooses nodes on one cluster and remembers its choices.
@@ -45,8 +45,8 @@ type Chooser struct {
 // NewChooser returns a chooser for a cluster.
 func NewChooser(on *cluster.Cluster) *Chooser { return &Chooser{on: on} }
 
-// Choose returns the nodes for a site. It prefers the nodes of an earlier choice. If they are not suitable,
-// it takes the first suitable nodes by name, workers before control planes.
+// Choose returns the nodes for a site. It prefers the nodes of an earlier choice. If these are not suitable, it takes
+// the first suitable nodes by name, workers before control planes.
 func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	list, err := c.on.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int {
 		return cmp.Or(cmp.Compare(controlPlane(a), controlPlane(b)), strings.Compare(a.Name, b.Name))
 	})
-	needs := slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients)
-	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })...); err != nil {
+	needs := slices.Concat(r.Clients, r.Servers)
+	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })); err != nil {
 		return Choice{}, err
 	}
 	c.mu.Lock()
@@ -76,7 +76,6 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	return *chosen, chosen.checkRoom(r)
 }
 
-// choosePair chooses the nodes of the client and of the server. It remembers them for later sites.
 func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	for _, before := range c.chosen {
 		client, server := current(nodes, before.Client), current(nodes, before.Server)
@@ -86,7 +85,7 @@ func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 		}
 	}
 	servers := []*corev1.Node{nil}
-	if r.Server.Pod != nil {
+	if len(r.Servers) > 0 {
 		servers = nodes
 	}
 	for _, client := range nodes {
@@ -101,7 +100,7 @@ func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	return nil, r.explain(nodes)
 }
 
-// current returns the present state of a node that was chosen before; nil if the node is gone.
+// current returns the present state of a node from an earlier choice; nil if the node is gone.
 func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 	for _, n := range nodes {
 		if before != nil && n.Name == before.Name && n.UID == before.UID {
@@ -111,14 +110,10 @@ func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 	return nil
 }
 
-// present returns the present states of those nodes of an earlier choice that still exist.
-func present(nodes, before []*corev1.Node) (list []*corev1.Node) {
-	for _, b := range before {
-		if n := current(nodes, b); n != nil {
-			list = append(list, n)
-		}
-	}
-	return list
+// present returns the present states of nodes from an earlier choice, without nodes that are gone.
+func present(nodes, before []*corev1.Node) []*corev1.Node {
+	list := testbed.Each(before, func(b *corev1.Node) *corev1.Node { return current(nodes, b) })
+	return slices.DeleteFunc(list, func(n *corev1.Node) bool { return n == nil })
 }
 
 func controlPlane(n *corev1.Node) int {
@@ -128,62 +123,47 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. Unlike the node's name, a selector lets the scheduler bind
-// volumes.
+// Pin binds a pod to a node by a node selector. Unlike with the node's name, the scheduler can then bind volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
-	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
-	if pod.Spec.NodeSelector == nil {
-		pod.Spec.NodeSelector = map[string]string{}
-	}
-	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
+	host := labels.Set{corev1.LabelHostname: n.Labels[corev1.LabelHostname]}
+	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)
 }
 
-// chooseMembers chooses the nodes of members after the first. With placement same-node, this is one node. Otherwise
-// it takes, in turn, the server's node and other nodes without a client.
+// chooseMembers chooses the nodes of members after the first. With placement same-node, all are on the server's node.
+// Otherwise members are assigned in turn to the server's node and to other nodes without a client.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
-	c.Members = nil
-	if len(r.Members) == 0 {
-		return nil
-	}
 	on := []*corev1.Node{c.Server}
-	if r.Placement != experiment.SameNode {
+	if len(r.Servers) > 1 && r.Placement != experiment.SameNode {
 		others, err := c.chooseMemberNodes(r, nodes)
 		if err != nil {
 			return err
 		}
 		on = append(on, others...)
 	}
-	c.Members = inTurn(on, len(r.Members))
+	c.Servers = inTurn(on, len(r.Servers))
 	return nil
 }
 
-// chooseClients chooses the nodes of clients after the first. With placement same-node, this is one node. Otherwise
-// it takes, in turn, the client's node and all nodes without a server, nodes of an earlier choice first.
+// chooseClients chooses the nodes of clients. With placement same-node, all are on the client's node. Otherwise they
+// are assigned in turn to the client's node and to nodes without a server, those of an earlier choice first.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
-	c.Clients = nil
-	if len(r.Clients) == 0 {
-		return
-	}
 	on := []*corev1.Node{c.Client}
-	if r.Placement != experiment.SameNode {
-		servers := append(slices.Clone(c.Members), c.Server)
-		on = extend(on, len(r.Clients)+1, append(present(nodes, c.clientNodes), nodes...), func(n *corev1.Node) bool {
-			return !contains(servers, n) && r.Clients[0].Misfit(n) == "" && r.differ(n, c.Server)
+	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
+		on = extend(on, len(r.Clients), append(present(nodes, c.clientNodes), nodes...), func(n *corev1.Node) bool {
+			return !contains(c.Servers, n) && r.Clients[1].Misfit(n) == "" && r.differ(n, c.Server)
 		})
 		c.clientNodes = on[1:]
 	}
 	c.Clients = inTurn(on, len(r.Clients))
 }
 
-// inTurn assigns pods to nodes in turn. The first node comes last, since it has a pod already.
 func inTurn(nodes []*corev1.Node, pods int) (list []*corev1.Node) {
 	for i := range pods {
-		list = append(list, nodes[(i+1)%len(nodes)])
+		list = append(list, nodes[i%len(nodes)])
 	}
 	return list
 }
 
-// extend adds suitable candidates to a list of nodes, each once, until the list has enough nodes.
 func extend(list []*corev1.Node, enough int, candidates []*corev1.Node, suits func(*corev1.Node) bool) []*corev1.Node {
 	for _, n := range candidates {
 		if len(list) < enough && !contains(list, n) && suits(n) {
@@ -197,19 +177,19 @@ func contains(list []*corev1.Node, n *corev1.Node) bool {
 	return slices.ContainsFunc(list, func(other *corev1.Node) bool { return other.Name == n.Name })
 }
 
-// chooseMemberNodes chooses the nodes for members, without the server's node. It prefers the nodes of an
-// earlier choice. If the cluster has too few nodes, this is an error only if r.Nodes is set.
+// chooseMemberNodes chooses the nodes for members, except the server's node. It prefers the nodes of an earlier
+// choice. Too few nodes in the cluster are an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
-	want := len(r.Members)
+	want := len(r.Servers) - 1
 	if r.Nodes > 0 {
 		want = min(want, r.Nodes-1)
 	}
 	suits := func(n *corev1.Node) bool {
-		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Members[0].Misfit(n) == "" && r.differ(c.Client, n)
+		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Servers[1].Misfit(n) == "" && r.differ(c.Client, n)
 	}
 	found := extend(nil, want, present(nodes, c.memberNodes), suits)
-	// An earlier arm may have wanted as many nodes and got fewer. This arm then gets the same nodes, even if
-	// new nodes have joined the cluster, since the arms must be alike.
+	// An earlier arm may have requested as many nodes and got fewer. This arm then gets the same nodes, even if new
+	// nodes have joined the cluster: the arms must be alike.
 	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
 		found = extend(found, want, nodes, suits)
 	}
@@ -223,14 +203,14 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all pods on it. choosePair has checked single pods.
+// checkRoom returns an error if a node is too small for all its pods together. choosePair has checked each pod alone.
 func (c *Choice) checkRoom(r Request) error {
-	if len(c.Members)+len(c.Clients) == 0 {
+	if len(r.Clients) == 1 && len(r.Servers) <= 1 {
 		return nil
 	}
 	pods := map[*corev1.Node][]*corev1.Pod{}
-	nodes := slices.Concat([]*corev1.Node{c.Client, c.Server}, c.Members, c.Clients)
-	for i, p := range slices.Concat([]PodNeeds{r.Client, r.Server}, r.Members, r.Clients) {
+	nodes := slices.Concat(c.Clients, c.Servers)
+	for i, p := range slices.Concat(r.Clients, r.Servers) {
 		pods[nodes[i]] = append(pods[nodes[i]], p.Pod)
 	}
 	for _, n := range nodes {
@@ -255,8 +235,8 @@ func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.Arm
 	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
 }
 
-// OtherNodes returns a note for each arm that is on other nodes than the first arm, the baseline. In such an
-// arm, a difference between the nodes is measured as if it were an effect of the layer.
+// OtherNodes returns a note for each arm whose nodes are not those of the first arm, the baseline. A difference
+// between the nodes is then measured as if the layer caused it.
 func OtherNodes(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {
@@ -269,7 +249,7 @@ func OtherNodes(arms []machine.ArmNodes) []string {
 	return notes
 }
 
-// Moved returns a note for each arm that is now on other nodes than it was in the first session.
+// Moved returns a note for each arm that is on other nodes than in the first session.
 func Moved(first, now []machine.Cluster) []string {
 	was := map[string][]string{}
 	for _, c := range first {

@@ -120,9 +120,9 @@ func request(level func(*experiment.Kubernetes), client func(*corev1.Pod), place
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}}}}}}
 	}
 	r := Request{Placement: place, Spread: k.Spread,
-		Client: PodNeeds{Role: "client", Choice: k.Client, Pod: pod()}, Server: PodNeeds{Role: "server", Choice: k.Server, Pod: pod()}}
+		Clients: []PodNeeds{{Role: "client", Choice: k.Client, Pod: pod()}}, Servers: []PodNeeds{{Role: "server", Choice: k.Server, Pod: pod()}}}
 	if client != nil {
-		client(r.Client.Pod)
+		client(r.Clients[0].Pod)
 	}
 	return r
 }

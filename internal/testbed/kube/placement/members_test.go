@@ -17,7 +17,7 @@ import (
 func withMembers(members int, level func(*experiment.Kubernetes), place experiment.Placement) Request {
 	r := request(level, nil, place)
 	for range members - 1 {
-		r.Members = append(r.Members, PodNeeds{Role: "server-n", Choice: r.Server.Choice, Pod: r.Server.Pod.DeepCopy()})
+		r.Servers = append(r.Servers, PodNeeds{Role: "server-n", Choice: r.Servers[0].Choice, Pod: r.Servers[0].Pod.DeepCopy()})
 	}
 	return r
 }
@@ -27,8 +27,8 @@ func said(c Choice, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	names := []string{c.Client.Name, c.Server.Name}
-	for _, n := range c.Members {
+	names := []string{c.Client.Name}
+	for _, n := range c.Servers {
 		names = append(names, n.Name)
 	}
 	return strings.Join(names, " ")
@@ -126,13 +126,13 @@ func TestChooseForClients(t *testing.T) {
 	} {
 		r := withMembers(tt.members, tt.level, cmp.Or(tt.place, experiment.DifferentNodes))
 		for range tt.clients - 1 {
-			r.Clients = append(r.Clients, PodNeeds{Role: "client-n", Choice: r.Client.Choice, Pod: r.Client.Pod.DeepCopy()})
+			r.Clients = append(r.Clients, PodNeeds{Role: "client-n", Choice: r.Clients[0].Choice, Pod: r.Clients[0].Pod.DeepCopy()})
 		}
 		on := chooser(tt.nodes...)
 		for range 2 {
 			c, err := on.Choose(t.Context(), r)
 			got := said(c, err) + " |"
-			for _, n := range c.Clients {
+			for _, n := range c.Clients[1:] {
 				got += " " + n.Name
 			}
 			if got != tt.want {

@@ -12,20 +12,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"tare/internal/experiment"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/text/safetext"
 )
 
-// Request describes a site's pods and the nodes that they need.
+// Request describes a site's pods and the nodes that the pods need.
 type Request struct {
-	Placement      experiment.Placement
-	Spread         string // label whose values must differ between the nodes; "" for none
-	Client, Server PodNeeds
-	Members        []PodNeeds // server pods after the first, if the service has several members
-	Clients        []PodNeeds // client pods after the first
-	// Nodes is the required number of nodes of the members; 0: one per member, or fewer on a small cluster.
+	Placement experiment.Placement
+	Spread    string     // label whose values must differ between the nodes; "" for none
+	Clients   []PodNeeds // client pods, at least one
+	Servers   []PodNeeds // server pods: the members of the service
+	// Nodes is the number of nodes that the members must have; 0: one node per member, or fewer on a small cluster.
 	Nodes int
 }
 
@@ -33,23 +33,23 @@ type Request struct {
 type PodNeeds struct {
 	Role   string // role of the pod, such as "client"
 	Choice experiment.NodeChoice
-	Pod    *corev1.Pod // nil if the site has no pod of the role
+	Pod    *corev1.Pod
 }
 
 func (r Request) fits(client, server *corev1.Node) bool {
-	if client == nil || r.Client.Misfit(client) != "" || (server == nil) != (r.Server.Pod == nil) {
+	if client == nil || r.Clients[0].Misfit(client) != "" || (server == nil) != (len(r.Servers) == 0) {
 		return false
 	}
 	if server == nil {
 		return true
 	}
-	if r.Server.Misfit(server) != "" || (client.Name == server.Name) != (r.Placement == experiment.SameNode) {
+	if r.Servers[0].Misfit(server) != "" || (client.Name == server.Name) != (r.Placement == experiment.SameNode) {
 		return false
 	}
 	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// differ reports whether two nodes have different values of the label Spread, if there is one.
+// differ reports whether two nodes have different values of the label Spread. Without Spread, it returns true.
 func (r Request) differ(client, server *corev1.Node) bool {
 	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
 	return r.Spread == "" || a != b && a != "" && b != ""
@@ -84,23 +84,16 @@ func (p PodNeeds) Misfit(n *corev1.Node) string {
 			return "is not ready: " + safetext.Head(c.Message, 120)
 		}
 	}
-	for i := range n.Spec.Taints {
-		taint := &n.Spec.Taints[i]
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(taint, p.Pod.Spec.Tolerations) {
+	for _, taint := range n.Spec.Taints {
+		tolerates := func(t corev1.Toleration) bool { return t.ToleratesTaint(&taint) }
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(p.Pod.Spec.Tolerations, tolerates) {
 			return "has taint " + safetext.Head(taint.ToString(), 120)
 		}
 	}
 	return tooSmall(n, p.Pod)
 }
 
-func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
-	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
-		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
-			(t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value)
-	})
-}
-
-// tooSmall names the resource of which an empty node has less than the pods request; "" if there is none.
+// tooSmall names a resource of which an empty node has less than the pods request; "" if there is none.
 func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}
@@ -118,7 +111,7 @@ func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 
 func (r Request) explain(nodes []*corev1.Node) error {
 	why := func(p PodNeeds) (fit int, reasons string) {
-		const most = 8 // maximum number of nodes in the error
+		const most = 8 // maximum number of nodes that the error names
 		var list []string
 		for _, n := range nodes {
 			if reason := p.Misfit(n); reason != "" {
@@ -131,17 +124,13 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		}
 		return fit, strings.Join(list, "; ")
 	}
-	needs := []PodNeeds{r.Client}
-	if r.Server.Pod != nil {
-		needs = append(needs, r.Server)
-	}
-	for _, p := range needs {
+	for _, p := range slices.Concat(r.Clients[:1], r.Servers[:min(1, len(r.Servers))]) {
 		if fit, reasons := why(p); fit == 0 {
 			return fmt.Errorf("no node will do for the %s pod (%d of %d): %s",
 				p.Role, fit, len(nodes), cmp.Or(reasons, "the cluster has none"))
 		}
 	}
-	fit, reasons := why(r.Client)
+	fit, reasons := why(r.Clients[0])
 	if reasons != "" {
 		reasons = ": " + reasons
 	}
@@ -156,11 +145,10 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds to each pod the node selector and the tolerations of the pod's RuntimeClass, as the API
-// server does when the pod is made.
-func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
+// resolveRuntime adds node selector and tolerations of a pod's RuntimeClass, as the API server does later.
+func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods []*corev1.Pod) error {
 	for _, pod := range pods {
-		if pod == nil || pod.Spec.RuntimeClassName == nil {
+		if pod.Spec.RuntimeClassName == nil {
 			continue
 		}
 		class, err := on.Client.NodeV1().RuntimeClasses().Get(ctx, *pod.Spec.RuntimeClassName, metav1.GetOptions{})
@@ -168,12 +156,9 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Po
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
-			continue // Tare may not read the class; the scheduler reports unsuitable nodes
+			continue // Tare may not read the class: the scheduler reports unsuitable nodes
 		}
-		if pod.Spec.NodeSelector == nil {
-			pod.Spec.NodeSelector = map[string]string{}
-		}
-		maps.Copy(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
+		pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)
 	}
 	return nil

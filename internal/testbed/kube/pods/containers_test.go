@@ -12,7 +12,7 @@ func TestSidecarNames(t *testing.T) {
 	p := &corev1.Pod{Spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "install"}, {Name: "istio-proxy", RestartPolicy: &always}},
 		Containers:     []corev1.Container{{Name: Container}, {Name: "linkerd-proxy"}}}}
-	if got := fmt.Sprint(sidecarNames(p)); got != "[linkerd-proxy istio-proxy]" {
+	if got := fmt.Sprint((&Pod{now: p}).SidecarNames()); got != "[linkerd-proxy istio-proxy]" {
 		t.Error(got)
 	}
 }

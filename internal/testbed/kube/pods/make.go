@@ -35,10 +35,10 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create makes the pod, when the controller manager has made the namespace's default service account.
+// create makes the pod. It first waits until the controller manager has made the namespace's default service account.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, p.Item()); err != nil {
-		return err // the record may be gone, and then no object may be made
+		return err // if the record is gone, no object may be made
 	}
 	var made *corev1.Pod
 	var err error
@@ -76,10 +76,10 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// readyCheck polls a pod until the pod is ready, or stays in a state from which pods seldom recover.
+// readyCheck polls a pod until the pod is ready, or stays too long in a state from which pods seldom recover.
 type readyCheck struct {
 	pod   *Pod
-	since map[string]time.Time // when the pod was first seen in each state
+	since map[string]time.Time // time at which the pod was first seen in a state, by state
 }
 
 func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
@@ -167,15 +167,15 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// A pod may take these times to leave a state from which pods seldom recover; each comment says when they do.
+// A pod may stay this long in a state from which pods seldom recover. The comments name causes that pass in time.
 const (
-	imageGrace    = 20 * time.Second // the registry returns an error once
+	imageGrace    = 20 * time.Second // the registry has returned one error
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
-	configGrace   = 10 * time.Second // a secret is made shortly after the pod
+	configGrace   = 10 * time.Second // the secret is made shortly after the pod
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck returns the state of a pod that will not become ready within the time grace, and "" for other pods.
+// stuck returns the state of a pod that will not become ready within the time grace; "" for other pods.
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -212,7 +212,7 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	return "", 0
 }
 
-// shortage returns a hint if a message says that a node has too little CPU or memory left, and otherwise "".
+// shortage returns a hint if a message tells that a node has too little CPU or memory left; otherwise "".
 func shortage(message string) string {
 	for _, name := range []string{"cpu", "memory"} {
 		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {

@@ -22,8 +22,7 @@ func Mend(ctx context.Context, list []*Pod) error {
 	return cluster.Each(list, func(_ int, p *Pod) error { return p.Mend(ctx) })
 }
 
-// Mend pings the pod's agents. It makes a lost pod again, on the same node, since measured values differ between
-// nodes.
+// Mend pings the pod's agents. It makes a lost pod again on the same node, since values differ between nodes.
 func (p *Pod) Mend(ctx context.Context) error {
 	err := p.ping(ctx)
 	switch {
@@ -31,7 +30,7 @@ func (p *Pod) Mend(ctx context.Context) error {
 		return err
 	case err == nil && isReady(p.Seen()):
 		return nil
-	case err == nil: // an earlier Mend made the pod again, but did not wait until it was ready
+	case err == nil: // an earlier Mend has made the pod again, but did not wait for it
 		err = errors.New("it was not ready")
 	}
 	p.maker.On.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))
@@ -63,7 +62,7 @@ func (p *Pod) ping(ctx context.Context) error {
 	return nil
 }
 
-// restore waits until the pod answers again. If the pod no longer exists, it makes the pod again.
+// restore waits until the pod responds again. If the pod no longer exists, restore makes it again.
 func (p *Pod) restore(ctx context.Context) error {
 	limit := p.maker.Limits.Ready.Std()
 	lost, check := false, readyCheck{pod: p, since: map[string]time.Time{}}
@@ -105,7 +104,7 @@ func (p *Pod) restore(ctx context.Context) error {
 	if !lost {
 		return nil
 	}
-	p.Disconnect() // these connections are to the lost pod
+	p.Disconnect()
 	p.mu.Lock()
 	p.now, p.sandbox, p.agents = nil, nil, p.connect()
 	p.mu.Unlock()
@@ -115,7 +114,7 @@ func (p *Pod) restore(ctx context.Context) error {
 	return p.awaitReady(ctx)
 }
 
-// adopt keeps a pod that this run has made but whose response was lost.
+// adopt keeps the state of a pod that this run has made, if the response to the request was lost.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,12 +123,12 @@ func (p *Pod) adopt(got *corev1.Pod) {
 	}
 }
 
-// goneError means that the pod is lost: its agent will never answer again.
+// goneError means that the pod is lost, and its agent will never respond again.
 type goneError struct{ why string }
 
 func (e *goneError) Error() string { return e.why }
 
-// gone returns a *goneError if the pod's state now shows that the pod is lost, and otherwise nil.
+// gone returns a *goneError if the state now shows that the pod is lost, and otherwise nil.
 func (p *Pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.UID():
@@ -147,19 +146,18 @@ func (p *Pod) gone(now *corev1.Pod) error {
 	return nil
 }
 
-// alive reads the pod. If the pod is lost, it returns a *goneError, and otherwise nil.
 func (p *Pod) alive(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		return &goneError{"the pod is gone"}
 	case err != nil:
-		return nil // the state is unknown, and the pod may be alive
+		return nil // the state is unknown: the pod may be alive
 	}
 	return p.gone(got)
 }
 
-// diagnosed adds to an error the pod's state, events and last log lines, also when the context is done.
+// diagnosed adds the pod's state, events and last log lines to an error. It works even if the context is done.
 func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
 	defer cancel()
@@ -176,7 +174,7 @@ func (p *Pod) diagnosed(ctx context.Context, err error) error {
 	return d
 }
 
-// Disturbed turns the error of a lost agent into a *testbed.Disturbance. Other errors stay as they are.
+// Disturbed turns an error that means a lost agent into a *testbed.Disturbance. It returns other errors unchanged.
 func (p *Pod) Disturbed(ctx context.Context, err error) error {
 	var lost *agent.LostError
 	var gone *goneError

@@ -1,8 +1,7 @@
 // Package pods makes the pods of a run and holds the connections to their agents.
 //
-// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again
-// on the same node. If a pod does not become ready, the error has the reason, the pod's events and its last
-// log lines.
+// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again on the
+// same node. If a pod does not become ready, the error contains the reason, the pod's events and its last log lines.
 package pods
 
 import (
@@ -16,6 +15,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
@@ -29,25 +29,24 @@ import (
 // Maker makes pods of a run on one cluster.
 type Maker struct {
 	On      *cluster.Cluster
-	Record  *inventory.Record // record of pods; a pod is recorded before it is made
+	Record  *inventory.Record // record to which a pod is added before it is made
 	Owner   inventory.Owner
 	Limits  experiment.Timeouts
-	Version string // version of Tare; agents must have the same version
+	Version string // version of Tare, which the agents must have, too
 }
 
-// Pod is one of Tare's pods, with the connections to its agents. It can be made again from its plan.
+// Pod is one of Tare's pods, with the connections to its agents. A lost pod can be made again from the plan.
 type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
 
 	mu      sync.Mutex
-	now     *corev1.Pod              // state when the pod was made or last seen ready; nil before it is made
-	node    string                   // node on which the pod was last ready; "" before that
-	agents  map[string]*agent.Client // connections, by container
-	sandbox *string                  // result of the method Sandbox; nil before its first call
+	now     *corev1.Pod // state when the pod was made or last seen ready; nil before the pod is made
+	node    string      // node on which the pod was last ready; "" before that
+	agents  map[string]*agent.Client
+	sandbox *string // result of the method Sandbox; nil before the first call
 }
 
-// String returns the pod's name for messages.
 func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
 
 // Agent returns the connection to the agent in the container for programs.
@@ -60,7 +59,7 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 	return p.agents[container]
 }
 
-// Agents returns the connections to all agents in the pod. The first is that of the method Agent.
+// Agents returns the connections to all agents in the pod, the agent in the container for programs first.
 func (p *Pod) Agents() []*agent.Client {
 	return testbed.Each(agentContainers(p.plan), p.AgentIn)
 }
@@ -68,7 +67,7 @@ func (p *Pod) Agents() []*agent.Client {
 // Item returns the pod as an item of a record.
 func (p *Pod) Item() inventory.Item { return inventory.Core("pods", p.plan.Namespace, p.plan.Name) }
 
-// Disconnect ends the connections to the agents. It is called before the pod is deleted.
+// Disconnect ends the connections to the agents. Callers use it when they delete the pod.
 func (p *Pod) Disconnect() {
 	for _, a := range p.Agents() {
 		_ = a.Close()
@@ -83,17 +82,17 @@ func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
 // Plan returns the pod as Tare planned it.
 func (p *Pod) Plan() *corev1.Pod { return p.plan }
 
-// Seen returns the pod's state when it was made or last seen ready, and before that the plan.
+// Seen returns the pod's state when it was made or last seen ready. Before the pod is made, it returns the plan.
 func (p *Pod) Seen() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return cmp.Or(p.now, p.plan)
 }
 
-// UID returns the UID of the pod. If the pod is made again, it gets a new UID.
+// UID returns the UID of the pod, which is new when the pod is made again.
 func (p *Pod) UID() string { return string(p.Seen().UID) }
 
-// Node returns the name of the pod's node. If the pod is lost, it is the pod's last node.
+// Node returns the name of the node on which the pod is, or was before it was lost.
 func (p *Pod) Node() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +115,6 @@ func (m *Maker) New(plan *corev1.Pod) *Pod {
 	return p
 }
 
-// connect returns clients of the pod's agents, which connect when they are first used.
 func (p *Pod) connect() map[string]*agent.Client {
 	all := map[string]*agent.Client{}
 	for _, name := range agentContainers(p.plan) {
@@ -131,17 +129,15 @@ func (p *Pod) connect() map[string]*agent.Client {
 	return all
 }
 
-// SidecarNames lists the names of the pod's sidecars, also injected ones, without Tare's own sidecars.
-func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
-
-func sidecarNames(p *corev1.Pod) []string {
-	var names []string
-	for _, c := range p.Spec.Containers {
+// SidecarNames lists the names of the pod's sidecars, including injected ones, without Tare's own.
+func (p *Pod) SidecarNames() (names []string) {
+	spec := p.Seen().Spec
+	for _, c := range spec.Containers {
 		if !HasAgent(c.Name) {
 			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
 		}
 	}
-	for _, c := range p.Spec.InitContainers {
+	for _, c := range spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
 		}
@@ -149,7 +145,7 @@ func sidecarNames(p *corev1.Pod) []string {
 	return names
 }
 
-// Sidecars returns the names of the pod's started containers except that for programs, by container id.
+// Sidecars returns the names of the pod's started containers by container id, except the container for programs.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
 	maps.DeleteFunc(names, func(_, name string) bool { return name == Container })
@@ -168,8 +164,7 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers from the API server again: a restarted container has a new id. If another
-// pod has the pod's name now, Refresh does nothing.
+// Refresh reads the pod's containers again, since restarted containers have new ids, unless the pod was replaced.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
@@ -184,7 +179,7 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Sandbox returns the name of the sandbox around the pod's programs; "" if there is no sandbox.
+// Sandbox returns the name of the sandbox around the pod's programs; "" if there is none.
 func (p *Pod) Sandbox(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	known := p.sandbox
@@ -200,4 +195,138 @@ func (p *Pod) Sandbox(ctx context.Context) (string, error) {
 	defer p.mu.Unlock()
 	p.sandbox = &facts.Sandbox
 	return facts.Sandbox, nil
+}
+
+// Container is the name of the container in which the programs of trials run.
+const Container = "tare"
+
+// Program is the path of the agent in Tare's image.
+const Program = "/usr/bin/tare-agent"
+
+// User is the user id of programs, in every image.
+const User = 65532
+
+// Plan returns a pod with the properties that all of Tare's pods have.
+func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(2)), // agents end at once
+			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
+			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars must find their control plane
+			PriorityClassName: level.Priority,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), RunAsUser: new(int64(User)), RunAsGroup: new(int64(User)), FSGroup: new(int64(User)),
+				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(agentVolumeSize, resource.BinarySI)},
+			}}},
+			Containers: []corev1.Container{{
+				Name: Container, Image: level.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+				Command: []string{Program, "serve"}, SecurityContext: unprivileged(),
+				VolumeMounts: []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
+			}},
+		},
+	}
+	for _, t := range level.Tolerate {
+		op := corev1.TolerationOpEqual
+		if t.Value == "" {
+			op = corev1.TolerationOpExists
+		}
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+			corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	for _, name := range level.Secrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+	}
+	return pod
+}
+
+// agentVolumeSize is the size in bytes at which the kubelet evicts a pod: all outputs, and 256 MiB more.
+const agentVolumeSize = agent.StoreLimit + 256<<20
+
+// OnHost makes a pod use its node's network.
+func OnHost(pod *corev1.Pod) {
+	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
+}
+
+func unprivileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// Install makes a pod run another image than Tare's. An init container copies the agent from Tare's image.
+func Install(pod *corev1.Pod, tare, image string) {
+	container := &pod.Spec.Containers[0]
+	first := *container.DeepCopy()
+	first.Name, first.Image = "install", tare
+	first.Command = []string{Program, "install", agent.Program}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, first)
+	container.Image = image
+	container.Command = []string{agent.Program, "serve"}
+}
+
+// ProgramIn returns the path of the agent in a container of the pod.
+func ProgramIn(pod *corev1.Pod, container string) string {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == container && len(c.Command) > 0 {
+			return c.Command[0]
+		}
+	}
+	return Program
+}
+
+const sidecarPrefix = Container + "-"
+
+// Sidecar returns the name of the container of a Tare sidecar with this name.
+func Sidecar(name string) string { return sidecarPrefix + name }
+
+// HasAgent reports whether a container is the one for programs or one of Tare's own sidecars, and so has an agent.
+func HasAgent(container string) bool {
+	return container == Container || strings.HasPrefix(container, sidecarPrefix)
+}
+
+func agentContainers(pod *corev1.Pod) []string {
+	names := []string{Container}
+	for _, c := range pod.Spec.Containers {
+		if c.Name != Container && HasAgent(c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since the
+// requested capabilities apply only to root. The agent is copied from Tare's image. Its directory is in memory, so
+// that no secret is stored on a disk.
+func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
+	name := Sidecar(want.Name)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi")),
+		}}})
+	// As in a service mesh, a sidecar has small requests. It has no CPU limit, which would throttle it.
+	resources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+	}
+	first := corev1.Container{
+		Name: "install-" + want.Name, Image: tare, ImagePullPolicy: corev1.PullIfNotPresent, Resources: resources,
+		Command: []string{Program, "install", agent.Program}, SecurityContext: unprivileged(),
+		VolumeMounts: []corev1.VolumeMount{{Name: name, MountPath: agent.Dir}},
+	}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, first)
+	sidecar := *first.DeepCopy()
+	sidecar.Name, sidecar.Image, sidecar.Command = name, want.Image, []string{agent.Program, "serve"}
+	sidecar.Env = []corev1.EnvVar{{Name: "TMPDIR", Value: agent.Dir}}
+	security := sidecar.SecurityContext
+	security.RunAsUser, security.RunAsGroup, security.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
+	for _, c := range want.Capabilities {
+		security.Capabilities.Add = append(security.Capabilities.Add, corev1.Capability(c))
+	}
+	pod.Spec.Containers = append(pod.Spec.Containers, sidecar)
 }

@@ -30,7 +30,7 @@ func TestAddSidecar(t *testing.T) {
 	if *s.RunAsUser != 0 || *s.RunAsNonRoot || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || !slices.Equal(s.Capabilities.Add, []corev1.Capability{"NET_ADMIN"}) {
 		t.Errorf("%+v", s)
 	}
-	if names := sidecarNames(pod); len(names) > 0 {
+	if names := (&Pod{now: pod}).SidecarNames(); len(names) > 0 {
 		t.Errorf("%v count as sidecars of others", names)
 	}
 	for _, v := range pod.Spec.Volumes {

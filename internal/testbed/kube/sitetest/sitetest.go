@@ -1,4 +1,4 @@
-// Package sitetest opens sites for tests on the test cluster, or skips the tests (package kubetest).
+// Package sitetest opens sites on the test cluster. Without a cluster, it skips the test (package kubetest).
 package sitetest
 
 import (
@@ -28,7 +28,7 @@ func Bed(t testing.TB) *kube.Testbed {
 	return bed
 }
 
-// Small returns parameters for small pods and long timeouts, for tests in parallel on a busy machine.
+// Small returns parameters for small pods with long timeouts, for parallel tests on a busy machine.
 func Small(placement experiment.Placement) *experiment.Kubernetes {
 	level := experiment.NewKubernetes()
 	level.Placement = factor.Of(placement)
@@ -45,7 +45,7 @@ func Unlimited() *experiment.Kubernetes {
 	return level
 }
 
-// Open opens a site of an arm. It makes no pods; Ready does.
+// Open opens a site of an arm. Ready makes its pods.
 func Open(t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *kube.Site {
 	t.Helper()
 	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: level})

@@ -1,5 +1,5 @@
-// Package localtest opens sites of the local testbed for the tests of layers and workloads. Each site is
-// closed with its test. It also has a main function for test programs with helpers (Main).
+// Package localtest opens sites of the local testbed for the tests of layers and workloads, and closes each site with
+// its test. It also has a main function for test programs with helpers (Main).
 package localtest
 
 import (
@@ -14,11 +14,12 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
 
-// Main is the body of TestMain for a test program that sites start again as a helper.
+// Main is the body of TestMain for a test program that sites also start as one of the helpers.
 func Main(m *testing.M, helpers ...testbed.Helper) {
 	name := testbed.HelperName()
 	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
@@ -41,25 +42,27 @@ func Host(t testing.TB) testbed.Site {
 	return open(t, experiment.Needs{}, nil)
 }
 
-// Network opens a site with a wire of this rate and MTU, or skips the test if this process may not.
+// Network opens a site with a wire of this rate and MTU. If this process may not make one, it skips the test.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network whose service has members, each with a node of its own and a volume.
+// Members opens a site with a network and a service. Each member of the service has its own node and volume.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
+	slow.Test(t)
 	if local.NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
 	return open(t, experiment.Needs{Network: true, Members: members, MemberVolume: 1}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
-// Volume opens a site with a volume of this size in the client's pod. The test itself must make the volume
-// (testbed.Staged). If this machine cannot make a volume, Volume skips the test.
+// Volume opens a site with a volume of this size in the client's pod. The test must call Ready, which makes the
+// volume (testbed.Staged). If this machine cannot make volumes, Volume skips the test.
 func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
 	t.Helper()
+	slow.Test(t)
 	for _, f := range local.ProbeVolume(t.Context()) {
 		if f.Status != testbed.Works {
 			t.Skipf("%s: %s (%s)", f.Name, f.Status, f.Detail)

@@ -15,7 +15,7 @@ import (
 // due is one request that is to be sent at its intended time.
 type due struct {
 	intended time.Duration // start of the latency
-	request  int           // index of its kind
+	request  int           // index of the request's kind
 }
 
 // activeSpan is one span under way. Its times count from the start of the session.
@@ -25,7 +25,7 @@ type activeSpan struct {
 	begin, end time.Duration // the measured time
 	last       time.Duration // end of the drain
 	tallies    []tally
-	wake       chan struct{} // tells the pacer that a slot is free again
+	wake       chan struct{} // tells pace that a slot is free again
 	done       chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
@@ -72,7 +72,6 @@ func newActiveSpan(s *session, span Span) *activeSpan {
 	return r
 }
 
-// draw draws the next due request of an open loop.
 func (r *activeSpan) draw() {
 	at := r.begin + r.arrivals.next()
 	r.next = due{intended: at, request: r.mix.draw()}
@@ -110,7 +109,6 @@ func (r *activeSpan) do(ctx context.Context) (*Result, error) {
 	return r.result(), nil
 }
 
-// startWorkers sends the first request of each worker of a closed loop.
 func (r *activeSpan) startWorkers() {
 	now := r.session.now()
 	r.mu.Lock()
@@ -184,7 +182,7 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 		}
 	case r.more && r.next.intended <= now:
 		if r.n > 0 {
-			since = r.freeSince // the pacer is late: it could have sent the request
+			since = r.freeSince // pace is late: it could have sent the request
 		}
 		t, send = r.next, true
 		r.draw()
@@ -291,7 +289,6 @@ func (b *tally) add(x Exchange, begin time.Duration) {
 	b.result.Add(x, begin)
 }
 
-// connected counts a new connection.
 func (b *tally) connected(agreed string, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

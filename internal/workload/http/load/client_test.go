@@ -30,7 +30,7 @@ func TestServe(t *testing.T) {
 	}
 	run := func(s Span) (*Result, error) { return ask(ClientRequest{Run: &s}) }
 	open := func(c Config) error {
-		_, err := ask(ClientRequest{Open: &OpenSession{Config: c}})
+		_, err := ask(ClientRequest{Open: &c})
 		return err
 	}
 	if _, err := run(Span{Workers: 1, Duration: time.Second}); err == nil || !strings.Contains(err.Error(), "no session is open") {

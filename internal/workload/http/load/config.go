@@ -1,18 +1,21 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/http"
+	"math/rand/v2"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/http2/hpack"
 
 	"tare/internal/experiment"
 	"tare/internal/workload"
@@ -52,11 +55,13 @@ type Config struct {
 	// Timeout is the time within which a response must be complete. It runs from sending, and includes a new
 	// connection. 0 means 10 s.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Threads bounds the CPUs that the process of a Client uses at a time; 0 leaves the bound to Go's runtime.
+	Threads int `json:"threads,omitempty"`
 }
 
 // Request is one kind of request.
 type Request struct {
-	// Name is a name under which the latency of these requests is also recorded apart; "": no such record.
+	// Name is a name under which the latency of these requests is also recorded apart; "": it is not recorded apart.
 	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
 	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
@@ -67,9 +72,9 @@ type Request struct {
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
 	// Answer asks the builtin server (package target) for a body of this many bytes, in the header
-	// answerHeader. A response of another length is an error of kind Length. Nil: any length is right.
+	// answerHeader. A response of another length is an error of kind length. Nil: any length is right.
 	Answer *int `json:"answer,omitempty"`
-	// Weight is how often this request is drawn, relative to the others; 0 means 1.
+	// Weight is the relative frequency of this kind of request; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
 }
 
@@ -106,16 +111,8 @@ func (t *TLSConfig) Client() *TLS {
 	return &TLS{CA: t.trusted, ServerName: t.ServerName}
 }
 
-// Bounds of a configuration. They keep a mistake from overloading the machine.
-const (
-	mostConnections = 100_000
-	mostStreams     = 10_000
-	mostPayload     = 64 << 20   // bytes
-	mostRate        = 10_000_000 // requests per second
-)
-
-// Validate returns all errors of the configuration.
-func (c Config) Validate() error {
+// validate checks the parts that a user or a server can shape: the URL, the paths and the headers. It returns all errors.
+func (c Config) validate() error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	u, err := url.Parse(c.URL)
@@ -127,70 +124,15 @@ func (c Config) Validate() error {
 	case u.User != nil:
 		no("url: it must not hold a user; give an Authorization header")
 	}
-	if !slices.Contains([]Protocol{HTTP1, H2, GRPC}, c.Protocol) {
-		no("protocol %q: it must be one of %s, %s, %s", c.Protocol, HTTP1, H2, GRPC)
-	}
-	if c.Protocol == HTTP1 && c.Streams > 1 {
-		no("streams %d: %s carries one request at a time", c.Streams, HTTP1)
-	}
-	if c.Connections < 1 || c.Connections > mostConnections {
-		no("connections %d: it must be 1 to %d", c.Connections, mostConnections)
-	}
-	if c.Streams < 0 || c.Streams > mostStreams {
-		no("streams %d: it must be 0 to %d", c.Streams, mostStreams)
-	}
-	if c.RequestsPerConnection < 0 {
-		no("requestsPerConnection %d: it must not be negative", c.RequestsPerConnection)
-	}
-	if c.Timeout < 0 {
-		no("timeout %v: it must not be negative", c.Timeout)
-	}
 	for i, r := range c.Requests {
-		if err := r.validate(c.Protocol); err != nil {
-			no("request %d: %w", i+1, err)
+		if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
+			no("request %d: path %q: it must begin with / and be encoded", i+1, r.Path)
 		}
-	}
-	return errors.Join(wrong...)
-}
-
-// taken lists the headers that the generator sets itself. A second value of such a header would change the
-// message's framing.
-var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
-
-func (r Request) validate(p Protocol) error {
-	var wrong []error
-	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // methods and header names are tokens (RFC 9110, 9.1)
-		no("method %q: it is not a token", r.Method)
-	}
-	switch {
-	case strings.EqualFold(r.Method, "HEAD"), strings.EqualFold(r.Method, "CONNECT"):
-		no("method %s: its answers are framed in another way", r.Method)
-	case p == GRPC && r.Method != "" && r.Method != http.MethodPost:
-		no("method %s: gRPC has only POST", r.Method)
-	}
-	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
-		no("path %q: it must begin with / and be encoded", r.Path)
-	}
-	for _, h := range r.Headers {
-		if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
-			no("header %q: not a valid name and value", h)
+		for _, h := range r.Headers {
+			if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
+				no("request %d: header %q: not a valid name and value", i+1, h)
+			}
 		}
-		if slices.Contains(taken, strings.ToLower(h[0])) {
-			no("header %q: it is set by the generator", h[0])
-		}
-	}
-	if r.Payload < 0 || r.Payload > mostPayload || len(r.Body) > mostPayload {
-		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), mostPayload)
-	}
-	if r.Payload > 0 && r.Body != nil {
-		no("payload and body: only one of them")
-	}
-	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > mostPayload) {
-		no("answer %d: it must be 0 to %d bytes", *r.Answer, mostPayload)
-	}
-	if !(r.Weight >= 0 && r.Weight < 1e12) {
-		no("weight %v: it must not be negative", r.Weight)
 	}
 	return errors.Join(wrong...)
 }
@@ -222,4 +164,107 @@ func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
 		conf.NextProtos = []string{"h2"}
 	}
 	return conf, nil
+}
+
+// encodedRequest is a kind of request, encoded before the load begins.
+type encodedRequest struct {
+	name    string // Request.Name
+	payload int    // bytes of the body, without framing
+	answer  int    // expected bytes of the response's body; -1: any number
+	// keep and last each hold the whole HTTP/1.1 request. The request in last also asks the server to close
+	// the connection after its response.
+	keep, last []byte
+	// headers and body are for HTTP/2.
+	headers []hpack.HeaderField
+	body    []byte
+}
+
+func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
+	body := r.Body
+	if r.Payload > 0 {
+		body = noise(r.Payload)
+	}
+	o := &encodedRequest{name: r.Name, payload: len(body), answer: -1}
+	headers := r.Headers
+	if r.Answer != nil {
+		o.answer = *r.Answer
+		headers = append(headers[:len(headers):len(headers)], [2]string{answerHeader, strconv.Itoa(o.answer)})
+	}
+	path := cmp.Or(r.Path, u.RequestURI())
+	method := r.Method
+	if method == "" {
+		method = "GET"
+		if p == GRPC || len(body) > 0 {
+			method = "POST"
+		}
+	}
+	if p == HTTP1 {
+		o.keep = http1Request(method, path, u.Host, headers, body, false)
+		o.last = http1Request(method, path, u.Host, headers, body, true)
+		return o, nil
+	}
+	return o, o.http2(p, method, path, u, headers, body)
+}
+
+// noise returns a body that does not compress. It is the same every time.
+func noise(n int) []byte {
+	var seed [32]byte
+	copy(seed[:], "a body of noise")
+	body := make([]byte, n)
+	_, _ = rand.NewChaCha8(seed).Read(body) // Read cannot fail
+	return body
+}
+
+// http1Request returns a whole HTTP/1.1 request (RFC 9112).
+func http1Request(method, path, host string, headers [][2]string, body []byte, last bool) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, host)
+	for _, h := range headers {
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+	}
+	if len(body) > 0 || method != "GET" && method != "DELETE" {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	if last {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes()
+}
+
+// mostHeaders bounds the size of HTTP/2 headers, so that they fit into one frame.
+const mostHeaders = 8 << 10
+
+// http2 encodes a request for HTTP/2 (RFC 9113, 8.3), or a gRPC call
+// (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+func (o *encodedRequest) http2(p Protocol, method, path string, u *url.URL, headers [][2]string, body []byte) error {
+	add := func(name, value string) {
+		o.headers = append(o.headers, hpack.HeaderField{Name: name, Value: value})
+	}
+	add(":method", method)
+	add(":scheme", u.Scheme)
+	add(":path", path)
+	add(":authority", u.Host)
+	if p == GRPC {
+		add("content-type", "application/grpc")
+		add("te", "trailers")
+		message := make([]byte, 5, 5+len(body))
+		binary.BigEndian.PutUint32(message[1:], uint32(len(body)))
+		body = append(message, body...)
+	} else if len(body) > 0 || method != "GET" && method != "DELETE" {
+		add("content-length", strconv.Itoa(len(body)))
+	}
+	for _, h := range headers {
+		add(strings.ToLower(h[0]), h[1])
+	}
+	size := 0
+	for _, h := range o.headers {
+		size += int(h.Size())
+	}
+	if size > mostHeaders {
+		return fmt.Errorf("%d bytes of headers: it must be at most %d", size, mostHeaders)
+	}
+	o.body = body
+	return nil
 }

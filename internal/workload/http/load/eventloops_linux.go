@@ -23,7 +23,7 @@ import (
 // An idle loop waits in the runtime's poller until its epoll descriptor is readable.
 type eventLoops struct {
 	loops  []*eventLoop
-	polled []atomic.Pointer[polledConn] // by the connection's number
+	polled []atomic.Pointer[polledConn] // connections that event loops read, by connection.number
 	all    sync.WaitGroup
 }
 
@@ -53,27 +53,20 @@ func newEventLoops(s *session) (*eventLoops, error) {
 	}
 	l := &eventLoops{polled: make([]atomic.Pointer[polledConn], len(s.connections))}
 	for range min(runtime.GOMAXPROCS(0), len(s.connections)) {
-		one, err := newEventLoop(l)
-		if err != nil {
-			l.close()
-			return nil, err
+		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err == nil {
+			err = unix.SetNonblock(epoll, true) // the runtime's poller only takes non-blocking descriptors
 		}
+		if err != nil {
+			_ = unix.Close(epoll)
+			l.close()
+			return nil, fmt.Errorf("epoll: %w", err)
+		}
+		one := &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: l}
 		l.loops = append(l.loops, one)
 		l.all.Go(one.run)
 	}
 	return l, nil
-}
-
-func newEventLoop(set *eventLoops) (*eventLoop, error) {
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("epoll: %w", err)
-	}
-	if err := unix.SetNonblock(epoll, true); err != nil { // the runtime's poller only takes non-blocking descriptors
-		_ = unix.Close(epoll)
-		return nil, fmt.Errorf("epoll: %w", err)
-	}
-	return &eventLoop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, set: set}, nil
 }
 
 // close ends the event loops. All connections must have ended before.
@@ -91,16 +84,16 @@ func (l *eventLoops) close() {
 func (l *eventLoop) run() {
 	raw, err := l.epoll.SyscallConn()
 	if err != nil {
-		return // already closed
+		return // the loop is already closed
 	}
 	events := make([]unix.EpollEvent, 128)
 	n := 0
 	some := func(fd uintptr) bool {
 		m, _, _ := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-		n = int(m) // negative if a signal interrupted the call; no other error is possible
+		n = int(m) // n is negative if a signal interrupted the call; no other error is possible
 		return n > 0
 	}
-	for raw.Read(some) == nil { // fails once the descriptor is closed
+	for raw.Read(some) == nil { // Read fails once the descriptor is closed
 		for _, e := range events[:n] {
 			if c := l.set.polled[e.Fd].Load(); c != nil {
 				c.readable(&l.set.polled[e.Fd])

@@ -53,7 +53,7 @@ func TestFirstByte(t *testing.T) {
 				k := newLink(c)
 				c.link, k.raw = k, client
 				if k.wire = newHTTP2(k, client); p == HTTP1 {
-					k.wire = newHTTP1(k, client)
+					k.wire = &http1{link: k, conn: client, parser: new(responseParser)}
 				}
 				close(k.dialled)
 				s.loops.close() // an event loop cannot read from a pipe

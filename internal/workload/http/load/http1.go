@@ -13,18 +13,14 @@ type http1 struct {
 	link    *link
 	conn    net.Conn
 	parser  *responseParser
-	first   time.Duration // when the first byte of the latest response arrived; only the reader uses it
-	written chan struct{} // closed when a large request is written; guarded by the connection's lock
+	first   time.Duration // time at which the first byte of the latest response arrived; only the reader uses it
+	written chan struct{} // closed when a large request has been written; guarded by the connection's lock
 }
 
 // atOnce is the size, in bytes, of the largest request that its sender writes itself. An empty send buffer
 // takes at least this many bytes. A larger request is written by another goroutine, since the write may have
 // to wait for the server.
 const atOnce = 16 << 10
-
-func newHTTP1(k *link, conn net.Conn) *http1 {
-	return &http1{link: k, conn: conn, parser: new(responseParser)}
-}
 
 func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
 	request := q.keep
@@ -107,7 +103,8 @@ func (h *http1) received(n int, failed error) error {
 	return failed
 }
 
-// complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes no more requests.
+// complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes
+// no more requests.
 func (h *http1) complete(resp response, now time.Duration) error {
 	c := h.link.conn
 	early := h.early(resp)

@@ -26,7 +26,7 @@ type http2conn struct {
 	out     bytes.Buffer
 	encoder *hpack.Encoder
 	block   bytes.Buffer // encoded headers
-	nextID  uint32       // next stream id; written under the connection's lock too
+	nextID  uint32       // next stream id; the connection's lock guards writes to it, too
 
 	// The connection's lock guards these fields.
 	streams map[uint32]*slot
@@ -201,10 +201,10 @@ func (h *http2conn) frames() error {
 
 // frameError turns an error about a wrong frame into a failure of kind Malformed.
 func frameError(err error) error {
-	var c http2.ConnectionError
-	var s http2.StreamError
+	_, connection := errors.AsType[http2.ConnectionError](err)
+	_, stream := errors.AsType[http2.StreamError](err)
 	switch {
-	case errors.As(err, &c), errors.As(err, &s):
+	case connection || stream:
 		return malformedf("%v", err)
 	case errors.Is(err, http2.ErrFrameTooLarge):
 		return malformedf("%v: the server may not speak HTTP/2", err)

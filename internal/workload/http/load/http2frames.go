@@ -251,7 +251,6 @@ type stream struct {
 	prefix      [5]byte // prefix of the gRPC message: a flag and the length
 }
 
-// headerFields are the relevant headers of one block.
 type headerFields struct {
 	status, grpc int // -1: the block lacks the header
 	message      string
@@ -260,8 +259,7 @@ type headerFields struct {
 	regular      bool // a header that is no pseudo-header was seen
 }
 
-// addHeaders adds a block of headers to a stream. It returns what is wrong with the block, or "" if nothing
-// is.
+// addHeaders adds a block of headers to a stream. It returns the text of an error, or "" if the block is right.
 func (s *stream) addHeaders(f *headerFields, end bool) string {
 	switch {
 	case f.wrong != "":
@@ -284,7 +282,6 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	return ""
 }
 
-// field adds one header from the decoder to the block.
 func (h *http2conn) field(f hpack.HeaderField) {
 	got := &h.fields
 	if f.IsPseudo() {

@@ -69,12 +69,10 @@ var metrics = []metricRow{
 	{Metric: seconds("latency-min"), timing: latency, of: (*Histogram).Min, extra: true},
 }
 
-// seconds is a metric whose value is a time.
 func seconds(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
 }
 
-// share is a metric whose value is a share of the requests.
 func share(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Discrete: true}
 }
@@ -126,10 +124,9 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 	return values, unavailable
 }
 
-// Beyond is the number of requests that must be longer than a quantile, otherwise the quantile is unknown.
+// Beyond is the least number of requests longer than a quantile. With fewer such requests, the quantile is unknown.
 const Beyond = 100
 
-// enough reports whether a number of requests suffices for a quantile.
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
 // CheckHeadline checks the names of headline metrics. Each name is a quantile or one of others. For a quantile,
@@ -164,7 +161,7 @@ const timerError = 50 * time.Microsecond
 // LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge applies the rules to an open loop. The generator may be late by at most the share late of the latency.
+// Judge applies the rules to an open loop. The generator's lateness may be at most the share late of the latency.
 // Without errors, the responses must reach LeastRate of the offered rate. The argument noun is the word for
 // requests in messages: "requests", "queries".
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {

@@ -34,7 +34,6 @@ type responseParser struct {
 	body   int64 // bytes of the body so far
 }
 
-// head holds the relevant parts of the status line and headers.
 type head struct {
 	status  int
 	http10  bool
@@ -49,7 +48,6 @@ func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
 func (p *responseParser) added(n int) { p.w += n }
 
-// pending returns the number of bytes not parsed yet.
 func (p *responseParser) pending() int { return p.w - p.r }
 
 // next parses the bytes read so far, at most to the end of one response. The result done reports a complete
@@ -235,7 +233,6 @@ func (p *responseParser) trailerLine() (bool, error) {
 	return true, nil
 }
 
-// header reads the relevant headers from one line.
 func (h *head) header(line []byte) error {
 	n := bytes.IndexByte(line, ':')
 	if n <= 0 {

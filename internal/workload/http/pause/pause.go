@@ -19,7 +19,7 @@ var timers = sync.Pool{New: func() any {
 	return t
 }}
 
-// For waits for a time.
+// For waits for the duration d.
 func For(d time.Duration) {
 	if d <= 0 {
 		return

@@ -18,22 +18,26 @@
 package target
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"tare/internal/workload/http/pause"
+	"tare/internal/workload/service"
 )
 
-// Headers of requests.
 const (
 	answerHeader = "Tare-Answer-Bytes"
 	delayHeader  = "Tare-Delay"
@@ -58,7 +62,7 @@ func New(conf *tls.Config) *http.Server {
 		serve(w, r)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
-	s.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes, which the client counts
+	s.ErrorLog = log.New(io.Discard, "", 0) // the log would only hold failed handshakes, which the client counts
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(conf != nil)
@@ -107,7 +111,6 @@ func serve(w http.ResponseWriter, r *http.Request) {
 
 var octetStream = []string{"application/octet-stream"}
 
-// filler is the content of responses.
 var filler = []byte(strings.Repeat("0123456789abcdef", 4<<10))
 
 func fill(w io.Writer, n int) {
@@ -120,7 +123,7 @@ func fill(w io.Writer, n int) {
 	}
 }
 
-// parse reads from a request which response it asks for.
+// parse returns the response that a request asks for.
 func parse(r *http.Request) (responseSpec, error) {
 	a := responseSpec{bytes: -1, status: http.StatusOK}
 	size, delay, status := r.Header.Get(answerHeader), r.Header.Get(delayHeader), ""
@@ -205,4 +208,50 @@ func readMessage(body io.Reader) ([]byte, error) {
 		return nil, errors.New("not one message of the length that it says")
 	}
 	return message, nil
+}
+
+// Config is the configuration that the server's process reads.
+type Config struct {
+	Listen string `json:"listen"` // "HOST:PORT"; port 0: any free port
+	// Cert and Key are PEM. If they are set, the server speaks TLS.
+	Cert string `json:"cert,omitempty"`
+	Key  string `json:"key,omitempty"`
+	// Threads bounds the CPUs that the server uses at a time; 0 leaves the bound to Go's runtime.
+	Threads int `json:"threads,omitempty"`
+}
+
+// Ready is the line that the process prints when it listens.
+type Ready struct {
+	Address string `json:"listening"` // "HOST:PORT"
+}
+
+// Run listens, writes its address as one line of JSON (Ready), and serves until ctx ends.
+func Run(ctx context.Context, c Config, w io.Writer) error {
+	conf, err := service.ServerTLS(c.Cert, c.Key)
+	if err != nil {
+		return err
+	}
+	if c.Threads > 0 {
+		runtime.GOMAXPROCS(c.Threads)
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	s := New(conf)
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := json.NewEncoder(w).Encode(Ready{Address: l.Addr().String()}); err != nil {
+		l.Close()
+		return fmt.Errorf("say that it listens: %w", err)
+	}
+	if conf != nil {
+		err = s.ServeTLS(l, "", "")
+	} else {
+		err = s.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
 }

@@ -5,6 +5,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -45,7 +46,7 @@ type Open struct {
 	Token     string           `json:"token,omitempty"`
 	Node      sidecar.Node     `json:"node"`
 	Sidecars  int              `json:"sidecars"`
-	First     int              `json:"first"`     // number of the first sidecar among all fleets'
+	First     int              `json:"first"`     // number of the fleet's first sidecar among the sidecars of all fleets
 	Fleets    int              `json:"fleets"`    // number of fleets; a fleet's sidecars are First, First + Fleets, First + 2 × Fleets and on
 	LeastWait time.Duration    `json:"leastWait"` // upper bound of the first pause before a sidecar reconnects; the pause is random. 0: Envoy's bound
 }
@@ -142,7 +143,7 @@ func (f *Fleet) Handle(ctx context.Context, o Request) (*Response, error) {
 	return &Response{Now: time.Now()}, err
 }
 
-// assemble makes the sidecars. None connects yet.
+// assemble makes the sidecars, without connecting them.
 func (f *Fleet) assemble(ctx context.Context, o Open) error {
 	if f.client != nil {
 		return errors.New("the fleet already has sidecars")
@@ -173,10 +174,7 @@ func (f *Fleet) assemble(ctx context.Context, o Open) error {
 }
 
 func (t *TLS) config(host string) (*tls.Config, error) {
-	c := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if t.ServerName != "" {
-		c.ServerName = t.ServerName
-	}
+	c := &tls.Config{ServerName: cmp.Or(t.ServerName, host), MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
@@ -200,7 +198,6 @@ const (
 	AddressVariable = "TARE_IP"
 )
 
-// node encodes the node of a sidecar as a protocol buffers message.
 func (f *Fleet) node(index int) ([]byte, error) {
 	number := f.open.First + index*max(f.open.Fleets, 1)
 	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))

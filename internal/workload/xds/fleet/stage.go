@@ -31,7 +31,7 @@ type stage struct {
 // Values in place of a member's time.
 const (
 	pending    = -1 // the member has not finished
-	unexpected = -2
+	unexpected = -2 // the stage does not wait for the member
 )
 
 // newStage makes a stage that waits for the members whose element in waits is true.
@@ -124,7 +124,6 @@ func (f *Fleet) await(p *Push) {
 	f.enter(s)
 }
 
-// seen records a response that a member has received.
 func (f *Fleet) seen(m *member, u sidecar.Update) {
 	now := time.Now()
 	f.mu.Lock()
@@ -193,7 +192,6 @@ func (f *Fleet) look(ctx context.Context, l Look) *Response {
 	return a
 }
 
-// report returns the result of the stage so far.
 func (s *stage) report(counts Counts) *Report {
 	counts.Ready, counts.Errors, counts.Examples = maps.Clone(counts.Ready), maps.Clone(counts.Errors), maps.Clone(counts.Examples)
 	r := &Report{Expected: s.expected, Lags: slices.Clone(s.lags), Last: s.last, Counts: counts}
@@ -238,7 +236,6 @@ func (m *member) connect() {
 	}()
 }
 
-// disconnect closes the sidecar's connection.
 func (m *member) disconnect() {
 	if m.stop == nil {
 		return
@@ -250,7 +247,6 @@ func (m *member) disconnect() {
 	m.fleet.mu.Unlock()
 }
 
-// keepConnected connects the sidecar, and reconnects it after each end of its stream, until the context ends.
 func (m *member) keepConnected(ctx context.Context) {
 	f := m.fleet
 	least := cmp.Or(f.open.LeastWait, leastWait)

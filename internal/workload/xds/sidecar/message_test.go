@@ -92,7 +92,7 @@ func read(stream []byte, delta bool, piece int) (texts []string, err error) {
 	m := incoming{in: bufio.NewReaderSize(pieces{bytes.NewReader(stream), piece}, 16), delta: delta}
 	for err == nil {
 		err = m.next(func(w *response, size int) error {
-			texts = append(texts, fmt.Sprintf("%d %q %q %d %q -%q %v", w.of(), w.version, w.nonce, size, w.names, w.removed, w.wrong))
+			texts = append(texts, fmt.Sprintf("%d %q %q %d %q -%q %v", typed(w.url), w.version, w.nonce, size, w.names, w.removed, w.wrong))
 			return nil
 		})
 	}
@@ -207,7 +207,7 @@ func TestRequests(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	a, b := newNames([]string{"b", "a", "b"}), newNames([]string{"a", "b"})
-	if a != b || a.none() || !(names{}).none() || newNames(nil) != (names{}) {
+	if a != b || a == (names{}) || newNames(nil) != (names{}) {
 		t.Errorf("%v, %v", a, b)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, a.list()); diff != "" {

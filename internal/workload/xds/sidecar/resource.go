@@ -70,7 +70,7 @@ type value struct {
 	number uint64
 }
 
-// fields calls each for every field of a message that is a number, a text or a message.
+// fields calls the function each for every field of a message that is a number, a text or a message.
 func fields(b []byte, each func(protowire.Number, value) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -98,7 +98,7 @@ func fields(b []byte, each func(protowire.Number, value) error) error {
 	return nil
 }
 
-// within calls each for every field with this number.
+// within calls the function each with the content of every field with this number.
 func within(b []byte, number protowire.Number, each func([]byte) error) error {
 	return fields(b, func(n protowire.Number, v value) error {
 		if n != number {
@@ -178,7 +178,7 @@ func named(names []string, resource []byte, delta bool) ([]string, error) {
 	return names, err
 }
 
-// endpointsOf calls add with the name by which a sidecar asks for a cluster's endpoints, if the cluster uses EDS.
+// endpointsOf calls the function add with the name by which a sidecar asks for a cluster's endpoints, if the cluster uses EDS.
 func endpointsOf(cluster []byte, add func([]byte) error) error {
 	var name, service []byte
 	eds := false
@@ -199,7 +199,7 @@ func endpointsOf(cluster []byte, add func([]byte) error) error {
 	return add([]byte(cmp.Or(string(service), string(name))))
 }
 
-// routesOf calls add with each name by which a sidecar asks for a listener's routes.
+// routesOf calls the function add with each name by which a sidecar asks for a listener's routes.
 func routesOf(listener []byte, add func([]byte) error) error {
 	config := func(packed []byte) error {
 		url, message, err := unpack(packed)

@@ -65,6 +65,7 @@ type Client struct {
 // connectLimit is the longest time for connecting, TLS included: Envoy's default.
 const connectLimit = 5 * time.Second
 
+// New makes a Client, which does not connect yet.
 func New(s Server) *Client {
 	if s.Authority == "" {
 		s.Authority = s.Address
@@ -80,7 +81,7 @@ func New(s Server) *Client {
 type Update struct {
 	Type     Type
 	Bytes    int    // size of the message
-	Ready    string // kind of the connection, if this response made the sidecar ready for the first time; "": otherwise
+	Ready    string // kind of the connection, if this response made the sidecar ready for the first time; "": for any other response
 	Rejected error  // reason why the sidecar rejected the response; nil: the sidecar acknowledged the response
 }
 
@@ -146,7 +147,6 @@ func describe(conn net.Conn, p Protocol) xdstransport.Connection {
 	return by
 }
 
-// sidecar is a connected sidecar.
 type sidecar struct {
 	*stream
 	message incoming
@@ -170,7 +170,7 @@ func (s *sidecar) ask(r request) {
 
 // respond handles a complete response, and sends the requests that the sidecar makes after this response.
 func (s *sidecar) respond(w *response, size int) error {
-	t := w.of()
+	t := typed(w.url)
 	if t == other { // the sidecar has not asked for this type
 		s.see(Update{Type: t, Bytes: size})
 		return nil
@@ -181,7 +181,7 @@ func (s *sidecar) respond(w *response, size int) error {
 		s.acknowledge(t, w.wrong)
 		return s.flush()
 	}
-	s.got[t], s.versions[t] = true, share(w.version)
+	s.got[t], s.versions[t] = true, unique.Make(string(w.version)).Value() // sidecars with the same version share one copy
 	named, refers := t.next()
 	var before names
 	if refers {
@@ -219,7 +219,7 @@ func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[lds
 
 // has reports whether resources of a type have arrived. It also returns true if the sidecar asks for none of them by
 // name.
-func (s *sidecar) has(t Type) bool { return s.got[t] || s.names[t].none() }
+func (s *sidecar) has(t Type) bool { return s.got[t] || s.names[t] == names{} }
 
 // acknowledge accepts or rejects the last response of a type.
 func (s *sidecar) acknowledge(t Type, wrong error) {
@@ -243,10 +243,7 @@ func (s *sidecar) subscribe(of Type, before names) {
 
 // names is a sorted set of resource names that a sidecar asks for. Sidecars with equal sets share one copy in memory,
 // and equal sets compare as equal. The zero value is empty.
-type names struct {
-	joined unique.Handle[string]
-	some   bool
-}
+type names struct{ joined unique.Handle[string] }
 
 // separator separates names. No name contains it.
 const separator = "\x00"
@@ -258,15 +255,11 @@ func newNames(list []string) names {
 	if len(list) == 0 {
 		return names{}
 	}
-	return names{unique.Make(strings.Join(list, separator)), true}
+	return names{unique.Make(strings.Join(list, separator))}
 }
 
-// none reports whether the set is empty.
-func (n names) none() bool { return !n.some }
-
-// list returns the names in order.
 func (n names) list() []string {
-	if n.none() {
+	if n == (names{}) {
 		return nil
 	}
 	return strings.Split(n.joined.Value(), separator)
@@ -282,9 +275,6 @@ func difference(a, b []string) []string {
 	}
 	return more
 }
-
-// share returns the text as a string; sidecars with the same text share one copy in memory.
-func share(text []byte) string { return unique.Make(string(text)).Value() }
 
 // Kinds of errors. If the server ends a stream, the kind is the name of the gRPC status, such as Limited.
 const (

@@ -20,7 +20,7 @@ import (
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
-	frames *http2.Framer // reads from in
+	frames *http2.Framer // reads from the field in
 	head   []byte        // bytes to write before the first message
 	out    []byte        // messages that the server's flow-control windows hold back
 
@@ -95,7 +95,7 @@ func newStream(conn net.Conn, head []byte) *stream {
 	return s
 }
 
-// writer collects frames that are written at once.
+// writer collects frames for one call of Write.
 type writer struct {
 	*http2.Framer
 	buf bytes.Buffer
@@ -107,7 +107,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// write sends, at once, the frames that the given function adds to the writer.
+// write sends, in one call of Write, the frames that the argument frames adds to a writer.
 func (s *stream) write(frames func(*writer)) error {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)
@@ -143,7 +143,7 @@ func (s *stream) flush() error {
 	})
 }
 
-// room returns the number of bytes that can be sent in one frame.
+// room returns the number of message bytes that the next frame can carry.
 func (s *stream) room() int64 { return min(int64(len(s.out)), s.window, s.whole, mostFrame) }
 
 // Read reads content of data frames.

@@ -4,17 +4,12 @@ package xdstest
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime"
 	"strconv"
@@ -41,6 +36,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"tare/internal/testbed"
+	"tare/internal/workload/service"
 )
 
 // Mesh is the configuration that the server sends to sidecars.
@@ -57,7 +53,7 @@ type Options struct {
 	Token  string // token that streams must present; "": none
 	Refuse int    // number of streams that are refused before the first that is served
 	Most   int    // number of streams that are served at a time, others are refused; 0: all are served
-	Record bool   // Requests returns the requests
+	Record bool   // Server.Requests returns the requests
 }
 
 // Server is a running xDS server.
@@ -84,6 +80,7 @@ type Request struct {
 	Delta *discovery.DeltaDiscoveryRequest
 }
 
+// Start begins to serve a mesh.
 func Start(on net.Listener, mesh Mesh, options Options) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{Address: on.Addr().String(), options: options, cache: cache.NewSnapshotCache(true, alike{}, nil), stop: stop, mesh: mesh}
@@ -101,6 +98,7 @@ func Start(on net.Listener, mesh Mesh, options Options) (*Server, error) {
 	return s, nil
 }
 
+// Stop ends the server with its streams.
 func (s *Server) Stop() {
 	s.stop()
 	s.grpc.Stop()
@@ -291,37 +289,18 @@ var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) erro
 
 // Certificate makes a self-signed certificate for 127.0.0.1 and its key, in PEM. Servers and clients can use it.
 func Certificate() (cert, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "xdstest"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), BasicConstraintsValid: true, IsCA: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		return nil, nil, err
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
+	at := service.ByPath{testbed.PodToPod: netip.MustParseAddrPort("127.0.0.1:0")}
+	certificate, private, err := service.SelfSigned(at, x509.ExtKeyUsageClientAuth)
+	return []byte(certificate), []byte(private), err
 }
 
 // Serving returns the TLS configuration of a server with this certificate. If mutual is set, clients must
 // present a certificate that the server's certificate has signed.
 func Serving(cert, key []byte, mutual bool) (*tls.Config, error) {
-	own, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, err
-	}
-	c := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}
-	if mutual {
+	c, err := service.ServerTLS(string(cert), string(key))
+	if err == nil && mutual {
 		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 		c.ClientCAs.AppendCertsFromPEM(cert)
 	}
-	return c, nil
+	return c, err
 }

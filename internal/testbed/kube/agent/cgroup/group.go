@@ -6,18 +6,18 @@ package cgroup
 import (
 	"io/fs"
 	"math"
+	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/internal/run/machine/proc"
 	"tare/internal/text/safetext"
 )
-
-// mount is the directory where a process sees cgroups, relative to its root directory.
-const mount = "sys/fs/cgroup"
 
 // Group locates the files of one cgroup. In version 1 every controller has a directory of its own.
 type Group struct {
@@ -25,19 +25,18 @@ type Group struct {
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
 	version int    // cgroup version, 1 or 2
 	usage   string // directory of cpu.stat (version 2) or cpuacct.usage (version 1)
-	cpu     string // directory of cpu.stat
-	memory  string // directory of the memory controller's files
+	cpu     string
+	memory  string
 }
 
-// These are the directories at which version 1 mounts the controllers cpuacct, cpu and memory.
+// These are the directories where version 1 may mount the controllers cpuacct, cpu and memory.
 var (
 	usageMounts  = []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"}
 	cpuMounts    = []string{"cpu", "cpu,cpuacct", "cpuacct,cpu"}
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns the group whose files are in the directories that find returns for the top directory of each
-// hierarchy. controllers lists the names that the hierarchy's controllers may have.
+// groupAt returns a cgroup. find returns its directory in the hierarchy with this top directory and controllers.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -54,10 +53,10 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process, from its paths by controller (proc.Groups). In a container, such a
-// path may not exist below the mount. The container then sees its own cgroup as the mount itself.
+// Own returns the cgroup of this process, whose paths by controller are in groups (proc.Groups). In a container, a
+// path may not exist below the mount. The container then sees its own cgroup at the mount itself.
 func Own(files fs.FS, groups map[string]string) Group {
-	return groupAt(files, mount, func(top string, controllers []string) string {
+	return groupAt(files, "sys/fs/cgroup", func(top string, controllers []string) string {
 		name := groups[""]
 		for _, c := range controllers {
 			for part := range strings.SplitSeq(c, ",") {
@@ -73,7 +72,7 @@ func Own(files fs.FS, groups map[string]string) Group {
 	})
 }
 
-// Read reads the group's counters. ok is false if the CPU time cannot be read, since the cgroup is gone.
+// Read reads the group's counters. ok is false if the CPU time cannot be read because the cgroup is gone.
 func (g Group) Read() (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
@@ -107,8 +106,8 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current is the
-// file with all memory, inactive the line of memory.stat with inactive file pages.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current names the file
+// with the total memory. inactive names the line of memory.stat with the inactive file pages.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -121,8 +120,7 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. A container's cgroup and that of its monitor process may
-// have the same id, and are then added up.
+// containers reads the cgroups of a pod's containers. It adds a container's monitor process, which has the same id.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -192,21 +190,20 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes a pod's pause container,
-// which holds the pod's namespaces, has a cgroup of its own, also with the processes of a sandbox itself.
+// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes the pause container, which
+// holds a pod's namespaces, has a cgroup. The processes of a sandbox itself are in that cgroup, too.
 type Usage struct {
 	Pod        string        `json:"pod,omitempty"` // UID of the pod; "" for a container
 	ID         string        `json:"id,omitempty"`  // container id; "" for a pod
-	CPU        time.Duration `json:"cpu"`           // CPU time, user and system
-	System     time.Duration `json:"system"`        // CPU time in the kernel, part of CPU; 0 if unknown
-	WorkingSet int64         `json:"workingSet"`    // memory without inactive file pages, in bytes
-	// Throttled is the number of periods in which the cgroup's own CPU limit stopped the cgroup; -1 if it is
-	// unknown. Limits of the cgroup's children do not count.
+	CPU        time.Duration `json:"cpu"`
+	System     time.Duration `json:"system"`     // part of CPU that the kernel used; 0 if unknown
+	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
+	// Throttled counts the periods in which the cgroup's own CPU limit, not one below, stopped it; -1 if unknown.
 	Throttled  int     `json:"throttled"`
 	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Plus adds up the usage of two cgroups of a pod. If Throttled is unknown for one of them, it stays unknown.
+// Plus adds up the usage of two cgroups of a pod. Throttled stays unknown if it is unknown for one of them.
 func (u Usage) Plus(o Usage) Usage {
 	u.CPU, u.System, u.WorkingSet = u.CPU+o.CPU, u.System+o.System, u.WorkingSet+o.WorkingSet
 	known := u.Throttled >= 0 && o.Throttled >= 0
@@ -214,4 +211,140 @@ func (u Usage) Plus(o Usage) Usage {
 		u.Throttled = -1
 	}
 	return u
+}
+
+// Pods finds the cgroups of pods in a node's /sys/fs/cgroup and caches their paths.
+type Pods struct {
+	mu    sync.Mutex
+	paths map[string]map[string]string // path of a pod's cgroup below its hierarchy, by root and UID
+}
+
+// These limit the search for a pod's cgroup. It is deeper if the node itself is a container (kind).
+const (
+	searchDepth = 8
+	searchLimit = 50000 // maximum number of directories
+)
+
+// Find returns the groups of the pods with these UIDs. It leaves out pods that have no cgroup.
+func (p *Pods) Find(root string, uids []string) []Group {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	files := os.DirFS(root)
+	if p.paths == nil {
+		p.paths = map[string]map[string]string{}
+	}
+	if p.paths[root] == nil {
+		p.paths[root] = map[string]string{}
+	}
+	return locate(files, uids, p.paths[root])
+}
+
+// locate finds the groups of pods. It tries the paths in known first, and updates them.
+func locate(files fs.FS, uids []string, known map[string]string) []Group {
+	hierarchy := "."
+	if !exists(files, "cgroup.controllers") {
+		if i := slices.IndexFunc(usageMounts, func(name string) bool { return exists(files, name) }); i >= 0 {
+			hierarchy = usageMounts[i]
+		}
+	}
+	missing := map[string]bool{}
+	for _, uid := range uids {
+		if dir, ok := known[uid]; !ok || !exists(files, path.Join(hierarchy, dir)) {
+			delete(known, uid)
+			missing[uid] = true
+		}
+	}
+	if len(missing) > 0 {
+		search(files, hierarchy, missing, known)
+	}
+	var groups []Group
+	for _, uid := range uids {
+		if dir, ok := known[uid]; ok {
+			g := groupAt(files, ".", func(top string, _ []string) string { return path.Join(top, dir) })
+			g.pod = uid
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// search looks for the cgroups of missing pods, level by level. It moves pods from missing to found, with paths.
+func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
+	level := []string{"."}
+	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
+		var next []string
+		for _, dir := range level {
+			entries, err := fs.ReadDir(files, path.Join(hierarchy, dir))
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				if !e.IsDir() {
+					continue
+				}
+				if seen++; seen > searchLimit {
+					return
+				}
+				child := path.Join(dir, e.Name())
+				uid, isPod := podUID(e.Name())
+				if !isPod {
+					next = append(next, child)
+				} else if missing[uid] {
+					found[uid] = child
+					delete(missing, uid)
+				}
+			}
+		}
+		level = next
+	}
+}
+
+// podName matches the name of a pod's cgroup. With cgroupfs the name is podUID. With systemd it is
+// kubepods-CLASS-podUID.slice, and the dashes of the UID are underscores.
+var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
+
+func podUID(name string) (uid string, ok bool) {
+	m := podName.FindStringSubmatch(name)
+	if m == nil || len(m[1]) < 8 {
+		return "", false
+	}
+	if m[2] != "" {
+		return strings.ReplaceAll(m[1], "_", "-"), true
+	}
+	return m[1], true
+}
+
+// ValidUID matches a pod's UID, or the hash that a static pod has instead of a UID.
+var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into such a
+// cgroup. The remaining CPU time of the node is that of kernel threads. Grouped returns nil for cgroup version 1,
+// without systemd, and on nodes that are containers and do not see the top cgroup.
+func Grouped(files fs.FS) *time.Duration {
+	const (
+		systemdOnly = "init.scope"    // cgroup of systemd's own first process
+		notAtTop    = "cgroup.events" // file that every cgroup except the top one has
+	)
+	if !exists(files, "cgroup.controllers") || !exists(files, systemdOnly) || exists(files, notAtTop) {
+		return nil
+	}
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil || len(entries) > 1000 { // real nodes have a handful
+		return nil
+	}
+	var sum time.Duration
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		c, ok := Group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.Read()
+		if !ok {
+			if exists(files, e.Name()) {
+				return nil // without this cgroup the sum would be too small
+			}
+			continue
+		}
+		sum += c.CPU
+	}
+	return &sum
 }

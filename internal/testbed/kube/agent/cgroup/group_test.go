@@ -15,6 +15,8 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
+const mount = "sys/fs/cgroup"
+
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
 const (

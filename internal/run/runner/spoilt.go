@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"tare/internal/experiment"
+	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 )
 
-// repeats reports whether a trial is to be repeated: at least one of its broken rules asks for it. The
-// other violations may have the same cause.
+// repeats reports whether a trial must be repeated. One broken rule that asks for a repeat is enough: the
+// violations of other rules may have the same cause.
 func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
@@ -27,25 +29,20 @@ func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU(
 
 // NoDataError reports that more rounds of an arm, or of the baseline, would give no data.
 type NoDataError struct {
-	Arm, Cell string
-	Trials    int
-	Last      journal.Violation
-	// CPULimited is set if programs ran under limits on CPU time.
-	CPULimited bool
-	// Sliceable is set if the trials were whole and could be cut into slices.
-	Sliceable bool
-	// Failed is set if the program itself fails in the baseline.
-	Failed bool
-	// Blind is set if the rules that spoilt the trials do not depend on measured values.
-	Blind bool
+	Arm, Cell  string
+	Trials     int
+	Last       journal.Violation
+	CPULimited bool // programs ran under limits on CPU time
+	Sliceable  bool // the trials were whole and could be cut into slices
+	Failed     bool // the program itself fails in the baseline
+	Blind      bool // the rules that spoilt the trials do not depend on measured values
 }
 
 // Environment reports whether the last violation is about the machine's condition, not the workload or a
 // layer. The run may continue after the condition has passed.
 func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
-// CPULimit reports whether programs were throttled by a limit on their CPU time, such as a pod's limit. Waiting does
-// not lift this limit.
+// CPULimit reports whether a limit on CPU time, such as a pod's, throttled the programs. Waiting does not help.
 func (e *NoDataError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
@@ -56,18 +53,9 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// giveUp drops an arm after a round, or ends the session, if more rounds would give no data. A resumed
-// session starts with no memory of earlier failures.
-func (r *run) giveUp(ctx context.Context, round int) error {
-	if err := r.dropSpoilt(ctx, round); err != nil {
-		return err
-	}
-	return r.checkBaseline()
-}
-
-// dropSpoilt drops an arm if, in one cell, this round and the previous one gave only spoilt trials: proofs
-// failed, the site was lost, or the machine was busy. A busy machine affects all arms and ends the
-// session. An arm whose program fails stays: the failure is its result.
+// dropSpoilt drops an arm if, in one cell, this round and the previous round gave only spoilt trials: proofs failed,
+// the site was lost, or the machine was busy. A busy machine affects all arms and ends the session. An arm whose
+// program fails is not dropped, since the failure is a result. A resumed session ignores failures of earlier sessions.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
@@ -99,7 +87,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 					return e
 				case waited || workload.IndependentOfValues(e.Last.Rule):
 					return nil
-				} // otherwise the generator is late although the machine is not busy
+				} // the load generator is late although the machine is not busy
 			}
 			if err := r.drop(ctx, a, round+1, e); err != nil {
 				return err
@@ -109,14 +97,13 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	return nil
 }
 
-// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds
-// for a claim are recorded. The last two rounds, in which the machine spoilt all trials of an arm, do
-// not count. This decision does not depend on measured values. Hence the number of rounds carries no
-// information about the values, and the tests hold as for a planned number.
+// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds for a claim are
+// recorded. The last two rounds, in which the machine spoilt all trials of an arm, do not count. This decision does not
+// depend on measured values. Statistical tests are therefore as valid as with a planned number of rounds.
 func (r *run) endEarly(round int, why error) error {
-	var e *NoDataError
+	e, is := errors.AsType[*NoDataError](why)
 	n := round - 2
-	if !errors.As(why, &e) || !e.Environment() || !e.Blind || r.plan.Precision > 0 || n < 1 {
+	if !is || !e.Environment() || !e.Blind || r.plan.Precision > 0 || n < 1 {
 		return why
 	}
 	units := n - r.costRounds(n)
@@ -167,16 +154,16 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	return rule, spoilt
 }
 
-// The limits on failures in the baseline. A program that fails at random must not end a run: with a
-// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
+// These numbers of failed trials in the baseline end a run. A program that fails at random must not end a run:
+// with a failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
 const (
-	failedFromStart = 6
+	failedFromStart = 6 // failures since the run began
 	failedInARow    = 12
 )
 
-// checkBaseline ends the session if the baseline and its control give nothing to compare with: in one cell,
-// none of their trials has succeeded since the beginning, or the last ones all failed. A run of few
-// rounds ends this way after its last round.
+// checkBaseline returns an error if the baseline and its control give nothing to compare with in one cell:
+// none of their trials has succeeded since the run began, or the last failedInARow trials failed. A run with
+// too few rounds for failedFromStart gets the error after its last round.
 func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := slices.DeleteFunc(slices.Clone(r.plan.Arms), func(arm experiment.PlannedArm) bool { return arm.Role == experiment.Treatment })
@@ -201,5 +188,96 @@ func (r *run) checkBaseline() error {
 			return e
 		}
 	}
+	return nil
+}
+
+// plannedPerExtra limits the extra rounds, which replace rounds spoilt by the machine's condition. A run has at
+// most one extra round for every four planned rounds, rounded up.
+const plannedPerExtra = 4
+
+// resume returns the first round of this session. Arms that the previous session left out take part again
+// from the next round on, since trials of one round must be close in time.
+func (r *run) resume() (first int) {
+	trials := r.Journal.Trials()
+	first = 1
+	var left []string // arms that the previous session left out
+	for i := range trials {
+		if first <= trials[i].Round {
+			first, left = trials[i].Round, r.Journal.LeftOut(trials[i].Session)
+		}
+	}
+	done := settled(r.plan, trials, r.cpuLimited())
+	r.since, r.clock.missed = make([]int, len(r.plan.Arms)), map[[2]string]int{}
+	for a, arm := range r.plan.Arms {
+		r.since[a] = first
+		if slices.Contains(left, arm.Name) {
+			r.since[a]++
+		}
+		for _, cell := range r.plan.Cells {
+			for round := 1; round < r.since[a]; round++ {
+				if r.plan.TakesPart(a, round) && !done[trialKey{round, cell.ID, arm.Name}] {
+					r.clock.missed[[2]string{cell.ID, arm.Name}]++
+				}
+			}
+		}
+	}
+	return first
+}
+
+// total adds extra rounds to the number of planned rounds: one for each round that a left-out arm has missed,
+// and those that replace rounds spoilt by the machine's condition. The result spoilt counts the latter. All
+// arms run in extra rounds.
+func (r *run) total(planned int) (rounds, spoilt int) {
+	missed := 0
+	for a, arm := range r.plan.Arms {
+		for _, cell := range r.plan.Cells {
+			if !r.dropped[a] {
+				missed = max(missed, r.clock.missed[[2]string{cell.ID, arm.Name}])
+			}
+		}
+	}
+	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedPerExtra-1)/plannedPerExtra)
+	return planned + missed + spoilt, spoilt
+}
+
+// costRounds counts the spoilt rounds up to the round last, in the cell with most spoilt rounds. A round is
+// spoilt if the last attempt at one of its trials is spoilt.
+func (r *run) costRounds(last int) int {
+	trials := r.Journal.Trials()
+	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
+	for i := range trials {
+		t := &trials[i]
+		arm := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm })
+		if arm < 0 || r.dropped[arm] || t.Round > last {
+			continue
+		}
+		at := trialKey{t.Round, t.Cell, t.Arm}
+		// Only the last attempt of a sliced trial counts.
+		stands[at] = stands[at] && t.Slices == 0 || !repeats(t, r.cpuLimited())
+		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
+	}
+	most := 0
+	for _, cell := range r.plan.Cells {
+		rounds := map[int]bool{}
+		for at := range tried {
+			if at.cell == cell.ID && tried[at] && !stands[at] {
+				rounds[at.round] = true
+			}
+		}
+		most = max(most, len(rounds))
+	}
+	return most
+}
+
+// addExtraRounds records the number of extra rounds in the journal if the number has grown.
+func (r *run) addExtraRounds(planned, spoilt int) error {
+	if spoilt <= r.Journal.ExtraRounds() {
+		return nil
+	}
+	why := fmt.Sprintf("after the %s of the plan, %s make up for those in which the machine's condition, or a failed proof, cost a trial", wording.Count(planned, "round", "rounds"), wording.Count(spoilt, "more round", "more rounds"))
+	if err := r.Journal.Record(journal.Note{Kind: journal.NoteExtraRounds, Rounds: spoilt, Text: why}); err != nil {
+		return err
+	}
+	r.Events(ExtraRoundsAdded{Rounds: spoilt})
 	return nil
 }

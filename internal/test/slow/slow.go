@@ -1,0 +1,12 @@
+// Package slow marks tests that programs, networks or simulations make slow. `make test` runs these tests.
+package slow
+
+import "testing"
+
+// Test skips the test with -short, as `make check` asks for.
+func Test(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: make test runs it")
+	}
+}
