@@ -2,5 +2,5 @@
 
 package launcher
 
-// Program is empty: the launcher does not exist for this system or processor.
+// Program is empty, since the launcher does not exist for this system or processor.
 var Program []byte

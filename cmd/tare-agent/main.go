@@ -82,7 +82,6 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-// runHelper runs the named helper (see testbed.HelperAt).
 func runHelper(ctx context.Context, name string) error {
 	for _, h := range helpers {
 		if h.Name == name {

@@ -25,8 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, in which tare
-// resume would fail. After a killed run, nobody reads the output of tare clean either.
+// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, and tare resume
+// would fail in this moment. Nobody reads the output of tare clean after a killed run.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -101,8 +101,8 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 }
 
 // cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints them. It
-// returns their number. It searches the system's directory for temporary files, the working directory, and the roots
-// with the runs below them.
+// returns their number. It searches the system's directory for temporary files, the working directory, and up to
+// four levels of directories below the roots.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -116,7 +116,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir || strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > deepest:
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // more than four levels down
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)
@@ -130,9 +130,8 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	return len(paths), errors.Join(bad, err)
 }
 
-const deepest = 4 // the number of directory levels below which temporary files are not searched
-
-// importRoots returns the directories to search for unfinished runs: the named ones, or runs/, which may be missing.
+// importRoots returns the directories to search for unfinished runs: the named directories, or runs/, which may be
+// missing.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{journal.DefaultRoot}, nil
@@ -154,15 +153,7 @@ func importRoots(args []string) ([]string, error) {
 // cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them. It
 // returns their number.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
-	var left []string
-	var bad error
-	for _, root := range roots {
-		found, err := journal.Unfinished(root)
-		bad = errors.Join(bad, err)
-		left = append(left, found...)
-	}
-	slices.Sort(left)
-	left = slices.Compact(left) // directories may be named twice, or lie within one another
+	left, bad := below(roots, journal.Unfinished)
 	for _, dir := range left {
 		if dry {
 			fmt.Fprintf(s.Stdout, "would remove unfinished run %s\n", safetext.Name(dir))
@@ -182,7 +173,18 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	return len(left), bad
 }
 
-// leftOnCluster selects the cluster on which leftovers of runs are searched.
+// below returns the paths that find returns for the roots. Roots may be named twice, or lie within one another.
+func below(roots []string, find func(root string) ([]string, error)) (paths []string, bad error) {
+	for _, root := range roots {
+		found, err := find(root)
+		bad = errors.Join(bad, err)
+		paths = append(paths, found...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), bad
+}
+
+// leftOnCluster holds the flags that select a cluster to clean.
 type leftOnCluster struct{ context, kubeconfig, namespace string }
 
 func (l *leftOnCluster) flags(c *cobra.Command) {
@@ -195,14 +197,14 @@ func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 
-// clean removes the leftovers on the cluster of runs whose Tare process has ended, or with dry only prints
-// them. It prints the objects of live runs on stderr.
+// clean removes the leftovers of killed runs on the cluster, or with dry only prints them. It prints the objects of
+// live runs on stderr.
 func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // beside an error, left holds the leftovers found so far
+	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // with an error, left holds the leftovers found so far
 	found := 0
 	for _, one := range left {
 		if one.Alive {
@@ -240,19 +242,14 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 }
 
 // cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
-// number. If turn is set and dry is not, it turns the switches back; otherwise it only prints them.
+// number. If turn is set and dry is not, it turns the switches back. Otherwise it only prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
-	var dirs []string
-	for _, root := range roots {
-		found, err := journal.WithUndos(root)
-		if err != nil {
-			return 0, err
-		}
-		dirs = append(dirs, found...)
+	dirs, err := below(roots, journal.WithUndos)
+	if err != nil {
+		return 0, err
 	}
-	slices.Sort(dirs)
 	var errs []error
-	for _, dir := range slices.Compact(dirs) {
+	for _, dir := range dirs {
 		u, err := journal.OpenUndos(dir)
 		if errors.As(err, new(*journal.LockedError)) || err == nil && u == nil {
 			continue
@@ -292,11 +289,7 @@ func undoRun(ctx context.Context, s State, dir string) error {
 	if err != nil || u == nil {
 		return err
 	}
-	err = errors.Join(turnBack(ctx, s.Stderr, dir, u), u.Close())
-	if err != nil {
-		return hinted(err, "turn it back by hand, then delete %s in %s", journal.UndoFile, dir)
-	}
-	return nil
+	return hinted(errors.Join(turnBack(ctx, s.Stderr, dir, u), u.Close()), "turn it back by hand, then delete %s in %s", journal.UndoFile, dir)
 }
 
 // turnBack turns back a run's switches, the latest first, and prints each. After an error, it continues with the

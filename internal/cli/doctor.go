@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,21 +29,24 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// usable reports whether the part can be used. For a layer or a workload, one working way suffices. For the
-// testbed, the limits or an arm, everything must work.
-func (p part) usable() bool {
-	if p.Kind == optionKind {
-		return true
+// unusable reports whether the part cannot be used. One working way suffices for a layer or a workload. Everything must
+// work for the testbed, the limits or an arm.
+func (p part) unusable() bool {
+	switch p.Kind {
+	case optionKind:
+		return false
+	case "testbed", limitsKind, armKind:
+		return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
 	}
-	if p.Kind == "testbed" || p.Kind == limitsKind || p.Kind == armKind {
-		return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
-	}
-	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
+	return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
-const volumePart = "local volume" // the part of the local testbed that is needed only if a workload has a volume
-
-func unusable(p part) bool { return !p.usable() }
+const (
+	volumePart = "local volume" // name of the part of the local testbed that only workloads with a volume need
+	optionKind = "option"       // kind of parts that an experiment can do without
+	armKind    = "arm"          // kind of parts that stand for arms
+	limitsKind = "limits"       // kind of the part that describes the system's limits
+)
 
 func (p part) problem() error {
 	var why, hints []string
@@ -56,10 +60,7 @@ func (p part) problem() error {
 		}
 	}
 	err := fmt.Errorf("%s %s does not work here: %s", p.Kind, p.Name, strings.Join(why, "; "))
-	if len(hints) == 0 {
-		hints = []string{"tare doctor says what works on this machine"}
-	}
-	return hinted(err, "%s", strings.Join(hints, "; "))
+	return hinted(err, "%s", cmp.Or(strings.Join(hints, "; "), "tare doctor says what works on this machine"))
 }
 
 func newDoctor(s State) *cobra.Command {
@@ -93,7 +94,7 @@ measured. tare clean removes the leftovers of a killed --try.`,
   tare doctor --try experiment.yaml
   tare doctor -o json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case try && len(args) == 0:
@@ -112,7 +113,7 @@ measured. tare clean removes the leftovers of a killed --try.`,
 			if err := errors.Join(printParts(s, parts, out), err); err != nil {
 				return err
 			}
-			if len(args)+len(cluster)+len(namespace) > 0 && slices.ContainsFunc(parts, unusable) {
+			if len(args)+len(cluster)+len(namespace) > 0 && slices.ContainsFunc(parts, part.unusable) {
 				return exit(exitError)
 			}
 			return nil
@@ -125,14 +126,14 @@ measured. tare clean removes the leftovers of a killed --try.`,
 	return c
 }
 
-// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With
-// try, it also sets up the arms of the file, unless a part that they need is missing.
+// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With try, it
+// also sets up the arms of the file, unless a part is missing.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {
 			return examineCluster(ctx, nil, cluster, namespace, true)
 		}
-		return append(append(examine(ctx, everything, nil), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
+		return append(append(examine(ctx, func(string, string) bool { return true }, nil), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
 	x, err := load(ctx, s, args[0])
 	if err != nil {
@@ -145,7 +146,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 			return nil, err
 		}
 	}
-	if !try || slices.ContainsFunc(parts, unusable) {
+	if !try || slices.ContainsFunc(parts, part.unusable) {
 		return parts, nil
 	}
 	arms, err := tryArms(ctx, s, x)
@@ -154,9 +155,6 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 
 type selection func(kind, name string) bool
 
-func everything(string, string) bool { return true }
-
-// neededBy selects the parts that an experiment uses.
 func neededBy(x *experiment.Experiment) selection {
 	need := map[string]bool{}
 	network := false
@@ -178,8 +176,8 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the wanted parts. Of a layer, it probes the ways that the experiment uses, or all ways if there is
-// no experiment.
+// examine probes the selected parts. It probes the ways in which the experiment uses a layer. Without an experiment,
+// it probes all ways.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
@@ -245,17 +243,21 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
-// ready returns an error if a part that the experiment needs does not work here.
+// ready returns an error if a part that the experiment needs does not work here. It may start this command again in a
+// user namespace (inNamespace).
 func ready(ctx context.Context, x *experiment.Experiment) error {
+	if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
+		return err
+	}
 	for _, p := range append(examine(ctx, neededBy(x), x), programs(ctx, x)...) {
-		if !p.usable() && len(p.Findings) > 0 {
+		if p.unusable() && len(p.Findings) > 0 {
 			return p.problem()
 		}
 	}
 	return nil
 }
 
-// programs finds the programs on this machine that the experiment needs, and tries each wrapper among them.
+// programs examines the programs on this machine that the experiment needs, and tries each wrapper among them.
 func programs(ctx context.Context, x *experiment.Experiment) []part {
 	return each(x.ProgramsHere(), func(p experiment.Program) part {
 		return part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +18,7 @@ import (
 	"tare/internal/version"
 )
 
-const optionKind = "option" // the kind of part that an experiment can do without
-
-// clusterNeeds lists the features that clusters must have: rights, and the sites of arms.
+// clusterNeeds lists what an experiment needs of clusters: rights, and sites of arms.
 type clusterNeeds struct {
 	bed      *experiment.Kubernetes
 	contexts []string
@@ -27,21 +26,18 @@ type clusterNeeds struct {
 	arms     []wantedArm
 }
 
-// wantedArm is an arm with the site that a cluster must create for it.
 type wantedArm struct {
 	site   testbed.Request
 	layers []experiment.LayerItem
 }
 
-// examineCluster examines a cluster for an experiment. Without an experiment, it examines the features that
-// most experiments need. name is a context of the kubeconfig. A namespace that is not empty replaces the
-// experiment's. With dry, it asks the cluster by dry runs whether it would create the sites of the arms.
+// examineCluster examines a cluster for an experiment, or without an experiment for the needs of most experiments.
+// The context and the namespace replace the experiment's, unless they are "". With dry, dry runs show whether the
+// cluster would create the sites of the arms.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
-	w := usualNeeds(name, namespace)
-	if x != nil {
-		if w, err = needsOf(x, name, namespace); err != nil {
-			return nil, usage(err)
-		}
+	w, err := needsOf(x, name, namespace)
+	if err != nil {
+		return nil, usage(err)
 	}
 	bed, err := kube.New(kube.Options{Version: version.String()})
 	if err != nil {
@@ -61,7 +57,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 			parts = append(parts, part{optionKind, "record of " + e.Context, e.Optional})
 		}
 	}
-	if !dry || slices.ContainsFunc(parts, unusable) {
+	if !dry || slices.ContainsFunc(parts, part.unusable) {
 		return parts, nil // without the rights, dry runs would only repeat these findings
 	}
 	made := part{"testbed", "pods", nil}
@@ -79,29 +75,23 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// usualNeeds returns the features that most experiments need: every right, and two pods.
-func usualNeeds(context, namespace string) clusterNeeds {
-	k := experiment.NewKubernetes()
-	k.Context, k.Namespace = context, namespace
-	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
-	return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
-}
-
-// needsOf returns the features that an experiment needs of the clusters of its arms.
+// needsOf returns an experiment's needs of the clusters of its arms. Without an experiment, it returns the needs of most
+// experiments: every right, and two pods.
 func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
-	k := x.Testbed.Kubernetes
-	if k == nil && context == "" {
-		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+	if x == nil {
+		k := experiment.NewKubernetes()
+		k.Context, k.Namespace = context, namespace
+		site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
+		return clusterNeeds{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}, nil
 	}
-	if k == nil {
+	k := x.Testbed.Kubernetes
+	switch {
+	case k == nil && context == "":
+		return clusterNeeds{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+	case k == nil:
 		return clusterNeeds{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
 	}
-	if context != "" {
-		k.Context = context
-	}
-	if namespace != "" {
-		k.Namespace = namespace
-	}
+	k.Context, k.Namespace = cmp.Or(context, k.Context), cmp.Or(namespace, k.Namespace)
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return clusterNeeds{}, err
@@ -114,7 +104,7 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 			}
 		}
 		if e.Plan.Arms[arm].Role == experiment.Control {
-			continue // the control needs the same as the baseline
+			continue // the control has the baseline's needs
 		}
 		var needs experiment.Needs
 		for cell := range e.Cells {
@@ -127,7 +117,7 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 }
 
 // tryArm tries by dry runs whether the site of an arm could be created. It calls Up only of layers that change
-// nothing but the description of the site. Only a run can test the other layers.
+// nothing but the site's description. Only a run can test the other layers.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {
@@ -148,8 +138,6 @@ func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Fi
 	}
 	return s.Try(ctx)
 }
-
-const armKind = "arm" // the kind of a part that stands for an arm
 
 func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, error) {
 	e, err := experiment.Expand(x, version.String())
@@ -177,8 +165,8 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 	return parts, values.masked(errors.Join(err, bed.Close()))
 }
 
-// armParts returns a part for each arm, with a finding for its site and for each layer. If an arm has sites at
-// several levels, each site is a part, named by its first cell.
+// armParts returns a part for each site of an arm, with findings for the site and each layer. If an arm has several
+// sites, the name of a part has the first cell of its site.
 func armParts(tried []runner.Tried) []part {
 	sites := map[string]int{}
 	for _, t := range tried {
@@ -210,7 +198,7 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff names the check of a layer, or of the site if the argument of is "".
+// onOff names the check of a layer, or of the site if kind is "".
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

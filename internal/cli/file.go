@@ -18,7 +18,6 @@ import (
 	"tare/internal/catalog"
 	"tare/internal/experiment"
 	"tare/internal/experiment/draft"
-	"tare/internal/experiment/quantity"
 	"tare/internal/layer"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
@@ -27,10 +26,10 @@ import (
 	"tare/internal/version"
 )
 
-const maxFile = 4 << 20 // the largest size of an experiment file, in bytes
+const maxFile = 4 << 20 // largest size of an experiment file, in bytes
 
-// readExperiment reads an experiment file: from stdin for "-", from disk, or for a name below examples/ that is
-// not on disk, from the built-in ones.
+// readExperiment reads an experiment file: stdin for "-", or a file. Names below examples/ that are not on disk are
+// built-in files.
 func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
 		return limited(ctx, io.NopCloser(s.Stdin), "standard input")
@@ -60,7 +59,7 @@ func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) 
 	defer waits.Close()
 	data, err := io.ReadAll(io.LimitReader(waits, maxFile+1))
 	if err != nil {
-		if known, ok := errors.AsType[*fs.PathError](err); ok { // this error names the file already
+		if known, ok := errors.AsType[*fs.PathError](err); ok { // the PathError names the file already
 			err = known.Err
 		}
 		return nil, usage(fmt.Errorf("read %s: %w", name, err))
@@ -88,7 +87,7 @@ func (o overrides) expand(ctx context.Context, s State, name string) (*experimen
 	return o.expandText(name, data)
 }
 
-// expandText loads an experiment from a text, applies the flags and expands it. The name is for messages.
+// expandText loads an experiment from a text, applies the flags and expands it. Messages show the name.
 func (o overrides) expandText(name string, data []byte) (*experiment.Experiment, *experiment.Expansion, error) {
 	x, err := experiment.Load(name, data, catalog.Kinds())
 	if err != nil {
@@ -108,7 +107,6 @@ type overrides struct {
 	seeded bool
 }
 
-// apply sets the flags' values in the experiment, so that the plan records them.
 func (o overrides) apply(x *experiment.Experiment) error {
 	if o.rounds < 0 || o.rounds == 1 {
 		return hintedUsage(fmt.Errorf("--rounds %d: at least 2 rounds are needed", o.rounds), "6 rounds are the fewest that give an exact 95 %% interval")
@@ -151,8 +149,6 @@ func (l *oneLine) args(c *cobra.Command, args []string) error {
 	return cobra.ExactArgs(1)(c, args)
 }
 
-const onCommandLine = "command line" // the name of such an experiment in errors
-
 // read returns the text of the experiment and its name for messages.
 func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
 	if !l.hasPrograms(c, args) {
@@ -163,7 +159,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // no standard input was read so far
+			return "", nil, err // the command can start again before it has read standard input
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -173,10 +169,11 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 		return "", nil, hintedUsage(err, "tare run -- 'A' 'B', or tare run --layer LAYER -- PROGRAM")
 	}
 	asked.Allow = l.allow
+	name = "command line"
 	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
-	// The file is checked before programs start, and before the file is shown or stored: it may contain a secret.
+	// A file that contains a secret must fail here, before programs start and before it is shown or stored.
 	if text, err = asked.File(time.Second, kinds); err == nil {
-		_, err = experiment.Load(onCommandLine, text, catalog.Kinds())
+		_, err = experiment.Load(name, text, catalog.Kinds())
 	}
 	if err != nil {
 		return "", nil, usage(err)
@@ -194,10 +191,10 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	if l.save != "" {
 		err = writeNew(l.save, text)
 	}
-	return onCommandLine, text, err
+	return name, text, err
 }
 
-// typed returns the command line, for the file's first line.
+// typed returns the command line, for the first line of the experiment file.
 func (l *oneLine) typed(args []string) string {
 	var all []string
 	for _, layer := range l.layers {
@@ -212,10 +209,8 @@ func (l *oneLine) typed(args []string) string {
 	return testbed.Quote(append(all, args...))
 }
 
-const longestTry = time.Hour // the longest time that one try of a program may take
-
 func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Hour, errors.New("it did not end within 1h"))
 	defer cancel()
 	for _, p := range programs {
 		var stderr bytes.Buffer
@@ -230,7 +225,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
-				exit.Stderr = "" // the hint contains stderr
+				exit.Stderr = "" // the hint below has the program's stderr
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}
@@ -243,7 +238,6 @@ func addLabels(c *cobra.Command, labels *[]string) {
 	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, a label of the run, shown in comparisons; may be repeated. Unless given, the label commit comes from the CI system (GITHUB_SHA, CI_COMMIT_SHA and the like)")
 }
 
-// labelled returns the labels from the command line and from the CI system that runs this command.
 func labelled(given []string) (experiment.Labels, error) {
 	labels, err := experiment.LabelsOf(given, os.Getenv)
 	if err != nil {

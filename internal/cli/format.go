@@ -24,7 +24,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// formats are the values of -o for commands that show a run.
+// formats lists the values of -o for commands that show a run.
 var formats = []string{"table", "json", "yaml", "markdown", "tex", "csv"}
 
 // addFormat adds the flag -o with its allowed values. The first value is the default.
@@ -43,7 +43,7 @@ func addFormat(c *cobra.Command, out *string, allowed ...string) {
 // paged holds the flags -o and --to of a command that can write its result as a page.
 type paged struct {
 	out, to string
-	page    string // the name of the page's file if --to is not set
+	page    string // name of the page's file if --to is not set
 }
 
 func (p *paged) add(c *cobra.Command) {
@@ -87,7 +87,7 @@ func show(s State, r *analysis.Run, out string, all bool) error {
 	})
 }
 
-// encode prints a value as JSON or YAML. A result has its texts added.
+// encode prints a value as JSON or YAML. A result of an analysis also gets its texts in words.
 func encode(w io.Writer, v any, out string) error {
 	data, err := json.MarshalIndent(wording.JSON(v), "", "  ")
 	if err != nil {
@@ -95,27 +95,19 @@ func encode(w io.Writer, v any, out string) error {
 	}
 	data = append(safetext.JSON(data), '\n')
 	if out == "yaml" {
-		if data, err = toYAML(data); err != nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		v, err := ordered(d)
+		if err != nil {
 			return err
 		}
+		data = []byte(yamlOf(v, ""))
 	}
 	_, err = w.Write(data)
 	return err
 }
 
-// toYAML converts a JSON document to YAML that means the same for readers of YAML 1.1 and 1.2. A string is in
-// quotes, with escapes, unless no reader could mistake it for another type.
-func toYAML(document []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	v, err := ordered(d)
-	if err != nil {
-		return nil, err
-	}
-	return []byte(yamlOf(v, "")), nil
-}
-
-// member is one member of a JSON object. Objects are lists of members, so that their order stays.
+// member is a member of a JSON object. An object is a list of members, which keeps their order.
 type member struct {
 	key   string
 	value any
@@ -147,9 +139,10 @@ func ordered(d *json.Decoder) (any, error) {
 	return object, err
 }
 
-const step = "  " // the indentation of one level
+const step = "  " // indentation of one level
 
-// yamlOf writes a value and a newline. The cursor is at the indentation.
+// yamlOf returns a value as YAML that has one meaning in YAML 1.1 and 1.2, with a newline. A string is in quotes, with
+// escapes, unless no reader could mistake it for another type. The text before the value ends with the indentation.
 func yamlOf(v any, indent string) string {
 	var lines []string
 	switch v := v.(type) {
@@ -185,9 +178,9 @@ func yamlOf(v any, indent string) string {
 }
 
 var (
-	// bare matches a string that needs no quotes in YAML, unless it is in notText.
+	// bare matches strings that need no quotes in YAML, except the words that notText matches.
 	bare = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9 _./()%+-]*$`)
-	// notText matches words that some reader takes for another type.
+	// notText matches words that a reader may take for another type.
 	notText = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
 )
 
@@ -198,20 +191,17 @@ func yamlKey(s string) string {
 	return yamlQuoted(s)
 }
 
-// yamlQuoted quotes a string. It also escapes invisible characters and those that act on a terminal, even if Go
-// regards them as printable. The escapes are valid in YAML.
+// yamlQuoted quotes a string, with escapes that are valid in YAML. It also escapes invisible characters and
+// characters that act on a terminal, even if Go regards them as printable.
 func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
 
-// yamlText writes lines of a text as a block, if they are plain.
+// yamlText returns a string as YAML. Several plain lines become a block of lines.
 func yamlText(s, indent string) string {
 	if !strings.Contains(s, "\n") {
 		return yamlKey(s)
 	}
 	whole, ended := strings.CutSuffix(s, "\n")
-	header := "|-"
-	if ended {
-		header = "|"
-	}
+	header := map[bool]string{true: "|", false: "|-"}[ended]
 	lines := strings.Split(whole, "\n")
 	for _, line := range lines {
 		if line == "" || line != strings.TrimSpace(line) || !safetext.Printable(line) {
@@ -222,8 +212,8 @@ func yamlText(s, indent string) string {
 	return header + between + strings.Join(lines, between)
 }
 
-// yamlNumber writes a JSON number in a form that no reader takes for a string: in YAML 1.1, a number with an
-// exponent must have a point, and a reader may not support integers of more than 64 bits.
+// yamlNumber returns a JSON number in a form that no reader takes for a string. In YAML 1.1, a number with an
+// exponent must have a point. A reader may not support integers of more than 64 bits.
 func yamlNumber(s string) string {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
 	if !scientific {
@@ -243,20 +233,22 @@ func yamlNumber(s string) string {
 	return mantissa + "e" + exponent
 }
 
-// lines writes text and simple tables within the width of a terminal. The end of the command reports write errors.
+// lines writes text and simple tables within the width of a terminal. It ignores write errors, which the end of the
+// command reports.
 type lines struct {
 	w     io.Writer
-	width int // 0: unknown, and lines are not wrapped
+	width int // columns of the terminal; 0 if unknown, and lines are then not wrapped
 }
 
 func (s State) lines() lines { return lines{s.Stdout, s.Width} }
 
-const least = 20 // the smallest width of a wrapped column
+const least = 20 // smallest width of a wrapped column
 
-// text writes a line of text. It wraps the text with further lines indented by two more columns.
+// text writes a line of text. The further lines of a wrapped text are indented by two more columns.
 func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
 
-// hanging writes a text. The argument first begins its first line, and indent begins each further line.
+// hanging writes a text, wrapped if necessary. The argument first begins the first line. The argument indent begins
+// each further line.
 func (l lines) hanging(first, indent, text string) {
 	wrapped := []string{text}
 	if room := l.width - max(columns.Width(first), columns.Width(indent)); l.width > 0 && columns.Width(text) > room {
@@ -268,11 +260,11 @@ func (l lines) hanging(first, indent, text string) {
 	}
 }
 
-// rows writes rows in columns. The last column is wrapped if necessary. If there is no room for the last column, it
-// follows on its own lines.
+// rows writes rows in columns. The last column is wrapped if necessary. Without enough room, the last column stands
+// on lines of its own.
 func (l lines) rows(indent string, rows [][]string) {
 	var widths []int
-	widest := 0 // the width of the last column
+	widest := 0 // width of the last column
 	for _, row := range rows {
 		widest = max(widest, columns.Width(row[len(row)-1]))
 		for i, cell := range row[:len(row)-1] {

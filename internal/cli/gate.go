@@ -102,7 +102,6 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	return c
 }
 
-// runOver applies budgets to several runs together.
 func (f *gateFlags) runOver(s State, dirs []string) error {
 	if f.against != "" || f.anchor != "" {
 		return usage(errors.New("--against and --anchor are for a single run"))
@@ -111,11 +110,11 @@ func (f *gateFlags) runOver(s State, dirs []string) error {
 	if err != nil {
 		return err
 	}
+	var r *gate.Result
 	limits, err := f.limits(combined.Plan)
-	if err != nil {
-		return f.explain(combined.Plan, err)
+	if err == nil {
+		r, err = gate.Over(combined, limits, gate.Options{Observational: f.observational})
 	}
-	r, err := gate.Over(combined, limits, gate.Options{Observational: f.observational})
 	if err != nil {
 		return f.explain(combined.Plan, err)
 	}
@@ -157,9 +156,9 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 }
 
 func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
-	var limit *gate.LimitError
+	limit, wrong := errors.AsType[*gate.LimitError](err)
 	switch {
-	case errors.As(err, &limit):
+	case wrong:
 		return hintedUsage(err, "%s", limit.Hint)
 	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && plan.ArmWith(experiment.Treatment) == "":
 		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")
@@ -185,27 +184,26 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
-	if err := f.print(s, r, link); err != nil || r.Outcome == gate.Pass {
+	var err error
+	if f.out == "junit" {
+		err = report.GateJUnit(s.Stdout, r)
+	} else {
+		err = view(s, r, paged{out: f.out}, report.GateCSV, func(form document.Forms) *document.Document {
+			if form == document.Terminal {
+				link = ""
+			}
+			return report.Gate(r, link)
+		})
+	}
+	if err != nil || r.Outcome == gate.Pass {
 		return err
 	}
 	codes := map[gate.Outcome]exit{gate.Fail: exitFailed, gate.Invalid: ExitInvalid}
 	return cmp.Or(codes[r.Outcome], exitUnresolved)
 }
 
-// print prints the result. A terminal does not get the link.
-func (f *gateFlags) print(s State, r *gate.Result, link string) error {
-	if f.out == "junit" {
-		return report.GateJUnit(s.Stdout, r)
-	}
-	return view(s, r, paged{out: f.out}, report.GateCSV, func(form document.Forms) *document.Document {
-		if form == document.Terminal {
-			link = ""
-		}
-		return report.Gate(r, link)
-	})
-}
-
-// writeSummary writes a new file, or appends to the file in which GitHub collects the summaries of a job's steps.
+// writeSummary appends to the file in which GitHub collects the summaries of a job's steps. It replaces any other
+// file.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)
@@ -231,7 +229,7 @@ func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, c
 	return each(names, func(name string) string { return name + "=" }), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// gateWarning returns a warning if a plan has too few rounds for tare gate; "" if the plan has enough rounds.
+// gateWarning returns a warning if a plan has too few rounds for tare gate, and otherwise "".
 func gateWarning(p *experiment.Plan) string {
 	cases, pass, fail := gate.Fewest(p)
 	if cases == 0 || p.Rounds >= fail {

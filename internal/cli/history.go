@@ -60,10 +60,16 @@ history.`,
 			}
 			h := history.New(runs, skipped, f.options)
 			return view(s, h, f.paged, report.HistoryCSV, func(form document.Forms) *document.Document {
-				if form == document.Page {
-					return report.History(h, historyOptions(h, f.file()))
+				if form != document.Page {
+					return report.History(h, report.HistoryOptions{All: f.all})
 				}
-				return report.History(h, report.HistoryOptions{All: f.all})
+				o := report.HistoryOptions{Page: f.file(), Reports: map[string]bool{}, Generated: time.Now()}
+				for _, e := range h.Experiments {
+					for _, r := range e.Runs {
+						o.Reports[r.Directory] = exists(filepath.Join(r.Directory, reportFile))
+					}
+				}
+				return report.History(h, o)
 			})
 		},
 	}
@@ -76,7 +82,6 @@ history.`,
 	return c
 }
 
-// read finds and reads the runs that the flags and arguments select.
 func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*history.Run, []history.Skipped, error) {
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -107,24 +112,13 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	return runs, skipped, nil
 }
 
-// readHistory reads the runs below directories, and prints on stderr which runs could not be read.
+// readHistory reads the runs below directories. It prints on stderr the directories that cannot be read.
 func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
 	runs, skipped, err := history.Read(ctx, dirs...)
 	for _, skip := range skipped {
 		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	return runs, skipped, err
-}
-
-// historyOptions finds the reports that the page can link to.
-func historyOptions(h *history.History, page string) report.HistoryOptions {
-	o := report.HistoryOptions{Page: page, Reports: map[string]bool{}, Generated: time.Now()}
-	for _, e := range h.Experiments {
-		for _, r := range e.Runs {
-			o.Reports[r.Directory] = exists(filepath.Join(r.Directory, reportFile))
-		}
-	}
-	return o
 }
 
 func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -144,7 +138,7 @@ func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, c
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// percentFlag is a share on the command line: "2%".
+// percentFlag is a share as a flag's value, such as 2%.
 type percentFlag quantity.Percent
 
 func (p *percentFlag) String() string { return quantity.Percent(*p).String() }

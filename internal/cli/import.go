@@ -19,7 +19,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// importFlags are the flags of tare import. Some set importer.Options directly; the others are kept as text.
+// importFlags holds the flags of tare import. Some flags set importer.Options directly, and the others are kept as
+// text.
 type importFlags struct {
 	importer.Options
 	arms, factors, labels   []string
@@ -99,7 +100,6 @@ wrote a file, and table reads files that a mapping file describes.`,
 	return c
 }
 
-// completeImport completes the tool first, then files.
 func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -136,7 +136,6 @@ func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) e
 	return nil
 }
 
-// importedEach is the output of tare import --each -o json.
 type importedEach struct {
 	Schema string        `json:"schema"`
 	Files  []oneImported `json:"files"`
@@ -144,9 +143,9 @@ type importedEach struct {
 
 type oneImported struct {
 	File      string           `json:"file"`
-	Directory string           `json:"directory,omitempty"` // absent: there is no run
+	Directory string           `json:"directory,omitempty"` // absent if there is no run
 	Error     string           `json:"error,omitempty"`     // the reason why there is no run
-	Result    *importer.Result `json:"result,omitempty"`    // absent: the run existed before
+	Result    *importer.Result `json:"result,omitempty"`    // absent if the run existed before
 }
 
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
@@ -155,13 +154,24 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 		dir = freeDir(journal.DefaultDir(journal.DefaultRoot, unsafe.ReplaceAllString(o.Name, "_"), time.Now()))
 	}
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
-	p := newImportProgress(s, f.quiet)
-	o.Progress = p.update
+	p, done := newProgress(s, "", f.quiet), 0
+	every := 10 * time.Second // time between lines on a pipe
+	if p.live {
+		every = 200 * time.Millisecond
+	}
+	next := time.Now().Add(every)
+	o.Progress = func(n, files int) {
+		if now := time.Now(); now.After(next) {
+			next = now.Add(every)
+			p.wait(fmt.Sprintf("%d/%d files", n, files))
+		}
+		done = n
+	}
 	result, err := importer.Run(c.Context(), dir, o)
 	p.end()
 	if err != nil {
 		if result != nil {
-			printUnimported(s, result, p.files, errors.As(err, new(*importer.UsageError)))
+			printUnimported(s, result, done, errors.As(err, new(*importer.UsageError)))
 		}
 		return importError(err)
 	}
@@ -198,7 +208,7 @@ func importError(err error) error {
 		return hinted(err, "%s", data.Hint)
 	case errors.As(err, &wrong):
 		return hintedUsage(err, "%s", wrong.Hint)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // fs.ErrExist: another process has made the directory meanwhile
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // ErrExist if another process has made the directory meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}
 	return err
@@ -207,40 +217,14 @@ func importError(err error) error {
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// importProgress shows the progress of an import: a live line on a terminal, a plain line now and then on a pipe.
-type importProgress struct {
-	*progress
-	next  time.Time // the time of the next line
-	every time.Duration
-	files int // the number of files done
-}
-
-func newImportProgress(s State, quiet bool) *importProgress {
-	p := &importProgress{progress: newProgress(s, "", quiet), every: 10 * time.Second}
-	if p.live {
-		p.every = 200 * time.Millisecond
-	}
-	p.next = time.Now().Add(p.every)
-	return p
-}
-
-// update takes the number of files done and the number of all files.
-func (p *importProgress) update(done, files int) {
-	p.files = done
-	if now := time.Now(); now.After(p.next) {
-		p.next = now.Add(p.every)
-		p.wait(fmt.Sprintf("%d/%d files", done, files))
-	}
-}
-
-// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing,
-// unless a file was broken: the data that the user named may have been in that file.
+// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing, unless
+// a file was broken, since this file may have had the data that the user named.
 func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if misused && len(r.Problems) == 0 {
 		return
 	}
 	whole := done
-	if done == r.Files { // otherwise the import ended at or before the first broken file
+	if done == r.Files { // if not, the import ended at or before the first broken file
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
@@ -257,8 +241,8 @@ func trialCounts(r *importer.Result) string {
 	return text
 }
 
-// printProblems lists the broken files and trials, and the remarks. If there are more, it prints their number,
-// followed by the argument others, a text that names the place of the full list.
+// printProblems lists the broken files and trials, and the remarks. If the result lacks some of them, it prints their
+// number and then the argument others, which names the full list.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
@@ -271,8 +255,8 @@ func printProblems(s State, r *importer.Result, others string) {
 	}
 }
 
-// problems returns a line for each problem. Three or more problems with the same reason share a line. The order
-// is that in which the reasons first appear.
+// problems returns a line for each problem, in the order of the first problem with each reason. Three or more
+// problems with one reason share a line.
 func problems(list []importer.Problem) []string {
 	type kind struct{ cell, reason string }
 	var order []kind

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,7 @@ func (f *importFlags) options(ctx context.Context, args []string, s State) (impo
 	return o, err
 }
 
-// studied returns the layout in --path or --layout; nil: files are named by arm.
+// studied returns the layout that --path or --layout gives. It is nil if the files of each arm are named.
 func (f *importFlags) studied(ctx context.Context, files []string) (*importer.Layout, error) {
 	l := f.study
 	fields := len(l.Arm)+len(l.Block)+len(l.Cell)+len(l.Repeat) > 0
@@ -91,7 +92,7 @@ func (f *importFlags) studied(ctx context.Context, files []string) (*importer.La
 	return read, importError(err)
 }
 
-// otherNames are other names that users of a tool may give its format.
+// otherNames maps other names of a tool to the name of its format.
 var otherNames = map[string]string{
 	"go": "gobench", "go-test": "gobench", "benchstat": "gobench", "benchfmt": "gobench",
 	"k8s-bench-suite": "knb",
@@ -135,8 +136,7 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources returns the files of each arm. If no files are named but standard input is a pipe, the user may want
-// to import standard input.
+// sources returns the files of each arm. Its error names standard input as a choice if standard input is a pipe.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -178,7 +178,7 @@ func waiting(stdin io.Reader) bool {
 	return err == nil && (info.Mode()&fs.ModeNamedPipe != 0 || info.Mode().IsRegular())
 }
 
-// limit reads a share, or the word that turns the limit off.
+// limit reads a share, or the word none, which turns the limit off.
 func limit(flag, text string) (*quantity.Percent, error) {
 	if text == "none" {
 		return nil, nil
@@ -209,12 +209,12 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 // importCommand returns the command line that repeats an import in a shell. It contains the flags that affect
 // the run, and no flags that affect only this command's output.
 func importCommand(c *cobra.Command) string {
-	parts := []string{"tare", "import"}
+	var parts []string
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "dir", "output", "quiet":
 		case "arm", "factor", "label":
-			values, _ := c.Flags().GetStringArray(f.Name) // the flag is an array of strings
+			values, _ := c.Flags().GetStringArray(f.Name) // these flags are arrays of strings
 			for _, value := range values {
 				parts = append(parts, "--"+f.Name, shellWord(value))
 			}
@@ -224,21 +224,13 @@ func importCommand(c *cobra.Command) string {
 			parts = append(parts, shellWord("--"+f.Name+"="+f.Value.String()))
 		}
 	})
-	for i, arg := range c.Flags().Args() {
-		word := shellWord(arg)
-		if i == 0 {
-			parts = append(parts[:2:2], append([]string{word}, parts[2:]...)...)
-			continue
-		}
-		parts = append(parts, word)
-	}
-	return strings.Join(parts, " ")
+	words := each(c.Flags().Args(), shellWord)
+	return strings.Join(slices.Concat([]string{"tare", "import"}, words[:1], parts, words[1:]), " ")
 }
 
 // plainWord matches a word that has no special meaning in any shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,@%+-]+$`)
 
-// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

@@ -71,11 +71,11 @@ Without FILE the file goes to standard output.`,
 	return c
 }
 
-// choice is a question that a flag or the user on a terminal answers.
+// choice is a question that a flag answers, or the user on a terminal.
 type choice struct {
 	flag, question string
 	options        []draft.Part
-	usual          string // the default answer; "" if an answer is required
+	usual          string // default answer; "" if an answer is required
 	answer         string
 }
 
@@ -83,7 +83,7 @@ func (q *choice) names() []string {
 	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
-// settle returns the chosen part. On a terminal, the answer is a name or its number in the list.
+// settle returns the chosen part. On a terminal, the user answers by a name or by its number in the list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)
@@ -171,7 +171,7 @@ func oneList(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// list returns the rows of one list. The row of an example has the question that the example answers.
+// list returns the rows of one list. An example's row has the question that the example answers.
 func list(what string) (rows []listRow, err error) {
 	switch what {
 	case "layers":

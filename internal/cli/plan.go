@@ -27,7 +27,7 @@ by each sandbox or other wrapper as a test.`,
   tare plan experiment.yaml --seed 7 --order
   tare plan experiment.yaml -o json`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
 			if err := tryNamespace(); err != nil {
@@ -80,7 +80,11 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	l.rows("  ", each(p.Arms, func(a experiment.PlannedArm) []string { return []string{a.Name, string(a.Role), layerNames(a)} }))
 	fmt.Fprintln(l.w, "\nCells")
 	l.rows("  ", each(p.Cells, func(c experiment.Cell) []string {
-		return []string{c.ID, brief(c.Expected) + " a trial" + inSlices(c), "headline: " + headlines(c)}
+		length := brief(c.Expected) + " a trial"
+		if c.Slices > 0 {
+			length += fmt.Sprintf(" in %d slices", c.Slices)
+		}
+		return []string{c.ID, length, "headline: " + headlines(c)}
 	}))
 	fmt.Fprintln(l.w, "\nDesign")
 	printDesign(l, p, seeded)
@@ -130,7 +134,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 }
 
-// fewRounds returns a warning if a plan has too few rounds for a claim; "" if the plan has enough rounds.
+// fewRounds returns a warning if a plan has too few rounds for a claim, and otherwise "".
 func fewRounds(p *experiment.Plan) string {
 	if fewest := analysis.FewestRounds(p); p.Precision == 0 && p.Total() < fewest {
 		return fmt.Sprintf("with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Total(), fewest)
@@ -171,13 +175,6 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	}
 }
 
-func inSlices(c experiment.Cell) string {
-	if c.Slices == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" in %d slices", c.Slices)
-}
-
 func layerNames(a experiment.PlannedArm) string {
 	if len(a.Layers) == 0 {
 		return "no layers"
@@ -208,7 +205,7 @@ Nothing is run, and the machine is not examined.`,
 		Example: `  tare validate experiment.yaml
   tare validate examples/*.yaml`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			code := ExitDone
 			for _, name := range args {

@@ -16,19 +16,19 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// progress shows the progress of a run on stderr: one live line on a terminal, plain lines on a pipe. It writes
+// progress shows the progress of a run on stderr: one live line on a terminal, or plain lines on a pipe. It writes
 // only at events of the run, so that it does not disturb a trial.
 type progress struct {
 	mu      sync.Mutex // held while an event is handled
 	w       io.Writer
-	screen  io.Writer // the output that allows a line to be overwritten
+	screen  io.Writer // output on which a line can be overwritten
 	live    bool
 	dir     string
-	last    int             // the width of the live line
-	columns func() int      // returns the width of the terminal, or 0 if it is unknown; nil: no terminal
-	failed  int             // the number of trials that count as failures of their arm
-	spoilt  int             // the number of trials that broke another rule, and were repeated if attempts were left
-	shown   map[string]bool // the texts about waiting that were printed on a pipe
+	last    int             // width of the live line
+	columns func() int      // returns the terminal's width, or 0 if the width is unknown; nil without a terminal
+	failed  int             // number of trials that count as failures of their arm
+	spoilt  int             // number of trials that broke another rule; they were repeated if attempts were left
+	shown   map[string]bool // texts about waiting that were printed on a pipe
 	mask    *mask.Mask      // replaces secrets
 	interim interim
 }
@@ -92,7 +92,7 @@ func (p *progress) event(e runner.Event) {
 	}
 }
 
-// trial shows that a trial begins, and the estimates of the rounds before it.
+// trial shows that a trial begins, and the estimates from the earlier rounds.
 func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	if p.interim.begins(round, rounds) && !p.live {
 		p.line(fmt.Sprintf("%d/%d rounds, %s", round-1, rounds, p.interim.text))
@@ -104,7 +104,7 @@ func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	p.status(text)
 }
 
-// busy shows that the run waits for a busy machine: on a pipe once, on a terminal with the time left.
+// busy shows that the run waits for a busy machine. A pipe gets this once; a terminal gets the time left.
 func (p *progress) busy(e runner.Waiting) {
 	if e.First {
 		p.line(fmt.Sprintf("the machine is too busy to measure on: waiting up to %s for it (%s)", span(e.Left), safetext.Line(e.Why)))
@@ -125,13 +125,13 @@ func (p *progress) waiting(what string) {
 		p.status(what)
 		return
 	}
-	if !p.shown[what] { // the text is the same at each set-up
+	if !p.shown[what] { // each set-up sends the text again
 		p.shown[what] = true
 		p.line(what)
 	}
 }
 
-// done reports a finished trial: on a pipe each one, on a terminal those that broke a rule.
+// done reports a finished trial. A pipe gets every trial; a terminal gets trials that broke a rule.
 func (p *progress) done(e runner.TrialDone) {
 	t := e.Trial
 	name := fmt.Sprintf("round %d  %s  %s", t.Round, t.Cell, t.Arm)
@@ -182,7 +182,7 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(p.w, safetext.Name(p.mask.Text(text)))
 }
 
-// span writes an estimated time: 2m30s, 45s.
+// span formats an estimated time: 2m30s, 45s.
 func span(d time.Duration) string {
 	if d > 10*time.Minute {
 		return quantity.Duration(d.Round(time.Minute)).String()
@@ -197,7 +197,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// brief writes a measured time: 12ms, 3.1s.
+// brief formats a measured time: 12ms, 3.1s.
 func brief(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -205,24 +205,22 @@ func brief(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// interim shows the results of a run so far: estimates with their intervals. They are no verdicts, since the
-// number of rounds does not depend on them. The rounds are analysed between trials.
+// interim holds estimates of a run so far, with intervals. They are not verdicts, and the number of rounds does not
+// depend on them. The rounds are analysed between trials.
 type interim struct {
 	analyze  func() *analysis.Run
-	round    int    // the current round
-	text     string // the estimates from the rounds before it
-	quarters int    // the number of quarters of the run that were printed on a pipe
+	round    int    // current round
+	text     string // estimates from the earlier rounds
+	quarters int    // number of quarters of the run that were printed on a pipe
 }
 
-const mostInterim = 2 // the largest number of comparisons whose estimates are shown
-
-// begins is called when a trial of a round begins. quarter is set if another quarter of the rounds is done.
+// begins takes note that a trial of a round begins. It returns true if another quarter of the rounds is done.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false
 	}
 	i.round = round
-	if round < 3 { // one pair has no interval
+	if round < 3 { // one pair of trials has no interval
 		return false
 	}
 	i.text = estimates(i.analyze())
@@ -232,6 +230,7 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 	return quarter
 }
 
+// estimates returns the estimates of at most two headline comparisons.
 func estimates(r *analysis.Run) string {
 	var all []string
 	more := false
@@ -239,7 +238,7 @@ func estimates(r *analysis.Run) string {
 		if !c.Metric.Headline || !wording.HasNumbers(c) {
 			continue
 		}
-		if more = len(all) == mostInterim; more {
+		if more = len(all) == 2; more {
 			break
 		}
 		name := c.Arm

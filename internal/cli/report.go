@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/report"
 	"tare/internal/report/document"
+	"tare/internal/report/export"
 	"tare/internal/report/html"
 	"tare/internal/report/render"
 	"tare/internal/run/journal"
@@ -26,7 +29,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-const reportFile = "report.html" // the report in a run directory
+const reportFile = "report.html" // name of the report in a run directory
 
 func newReport(s State) *cobra.Command {
 	var out, to, of string
@@ -123,7 +126,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion reads a new run, writes its report and prints it. A run without verdicts is an error.
+// conclusion opens a new run, writes its report and calls print. A run without verdicts is an error.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -131,7 +134,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	}
 	page := filepath.Join(run.Dir, reportFile)
 	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
-	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the result
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the exit code
 		return errors.Join(unwritten, err)
 	}
 	if unwritten != nil {
@@ -167,7 +170,7 @@ const (
 	ofPage    = "page"
 )
 
-// isPicture reports whether the output is the picture of the overheads alone, because of the format or of --of.
+// isPicture reports whether the output is only the picture of the overheads. The format or --of decides this.
 func isPicture(out, of string) (bool, error) {
 	rendered := out == string(render.PNG) || out == string(render.PDF)
 	switch {
@@ -198,7 +201,7 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes a whole file, or after an error none. Without a file name, it writes to stdout. Binary content
+// deliver writes a whole file, or no file after an error. Without a file name, it writes to stdout. Binary content
 // bypasses the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
@@ -236,14 +239,11 @@ func writeWhole(to string, write func(io.Writer) error) error {
 	defer os.Remove(f.Name())
 	w := bufio.NewWriter(f)
 	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync() // without this, a power cut after the rename could leave an empty file
+	// Without Sync, a power cut after the rename could leave an empty file.
+	for _, finish := range []func() error{w.Flush, func() error { return f.Chmod(0o644) }, f.Sync} {
+		if err == nil {
+			err = finish()
+		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -260,4 +260,58 @@ func (s State) page(to string, d *document.Document) error {
 	}
 	fmt.Fprintln(s.Stdout, to)
 	return nil
+}
+
+func newExport(s State) *cobra.Command {
+	var as, to string
+	names := each(export.Formats, func(f export.Format) string { return f.Name })
+	lines := each(export.Formats, func(f export.Format) string { return fmt.Sprintf("  %-13s%s", f.Name, f.Doc) })
+	c := &cobra.Command{
+		Use:   "export [RUN] --as FORMAT",
+		Short: "Write a run in the format of another program",
+		Long: `Write a run in the format of another program, to stdout or a file. Without RUN,
+the newest run below runs/.
+
+` + strings.Join(lines, "\n") + `
+
+docs/exports.md explains what is in each. A file is written whole or not at all.`,
+		Example: `  tare export --as csv > trials.csv
+  tare export runs/quickstart-20260102-150405 --as csv --to trials.csv
+  tare export --as gobench > run.txt && benchstat -col /arm run.txt
+  tare export --as openmetrics --to /var/lib/node_exporter/tare.prom
+  tare export runs/quickstart-20260102-150405 --as bundle --to quickstart.tar.gz`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			at := slices.Index(names, as)
+			switch {
+			case as == "":
+				return hintedUsage(errors.New("--as is missing: it names the format"), "one of %s", strings.Join(names, ", "))
+			case at < 0:
+				return usage(fmt.Errorf("--as %s: not one of %s", as, strings.Join(names, ", ")))
+			case export.Formats[at].Binary != "" && to == "" && s.StdoutTerminal:
+				return hintedUsage(fmt.Errorf("%s is not written to a terminal", as), "name a file: --to %s", export.Formats[at].Binary)
+			}
+			f := export.Formats[at]
+			run, result, err := openRun(args)
+			if err != nil {
+				return err
+			}
+			if damage, _ := checkPlan(run); damage != nil && f.Name == "bundle" {
+				return damage
+			}
+			if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
+				return hintedUsage(fmt.Errorf("--to %s is not a file", to), "without --to, stdout is written, which can be a pipe")
+			}
+			err = s.deliver(to, f.Binary != "", func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) })
+			if err != nil && to != "" {
+				return fmt.Errorf("cannot write %s: %w", to, err)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&as, "as", "", "format: "+strings.Join(names, ", "))
+	c.Flags().StringVar(&to, "to", "", "file to write (default stdout)")
+	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	return c
 }

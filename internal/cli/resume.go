@@ -50,7 +50,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			}
 			extend := c.Flags().Changed("rounds")
 			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // the run ended early; more rounds are a second look
+			if err == nil && !extend && run.Plan.Ended > 0 { // the run ended early, so more rounds are a second look
 				extend, rounds = true, run.Plan.Planned()
 			}
 			if extend {
@@ -70,9 +70,6 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			}
 			x, expansion, err := replan(dir)
 			if err != nil {
-				return err
-			}
-			if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 				return err
 			}
 			if err := ready(c.Context(), x); err != nil {
@@ -107,9 +104,8 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 	return c
 }
 
-// replan makes the experiment and the expansion of an existing run. The plan is the recorded one, and the
-// layers and workloads come from the recorded experiment file. Both must agree. They differ if another version
-// of Tare expands the file differently.
+// replan expands the recorded experiment file of a run. The layers and workloads come from this file, and the plan is
+// the recorded plan. Another version of Tare may expand the file differently, which is an error.
 func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
@@ -136,20 +132,19 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	return x, expansion, nil
 }
 
-// otherPlanError is the error that plan.json differs from the plan of experiment.yaml.
+// otherPlanError is the error of a run whose plan.json differs from the plan of its experiment.yaml.
 type otherPlanError struct {
 	dir   string
-	parts string // the parts of the plan that differ
+	parts string // parts of the plan that differ
 }
 
 func (e *otherPlanError) Error() string {
 	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.parts)
 }
 
-// otherParts names the parts in which two plans compare different things or use different rules: arms with
-// their layers, cells with their workloads and metrics, all with their parameters, and margins, limits and
-// budgets. If they differ, trials of different things would have one name. Seed, rounds and precision are
-// ignored, since the command line may have set them.
+// otherParts names the parts in which two plans compare different things or use different rules: arms, cells,
+// margins, limits and budgets. Trials of different things would otherwise have one name. Seed, rounds and precision
+// are ignored, since the command line may have set them.
 func otherParts(a, b *experiment.Plan) (names []string) {
 	one, errOne := compared(a)
 	other, errOther := compared(b)
@@ -165,7 +160,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 	return names
 }
 
-// compared returns the parts of a plan that resume compares with the stored plan, as JSON values.
+// compared returns the parts of a plan that must not change between sessions, as JSON values.
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
@@ -182,9 +177,9 @@ func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	return parts, json.Unmarshal(text, &parts)
 }
 
-// extendable returns the reason why a run cannot be extended to this many rounds, with a hint.
+// extendable returns the reason why a run cannot have the given number of rounds, with a hint.
 func extendable(run *journal.Run, rounds int) error {
-	if run == nil { // opening the run has failed, and the caller reports that error
+	if run == nil { // the caller reports why the run could not be opened
 		return nil
 	}
 	err := run.Extendable(rounds)
@@ -205,9 +200,9 @@ func extendable(run *journal.Run, rounds int) error {
 	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
 }
 
-const mostLooked = 20 // the largest number of verdicts of the first look in the note of an extension
+const mostLooked = 20 // largest number of verdicts of the first look in the note of an extension
 
-// extendRun lets a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
+// extendRun makes a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())

@@ -76,7 +76,7 @@ func markUsage(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
-		if errors.As(err, new(*codedError)) { // the error has its own hint
+		if errors.As(err, new(*codedError)) { // this error has a hint of its own
 			return err
 		}
 		if err != nil {
@@ -112,7 +112,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 // refuseOtherShells makes cobra's completion command fail for a shell without a script.
 func refuseOtherShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	c, _, _ := root.Find([]string{"completion"}) // the command was added before
+	c, _, _ := root.Find([]string{"completion"}) // the line above has added the command
 	var shells []string
 	for _, shell := range c.Commands() {
 		shells = append(shells, shell.Name())
@@ -127,26 +127,22 @@ func refuseOtherShells(root *cobra.Command) {
 	}
 }
 
-// PluginName is the name of the binary as a plug-in of kubectl, which runs it for `kubectl tare`.
+// PluginName is the name of tare's binary as a plug-in of kubectl. `kubectl tare` runs this binary.
 const PluginName = "kubectl-tare"
 
-// asPlugin adapts the texts to the command that the user called. kubectl itself completes by kubectl_complete-tare.
+// asPlugin makes the texts name the command `kubectl tare`. For completion, kubectl calls the program
+// kubectl_complete-tare.
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
 	root.CompletionOptions.DisableDefaultCmd = true
 	speak := pluginWords(root)
-	var each func(*cobra.Command)
-	each = func(c *cobra.Command) {
+	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
 		c.Long, c.Example = speak(c.Long), speak(c.Example)
-		for _, sub := range c.Commands() {
-			each(sub)
-		}
 	}
-	each(root)
 }
 
-// pluginWords returns a function that replaces `tare run` by `kubectl tare run`, for every command. Where the
-// word tare stands alone, it means the program.
+// pluginWords returns a function that replaces `tare run` by `kubectl tare run`, for every command. The word tare
+// without a command names the program, and stays.
 func pluginWords(root *cobra.Command) func(string) string {
 	names := []string{`--\w`}
 	for _, c := range root.Commands() {
@@ -165,13 +161,9 @@ func pluginHint(root *cobra.Command, err error) error {
 	return err
 }
 
-func completeFiles(extensions ...string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return extensions, cobra.ShellCompDirectiveFilterFileExt
-	}
-}
+var completeFiles = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 
-// completeRuns completes run directories: those below runs/, and any other directory.
+// completeRuns completes the run directories below runs/, and any other directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return runsBelow(journal.DefaultRoot)
 }
@@ -217,7 +209,8 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// planNamed returns the plan of the named run, or of the newest; an empty plan if the command will report an error.
+// planNamed returns the plan of the named run, or of the newest run. After an error the plan is empty, since the
+// command itself will report the error.
 func planNamed(args []string) experiment.Plan {
 	dir, err := runDir(args)
 	if err != nil {
@@ -229,7 +222,7 @@ func planNamed(args []string) experiment.Plan {
 func planOf(dir string) (plan experiment.Plan) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return experiment.Plan{}
+		return plan
 	}
 	defer root.Close()
 	data, err := input.ReadIn(root, journal.PlanFile)

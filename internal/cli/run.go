@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/experiment/reference"
 	"tare/internal/report/columns"
 	"tare/internal/run/journal"
 	"tare/internal/run/machine"
@@ -66,7 +67,7 @@ report in report.html.`,
   tare run --layer bubblewrap --layer seccomp -- ./bench --fast
   generate-experiment | tare run -`,
 		Args:              line.args,
-		ValidArgsFunction: completeFiles("yaml", "yml"),
+		ValidArgsFunction: completeFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
 			if err := enough(toMeasure); err != nil {
@@ -78,9 +79,6 @@ report in report.html.`,
 			}
 			x, expansion, err := o.expandText(name, data)
 			if err != nil {
-				return err
-			}
-			if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 				return err
 			}
 			if err := ready(c.Context(), x); err != nil {
@@ -145,7 +143,8 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	return nil
 }
 
-// freeDir returns the directory, with a number added if the directory exists. Two runs may begin within a second.
+// freeDir returns the directory's name, with a number added if the directory exists. Two runs may begin within a
+// second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {
@@ -156,14 +155,14 @@ func freeDir(dir string) string {
 }
 
 const (
-	pause    = 2 * time.Second // the first wait for a busy machine to become quiet
-	patience = 5 * time.Minute // the total time that a run waits for a busy machine
+	pause    = 2 * time.Second // first wait for a busy machine to become quiet
+	patience = 5 * time.Minute // total time that a run waits for a busy machine
 )
 
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	// The reader of the progress or the result may close its pipe, and the run should continue. A process that does
-	// not handle SIGPIPE would end at its next line.
+	// The run continues if the reader of its progress or result closes the pipe. A process that does not handle
+	// SIGPIPE would end at its next line.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask
@@ -174,11 +173,12 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err != nil {
 		return err
 	}
+	j.Mask(values.mask)
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report of an earlier session must not stay
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // these files belong to an earlier session
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
-	runErr := runner.Run(values.with(ctx, j), runner.Options{
+	runErr := runner.Run(reference.With(ctx, values.values), runner.Options{
 		Expansion: expansion,
 		Testbed:   bed,
 		Journal:   j,
@@ -194,7 +194,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	progress.end()
 	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // if the note cannot be written, for instance on a full disk, the error is still printed below
+		_ = j.End(0, endedBy(ctx, err)) // End fails on a full disk, for instance; the run's error is printed in any case
 		if len(j.Trials()) == 0 {
 			return withNextStep(ctx, j, err)
 		}
@@ -232,11 +232,11 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	})
 }
 
-// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for
-// Tare's default limits, these are lifted, and the limits in the file stay. A message reports either case.
+// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for Tare's
+// default limits, checkBusy lifts these limits, and prints a message. Limits in the file stay in force.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
-	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // on a cluster, the machines of the trials are not known yet
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // the machines of a cluster's trials are not known yet
 		return planned, nil
 	}
 	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)
@@ -257,7 +257,7 @@ func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *
 	return planned, nil
 }
 
-// endedBy describes in a few words why a run ended early.
+// endedBy describes in a few words the reason why a run ended early.
 func endedBy(ctx context.Context, err error) string {
 	var hopeless *runner.NoDataError
 	var dropped *runner.DroppedError
@@ -272,11 +272,10 @@ func endedBy(ctx context.Context, err error) string {
 	return "ended by an error: " + firstLine(err)
 }
 
-const longestReason = 200 // the largest length, in bytes, of an error in the first line of a report
-
+// firstLine returns the first line of an error, in at most 200 bytes, for the first line of a report.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return columns.Shorten(text, longestReason, "…")
+	return columns.Shorten(text, 200, "…")
 }
 
 func withNextStep(ctx context.Context, j *journal.Journal, err error) error {

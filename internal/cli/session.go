@@ -25,16 +25,15 @@ import (
 	"tare/internal/version"
 )
 
-// bed is the testbed of a run, with functions that depend on its kind.
+// bed is the testbed of a run, with functions that differ between kinds of testbeds.
 type bed struct {
 	testbed.Testbed
 	sampler runner.Sampler
-	// clusters describes the clusters that the sites are on; nil on the local testbed.
+	// clusters describes the clusters that the sites are on. It is nil on the local testbed.
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
-// openBed makes the testbed of an experiment. The function say receives messages about waiting. The journal j is
-// nil outside of a run.
+// openBed makes the testbed of an experiment. Messages about waiting go to say. The journal is nil outside of a run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Say: say}
@@ -62,19 +61,19 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// guard makes tare clean run if this process is killed. The direct children of this process die with it. A program
-// under test may have started more processes in the background.
+// guard makes tare clean run if this process is killed. Direct children of this process die with it, but a program
+// under test may have started other processes in the background.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
 	}
 }
 
-// record completes the record of the environment after the sites were set up.
+// record records the environment once the sites are set up. On clusters it adds the clusters' description.
 func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
 	if b.clusters == nil {
 		if j.Session() == 1 {
-			return nil // journal.Create wrote it
+			return nil // journal.Create has written the environment
 		}
 		return j.AddEnvironment(env)
 	}
@@ -93,8 +92,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace, if networks need one. The error is then the exit code of
-// the new process. If networks need no user namespace, the error is nil, and the command continues.
+// inNamespace starts this command again in a user namespace, if networks need a user namespace. The error is then the
+// exit code of the new process. Otherwise the error is nil, and the command continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil
@@ -106,8 +105,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user
-// namespace, they continue and report this.
+// tryNamespace is inNamespace for commands that only test what works. They continue, and report it, if the system
+// does not allow a user namespace.
 func tryNamespace() error {
 	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code
@@ -115,14 +114,15 @@ func tryNamespace() error {
 	return nil
 }
 
-// sessionValues holds the values that an experiment takes from variables and files, and the mask that hides them.
+// sessionValues holds the values that an experiment takes from variables and files, and the mask that hides these
+// values.
 type sessionValues struct {
 	values *reference.Values
 	mask   *mask.Mask
 }
 
-// readValues reads the values, once for a whole session of a run. files are the files of the experiment, by their
-// names for messages. It returns an error if one of them contains a secret value.
+// readValues reads the values, once for a whole session of a run. The map holds the experiment's files by name. A
+// file that contains a secret value is an error.
 func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValues, error) {
 	values, err := reference.Take(reference.Of(x))
 	if err != nil {
@@ -140,11 +140,6 @@ func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValue
 		}
 	})
 	return t, err
-}
-
-func (t sessionValues) with(ctx context.Context, j *journal.Journal) context.Context {
-	j.Mask(t.mask)
-	return reference.With(ctx, t.values)
 }
 
 type maskedError struct {

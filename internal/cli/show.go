@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +17,8 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/report"
 	"tare/internal/report/document"
+	"tare/internal/report/serve"
+	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 	"tare/internal/runs/published"
 )
@@ -85,7 +91,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	return run, analysis.OfRun(run), nil
 }
 
-// runDir returns the run directory that the arguments name, or the newest one.
+// runDir returns the run directory that the arguments name, or else the newest run directory.
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
@@ -106,7 +112,6 @@ func runDir(args []string) (string, error) {
 	return newest(dirs), nil
 }
 
-// each returns the results of a function for the items of a list.
 func each[T, R any](list []T, result func(T) R) []R {
 	out := make([]R, len(list))
 	for i, item := range list {
@@ -115,7 +120,7 @@ func each[T, R any](list []T, result func(T) R) []R {
 	return out
 }
 
-// oneByOne returns the arguments for each of the named runs, or for the newest run.
+// oneByOne returns a list of arguments for each of the named runs, or for the newest run.
 func oneByOne(args []string) [][]string {
 	if len(args) == 0 {
 		return [][]string{nil}
@@ -123,7 +128,8 @@ func oneByOne(args []string) [][]string {
 	return slices.Collect(slices.Chunk(args, 1))
 }
 
-// noRun returns the error of a directory that is no run. If the directory contains runs, the hint names one.
+// noRun returns the error of a directory that is not a run. If the directory contains runs, the hint names one of
+// these runs.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
 	below, _ := journal.Find(dir)
@@ -148,15 +154,15 @@ func made(dir string) time.Time {
 	return info.ModTime()
 }
 
-const asPublished = "published" // the value of show --as
+const asPublished = "published" // value of show --as
 
-const mostDigits = 12 // the largest number of decimals in a published table
+const mostDigits = 12 // largest number of decimals in a published table
 
 type publishedFlags struct {
 	published.Options
-	wanted bool // tare report: show the table
-	all    bool // show exploratory metrics in the text formats, too
-	digits int  // the number of decimals; negative: chosen by how much the values vary
+	wanted bool // set if tare report shows the table
+	all    bool // set if the text formats show exploratory metrics
+	digits int  // number of decimals; -1 to choose it by how much the values vary
 }
 
 func (f *publishedFlags) add(c *cobra.Command) {
@@ -193,4 +199,111 @@ func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*publish
 	}
 	t, err := published.Of(result, run.Trials, f.Options)
 	return t, usage(err)
+}
+
+func newServe(s State) *cobra.Command {
+	var listen string
+	c := &cobra.Command{
+		Use:   "serve [DIR]",
+		Short: "Show runs in a browser, also one in progress",
+		Long: `Show the runs below DIR (default runs/) in a browser: a list of them, a run in
+progress, reports, comparisons and the history.
+
+The address is printed on stdout. It contains a token, without which nothing is shown.
+The server accepts connections from this machine only, unless --listen sets another
+address. It changes nothing, needs no network, and ends with Ctrl-C.`,
+		Example: `  tare serve
+  tare serve nightly --listen 127.0.0.1:8080
+  ssh -L 8080:127.0.0.1:8080 bench tare serve --listen 127.0.0.1:8080`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			library, err := openLibrary(args)
+			if err != nil {
+				return err
+			}
+			host, _, err := net.SplitHostPort(listen)
+			if err != nil {
+				return hintedUsage(fmt.Errorf("--listen %s: %w", listen, err), "for example --listen 127.0.0.1:8080")
+			}
+			listener, err := new(net.ListenConfig).Listen(c.Context(), "tcp", listen)
+			if err != nil {
+				return hinted(err, "--listen 127.0.0.1:0 takes any port that is free")
+			}
+			if at, err := netip.ParseAddrPort(listener.Addr().String()); err != nil || !at.Addr().IsLoopback() {
+				fmt.Fprintln(s.Stderr, "others can reach this address, and nothing is encrypted: the token can be read on the way")
+			}
+			token := rand.Text()
+			fmt.Fprintln(s.Stdout, shownAt(host, listener.Addr(), token))
+			fmt.Fprintln(s.Stderr, "Ctrl-C ends it")
+			return serve.Serve(c.Context(), listener, library.Handler(token, host))
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "address and port to listen on; port 0 means any free port")
+	return c
+}
+
+func shownAt(host string, at net.Addr, token string) string {
+	_, port, _ := net.SplitHostPort(at.String())
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/", RawQuery: url.Values{"token": {token}}.Encode()}
+	return u.String()
+}
+
+func openLibrary(args []string) (*serve.Library, error) {
+	dir := append(args, journal.DefaultRoot)[0]
+	library, err := serve.Open(dir)
+	if err != nil {
+		return nil, hintedUsage(err, "name a directory that holds runs; tare run makes one below %s/", journal.DefaultRoot)
+	}
+	return library, nil
+}
+
+func newSite(s State) *cobra.Command {
+	var to string
+	var noRaw bool
+	c := &cobra.Command{
+		Use:   "site [DIR]",
+		Short: "Write the pages of tare serve as files to publish",
+		Long: `Write the runs below DIR (default runs/) as a static site: a list of them, their
+reports, the comparison of each with the previous run, the history, and the files of each
+run whose digests the record contains.
+
+Links are relative, so that the site works wherever it is published, and the same
+runs give the same files. A later site replaces an earlier one in the same directory;
+other files there are never touched.`,
+		Example: `  tare site
+  tare site nightly --to public
+  tare site nightly --to public --no-raw`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			library, err := openLibrary(args)
+			if err != nil {
+				return err
+			}
+			done, err := library.Site(c.Context(), to, !noRaw, func(run *journal.Run) error {
+				damage, _ := checkPlan(run)
+				return damage
+			})
+			var inTheWay *serve.InTheWay
+			switch {
+			case errors.As(err, &inTheWay):
+				return hintedUsage(err, "name another directory with --to, or remove the file")
+			case errors.Is(err, serve.ErrWithin):
+				return hintedUsage(fmt.Errorf("--to %s: %w", to, err), "name a directory beside the runs")
+			case err != nil:
+				return fmt.Errorf("write the site: %w", err)
+			}
+			for _, skip := range done.Skipped {
+				fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
+			}
+			fmt.Fprintf(s.Stderr, "%s, %s\n", wording.Count(done.Pages, "page", "pages"), wording.Count(done.Files, "file", "files"))
+			fmt.Fprintln(s.Stdout, to)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&to, "to", "site", "directory to write to")
+	c.Flags().BoolVar(&noRaw, "no-raw", false, "leave out raw files, except their digests")
+	return c
 }

@@ -30,28 +30,26 @@ type State struct {
 	Stdout, Stderr io.Writer
 	// StdoutTerminal and StderrTerminal are set if the output is a terminal.
 	StdoutTerminal, StderrTerminal bool
-	Width                          int // the width of the terminal, or COLUMNS if Stdout is no terminal; 0: neither
+	Width                          int // columns of the terminal, or COLUMNS if Stdout is no terminal; 0 if unknown
 	Color                          bool
 	Plugin                         bool // set if kubectl called Tare, as `kubectl tare`
 	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
 	Columns func() int
 
-	// The writers behind guarded Stdout and Stderr: binary for binary output, and screen for a line that is
-	// overwritten.
+	// Writers behind the filters of Stdout and Stderr (guarded): binary is for binary output, and screen for a line
+	// that is overwritten.
 	binary, screen io.Writer
 }
 
-// guarded makes all output pass through one filter that makes it safe for a terminal: file names, texts of
-// programs and clusters, and errors that contain any of these. flush writes the rest of stdout. Its error is
-// the first write error. done writes the rest of both.
+// guarded makes all output pass a filter that makes it safe for a terminal: file names, texts of programs and
+// clusters, and errors. The function flush writes the rest of stdout, and returns the first write error. The function
+// done writes the rest of both outputs.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
 	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
-	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody would see an error here
+	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // there is no place left to report an error
 }
-
-const widest = 1000 // the largest width that COLUMNS can set
 
 // System returns the state of this process.
 func System() State {
@@ -61,7 +59,7 @@ func System() State {
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		s.Width = w
 	} else if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
-		s.Width = min(w, widest)
+		s.Width = min(w, 1000)
 	}
 	if s.StderrTerminal {
 		s.Columns = func() int {
@@ -71,7 +69,7 @@ func System() State {
 	}
 	dumb := os.Getenv("TERM") == "dumb"
 	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && !dumb
-	s.StderrTerminal = s.StderrTerminal && !dumb // such a terminal cannot overwrite a line
+	s.StderrTerminal = s.StderrTerminal && !dumb // a dumb terminal cannot overwrite a line
 	return s
 }
 
@@ -98,7 +96,7 @@ func Main(args []string, s State) int {
 	return conclude(s, err)
 }
 
-// The exit codes of tare. They are documented in docs/commands.md.
+// Exit codes of tare, as in docs/commands.md.
 const (
 	ExitDone        = 0   // the command succeeded, whatever the verdicts are
 	exitError       = 1   // an operation failed
@@ -142,7 +140,7 @@ func usage(err error) error {
 	return &codedError{err: err, code: ExitUsage}
 }
 
-// exit ends the command with a code and without a message.
+// exit is an exit code without a message.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -150,8 +148,9 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 // conclude prints an error with its hints, and returns its exit code.
 func conclude(s State, err error) int {
 	defer func() {
-		if hint := limitHint(err); hint != "" {
-			fmt.Fprintln(s.Stderr, "hint: "+hint)
+		limit, reached := machine.Exhausted(err)
+		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // the text of this error names the limit
+			fmt.Fprintln(s.Stderr, "hint: "+limit.Reached())
 		}
 	}()
 	var silent exit
@@ -162,7 +161,7 @@ func conclude(s State, err error) int {
 		return ExitDone
 	case errors.As(err, &silent):
 		return int(silent)
-	case errors.As(err, &problems): // in the form of compilers, which editors understand
+	case errors.As(err, &problems): // editors understand this form, which compilers use
 		fmt.Fprintln(s.Stderr, problems.Error())
 		return ExitUsage
 	case errors.As(err, &coded):
@@ -186,7 +185,7 @@ func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
 }
 
-// The system limits that commands need, with a wide margin, so that no command fails in the middle.
+// Limits of the system that commands need, with a wide margin, so that no command fails in the middle.
 var (
 	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
 	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}
@@ -200,18 +199,6 @@ func enough(needs machine.Needs) error {
 	}
 	return err
 }
-
-// limitHint names the limit that an error is about; "" if there is none. The error of a record that could not
-// be written has its own text.
-func limitHint(err error) string {
-	limit, reached := machine.Exhausted(err)
-	if !reached || limit == machine.FileSize && errors.As(err, new(*journal.WriteError)) {
-		return ""
-	}
-	return limit.Reached()
-}
-
-const limitsKind = "limits" // the kind of the part that describes a run's limits
 
 func limits() part {
 	f := testbed.Finding{Name: "of the system", Status: testbed.Works, Detail: "enough for a run: open files, processes, virtual memory"}

@@ -28,15 +28,13 @@ type verification struct {
 	Finished  bool     `json:"finished"`
 	Trials    int      `json:"trials"`
 	Notes     int      `json:"notes"`
-	Files     int      `json:"files"`     // the number of raw files whose digests match
-	Unchecked int      `json:"unchecked"` // the number of raw files without a recorded digest
-	Uncovered []string `json:"uncovered"` // the names of the raw files without a recorded digest
-	Chain     string   `json:"chain"`     // the digest of the last note; empty: the record has no chain
+	Files     int      `json:"files"`     // number of raw files whose digests match
+	Unchecked int      `json:"unchecked"` // number of raw files without a recorded digest
+	Uncovered []string `json:"uncovered"` // names of the raw files without a recorded digest
+	Chain     string   `json:"chain"`     // digest of the last note; empty if the record has no chain
 	SignedBy  string   `json:"signedBy,omitempty"`
 	Remarks   []string `json:"remarks"`
 }
-
-const mostUncovered = 500 // the largest length, in bytes, of the list of files without a digest in text output
 
 func newVerify(s State) *cobra.Command {
 	var out, signers string
@@ -94,7 +92,7 @@ Exit code 5: a run is damaged.`,
 	return c
 }
 
-// verify checks one run. An error means that the check itself failed.
+// verify checks a run. The error reports that the check itself failed.
 func verify(dir string) (verification, error) {
 	run, got, err := journal.Verify(dir)
 	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
@@ -127,8 +125,8 @@ func verify(dir string) (verification, error) {
 	return v, nil
 }
 
-// checkPlan expands the experiment of a run again and compares the plan. If this version of Tare made the run,
-// a difference is damage. If another version made the run, other is the reason for a difference.
+// checkPlan expands the experiment of a run again and compares the plan. A difference is damage if this version of
+// Tare made the run. Otherwise the error other has the reason for the difference.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
@@ -148,7 +146,7 @@ func (v verification) print(s State) {
 	}
 	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
 	if v.Unchecked > 0 {
-		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), mostUncovered, "…"))
+		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), 500, "…"))
 	}
 	fmt.Fprintln(s.Stdout)
 	if v.Chain != "" {
@@ -165,14 +163,12 @@ func (v verification) print(s State) {
 // signatureNamespace prevents a signature of a run from being valid for other data.
 const signatureNamespace = "tare-run"
 
-const keygenLimit = time.Minute // the longest time for signing or verifying, since a key may ask its user
-
 func addSign(c *cobra.Command, key *string) {
 	c.Flags().StringVar(key, "sign", "", "SSH key that signs the run when it is finished: a private key, or a public one whose private key ssh-agent holds")
 }
 
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, keygenLimit)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a key may ask its user
 	defer cancel()
 	var out bytes.Buffer
 	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
@@ -180,7 +176,7 @@ func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error
 	return out.Bytes(), err
 }
 
-// sign signs a chain followed by a newline, if there is a key.
+// sign signs the text of a chain and a newline. Without a key it does nothing.
 func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	if key == "" {
 		return nil, nil
@@ -189,8 +185,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if there is a key. If signing fails, signed returns this error, and otherwise the
-// argument ran, the run's own error.
+// signed signs a finished run, if there is a key. It returns the error of signing, or else the argument ran, which is
+// the run's own error.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

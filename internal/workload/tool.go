@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
@@ -29,14 +30,9 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 	if m == nil {
 		return version, false
 	}
-	for i := range version {
-		v, err := strconv.Atoi(m[i+1])
-		if err != nil {
-			return [2]int{}, false
-		}
-		version[i] = v
-	}
-	return version, true
+	major, err := strconv.Atoi(m[1])
+	minor, wrong := strconv.Atoi(m[2])
+	return [2]int{major, minor}, err == nil && wrong == nil
 }
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
@@ -76,6 +72,21 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 		return testbed.Finding{Name: t.Name, Status: testbed.Refused, Detail: err.Error()}
 	}
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
+}
+
+// ProbeVersion reads the version of a program at a path. If the program is missing, err is the reason, and the hint
+// helps.
+func ProbeVersion(ctx context.Context, name, path string, err error, hint string) testbed.Finding {
+	if err != nil {
+		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: hint}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
+	if err != nil {
+		return testbed.Finding{Name: name, Status: testbed.Refused, Detail: err.Error()}
+	}
+	return testbed.Finding{Name: name, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
 }
 
 // Start starts the tool as a program under test. The argument args begins with the tool's name.

@@ -16,15 +16,15 @@
 //
 // Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
 // Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
-// no output is read in part. A metric that is not found makes the trial invalid too; the message shows the text that
-// was there.
+// no output is read in part. A metric that is not found makes the trial invalid too. The message then shows the ends of the
+// output.
 //
 // In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod,
 // and the address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand
 // for these addresses. On a cluster the pods may use any image that contains the program.
 //
 // With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
-// is the server's port. With factors, parts of the texts have a value for each level:
+// is the server's port. With factors, texts contain names such as $(qps), which stand for the level of a trial:
 //
 //	command:
 //	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]
@@ -63,11 +63,10 @@ type Config struct {
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
 	Expect  expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
 	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes again, on the machine that Tare runs on; Tare reports arms whose runs do not"`
-	// Plans without Server and Factors do not contain these fields.
-	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
-	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
-	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
-	Read    []metric        `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
+	Server  *service.Config     `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
+	Factors factor.Named        `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
+	Judged  []string            `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of the choice in metrics: [cpu]"`
+	Read    []metric            `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
 }
 
 // metric is one metric and its source: exactly one of From, Regex and JSON.
@@ -77,7 +76,7 @@ type metric struct {
 	From     source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
-	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
+	Output   stream            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
 	Which    which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
@@ -89,16 +88,14 @@ type metric struct {
 // source is a resource that the program used.
 type source string
 
-// The sources.
 const (
 	wallClock  source = "wall-clock"  // in s
 	userCPU    source = "user-cpu"    // in s
 	systemCPU  source = "system-cpu"  // in s
-	cpu        source = "cpu"         // user and system, s
+	cpu        source = "cpu"         // user and system CPU time, in s
 	peakMemory source = "peak-memory" // in bytes
 )
 
-// Values lists the sources.
 func (source) Values() []string {
 	return []string{string(wallClock), string(userCPU), string(systemCPU), string(cpu), string(peakMemory)}
 }
@@ -124,32 +121,28 @@ func (s source) value(u testbed.Usage) float64 {
 	return u.Wall.Seconds()
 }
 
-// Output is one of the program's outputs.
-type Output string
+// stream names an output of the program.
+type stream string
 
-// The outputs.
 const (
-	stdout Output = "stdout"
-	stderr Output = "stderr"
+	stdout stream = "stdout"
+	stderr stream = "stderr"
 )
 
-// Values lists the outputs.
-func (Output) Values() []string { return []string{string(stdout), string(stderr)} }
+func (stream) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// which is the choice of one of several numbers.
+// which selects a number if an output contains several.
 type which string
 
-// Values of Which.
 const (
 	first which = "first"
 	last  which = "last"
-	Sum   which = "sum"
+	sum   which = "sum"
 	mean  which = "mean"
 )
 
-// Values lists the choices.
 func (which) Values() []string {
-	return []string{string(first), string(last), string(Sum), string(mean)}
+	return []string{string(first), string(last), string(sum), string(mean)}
 }
 
 // New gives the workload with its defaults.
@@ -201,7 +194,7 @@ func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
-	if c.Server != nil { // the Cost of a server's client has CPU time and memory of both sides
+	if c.Server != nil { // the metrics of Cost include CPU time and memory of client and server
 		return []metric{{Name: "wall-clock", From: wallClock}}
 	}
 	return []metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}
@@ -251,24 +244,10 @@ func (c *Config) measured() []experiment.Metric {
 	return metrics
 }
 
-// usual is the expected duration of a run if the file gives none.
 const usual = time.Second
 
-// filler replaces the names of factors in texts, such as $(qps), by their present levels.
 func (c *Config) filler() *strings.Replacer { return factor.Filler(c.Factors) }
 
-// texts lists all texts that may contain names of factors.
-func (c *Config) texts() []string {
-	all := append(slices.Clone([]string(c.Command)), c.Shell)
-	all = slices.AppendSeq(all, maps.Values(c.Env))
-	if c.Server != nil {
-		all = append(all, c.Server.Run...)
-		all = slices.AppendSeq(all, maps.Values(c.Server.Env))
-	}
-	return all
-}
-
-// filledServer returns the server with the present levels in its texts.
 func (c *Config) filledServer() *service.Config {
 	s, fill := *c.Server, c.filler()
 	s.Run, s.Env = filled(fill, s.Run), maps.Clone(s.Env)
@@ -286,10 +265,14 @@ func filled(fill *strings.Replacer, texts []string) []string {
 	return texts
 }
 
-// checkFactors reports names that cannot stand in a text, and factors that no text uses.
+// checkFactors reports factors whose names a text cannot contain, and factors that no text uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
+	texts := slices.AppendSeq(append(slices.Clone([]string(c.Command)), c.Shell), maps.Values(c.Env))
+	if c.Server != nil {
+		texts = slices.AppendSeq(append(texts, c.Server.Run...), maps.Values(c.Server.Env))
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
-		if err := factor.CheckNamed(c.Factors, name, c.texts(), nil); err != nil {
+		if err := factor.CheckNamed(c.Factors, name, texts, nil); err != nil {
 			errs.Add("factors."+name, "%v", err)
 		}
 	}

@@ -34,7 +34,7 @@ type output struct {
 	over bool // set if the output is longer than readLimit
 
 	behaviour workload.Listener
-	digest    hash.Hash // digest of the output; nil: no digest is needed
+	digest    hash.Hash // digest of the output; nil if nothing needs it
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -43,7 +43,7 @@ func (o *output) Write(p []byte) (int, error) {
 		o.kept.Write(p[:room])
 		o.over = o.over || room < len(p)
 	}
-	_, _ = o.behaviour.Write(p) // neither Write below can fail
+	_, _ = o.behaviour.Write(p) // a Listener's Write never fails
 	if o.digest != nil {
 		_, _ = o.digest.Write(p)
 	}
@@ -68,12 +68,12 @@ func (m metric) read(o *output) (float64, error) {
 	return v, nil
 }
 
-func (m metric) from() Output { return cmp.Or(m.Output, stdout) }
+func (m metric) from() stream { return cmp.Or(m.Output, stdout) }
 
 // pattern compiles Regex so that ^ and $ match at each line, as in grep.
 func (m metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
 
-// numbers returns the numbers of all matches; there is at least one.
+// numbers returns the numbers of all matches. No match is an error.
 func (m metric) numbers(text []byte) ([]float64, error) {
 	if m.JSON != "" {
 		return jsonNumbers(text, m.JSON)
@@ -135,17 +135,17 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 
 // of returns the number that the choice selects. There is at least one number.
 func (w which) of(numbers []float64) float64 {
-	sum := 0.0
+	total := 0.0
 	for _, v := range numbers {
-		sum += v
+		total += v
 	}
 	switch w {
 	case last:
 		return numbers[len(numbers)-1]
-	case Sum:
-		return sum
+	case sum:
+		return total
 	case mean:
-		return sum / float64(len(numbers))
+		return total / float64(len(numbers))
 	}
 	return numbers[0]
 }
@@ -164,16 +164,12 @@ func snippet(text []byte) string {
 // expected is the property of the program's standard output that must be the same in all arms.
 type expected string
 
-// same means that the program must print the same bytes in every run.
-const same expected = "same"
+const same expected = "same" // the program must print the same bytes in every run
 
 func (expected) Values() []string { return []string{string(same)} }
 
 // recordBehaviour records the standard output of one run, and the files that the run has made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
-	if t.behaviour == nil {
-		t.behaviour = workload.Behaviour{}
-	}
 	seen := stdout.behaviour.Seen()
 	if stdout.digest != nil {
 		seen.Marks = []string{"sha256:" + hex.EncodeToString(stdout.digest.Sum(nil))}
@@ -191,7 +187,7 @@ func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	}
 }
 
-// files returns the present state of the files that the program must make; nil: the file does not exist.
+// files returns the present state of the files that the program must make: nil for a file that does not exist.
 func (c *Config) files() []os.FileInfo {
 	found := make([]os.FileInfo, len(c.Makes))
 	for i, name := range c.Makes {
@@ -301,7 +297,6 @@ func (p path) number(document any) (float64, error) {
 	return 0, fmt.Errorf("%s is %s, not a number", p, form(at))
 }
 
-// form returns the name of a JSON value's type.
 func form(v any) string {
 	switch v.(type) {
 	case nil:

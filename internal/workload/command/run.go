@@ -19,28 +19,41 @@ import (
 
 // Prepare does the warm-up runs.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	r, err := c.begin(ctx, t)
+	runs, err := c.begin(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return r.measure, nil
+	return func(ctx context.Context) (workload.Result, error) {
+		if err := errors.Join(runs.add(ctx, ""), runs.keep()); err != nil {
+			return workload.Result{}, err
+		}
+		return runs.outcome(), nil
+	}, nil
+}
+
+// PrepareSlices does the warm-up runs. Each slice is one run of the program.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	runs, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return runs, nil
 }
 
 // begin does the warm-up runs, and returns a runner for the measured runs.
-func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
-	r := runner{config: c, site: t.Site, raw: t.Raw, serving: serving{raw: t.Raw}}
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (*totals, error) {
+	r := runner{config: c, site: t.Site, raw: t.Raw}
 	r.server, _ = t.Standing.(*service.Server)
-	values, err := c.variables(ctx, t.Site, r.server)
-	if err != nil {
-		return runner{}, err
+	var err error
+	if r.values, err = c.variables(ctx, t.Site, r.server); err != nil {
+		return nil, err
 	}
-	r.values = values
 	for n := range c.Warmup {
 		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1), false); err != nil {
-			return runner{}, numbered("warm-up run", n+1, err)
+			return nil, numbered("warm-up run", n+1, err)
 		}
 	}
-	return r, nil
+	return &totals{runner: r, sums: map[string]float64{}, behaviour: workload.Behaviour{}}, nil
 }
 
 // numbered adds to an error the number of the run that failed.
@@ -57,8 +70,8 @@ type values struct {
 	fill      *strings.Replacer
 }
 
-// variables returns the program's variables: the variables that the file gives, and the addresses of the
-// peers and the server.
+// variables returns the program's variables: the variables that the file gives, and in a pod or node the address of the
+// server's pod, the address of the service in front of this pod, and the server's port.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)
 	if err != nil {
@@ -76,57 +89,43 @@ func (c *Config) variables(ctx context.Context, site testbed.Site, server *servi
 	if !ok {
 		return v, fmt.Errorf("the program is to run in the %s, but the site has no network", c.place())
 	}
-	var at [][2]string
-	for i, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
-		if address := network.Address(path); address.IsValid() {
-			at = append(at, [2]string{peerNames[i], address.String()})
-		}
+	var pairs []string
+	add := func(name, value string) {
+		v.variables = append(v.variables, name+"="+value)
+		pairs = append(pairs, "$("+name+")", value)
+	}
+	if address := network.Address(testbed.PodToPod); address.IsValid() {
+		add("TARE_PEER", address.String())
+	}
+	if address := network.Address(testbed.PodToService); address.IsValid() {
+		add("TARE_SERVICE", address.String())
 	}
 	if server != nil {
-		at = append(at, [2]string{port, fmt.Sprint(server.Address[testbed.PodToPod].Port())})
-	}
-	var pairs []string
-	for _, a := range at {
-		v.variables = append(v.variables, a[0]+"="+a[1])
-		pairs = append(pairs, "$("+a[0]+")", a[1])
+		add("TARE_PORT", fmt.Sprint(server.Address[testbed.PodToPod].Port()))
 	}
 	v.fill = strings.NewReplacer(pairs...)
 	return v, nil
 }
-
-// Variables of a program in a pod or node: the server's port, the address of the server's pod, and the
-// address of the service in front of this pod.
-const port = "TARE_PORT"
-
-var peerNames = []string{"TARE_PEER", "TARE_SERVICE"}
 
 type runner struct {
 	config *Config
 	site   testbed.Site
 	raw    workload.Raw
 	values values
-	serving
-}
-
-// measure does the measured run.
-func (r runner) measure(ctx context.Context) (workload.Result, error) {
-	t := totals{runner: r}
-	if err := errors.Join(t.add(ctx, ""), t.keep()); err != nil {
-		return workload.Result{}, err
-	}
-	return t.outcome(), nil
+	server *service.Server // nil if the workload has no server
 }
 
 // run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. If the run
 // counts, the beginnings of the outputs are kept in memory for reading metrics.
-func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
-	outputs = map[Output]*output{}
-	for _, name := range []Output{stdout, stderr} {
+func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[stream]*output, err error) {
+	outputs = map[stream]*output{}
+	for _, name := range []stream{stdout, stderr} {
 		file, err := r.raw.Create(prefix + string(name) + ".txt")
 		if err != nil {
 			return used, nil, errors.Join(err, closeAll(outputs))
 		}
-		outputs[name] = &output{file: file, keep: counts && r.config.reads(name)}
+		reads := slices.ContainsFunc(r.config.metrics(), func(m metric) bool { return m.From == "" && m.from() == name })
+		outputs[name] = &output{file: file, keep: counts && reads}
 		if name == stdout && r.config.Expect == same {
 			outputs[name].digest = sha256.New()
 		}
@@ -150,7 +149,6 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	return used, outputs, c.judge(ctx, limited, used, err)
 }
 
-// arguments returns the program and its arguments.
 func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]string, error) {
 	own := program.At(site, program.Text(c.Command, c.Shell))
 	args, err := reference.Arguments(filled(c.filler(), own)).Resolve(ctx, nil)
@@ -159,7 +157,7 @@ func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]
 
 var errTimeout = errors.New("timeout")
 
-// judge returns a broken rule if the program ended in a way that is not allowed.
+// judge returns an *Invalid error if the program timed out, or ended with a status that does not count as success.
 func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
@@ -177,14 +175,117 @@ func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err err
 	return err
 }
 
-func (c *Config) reads(name Output) bool {
-	return slices.ContainsFunc(c.metrics(), func(m metric) bool { return m.From == "" && m.from() == name })
-}
-
-func closeAll(outputs map[Output]*output) error {
+func closeAll(outputs map[stream]*output) error {
 	var errs []error
 	for _, o := range outputs {
 		errs = append(errs, o.file.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// totals holds the sums over the runs of the program in one trial.
+type totals struct {
+	runner
+	runs      int
+	used      testbed.Usage
+	sums      map[string]float64 // sums over the runs, by metric, of the numbers in the output
+	behaviour workload.Behaviour
+	served    testbed.Usage // resources that the server used during the measured runs
+}
+
+// Run runs the program once.
+func (t *totals) Run(ctx context.Context, i int) error {
+	if err := t.add(ctx, fmt.Sprintf("slice-%d-", i+1)); err != nil {
+		return numbered("slice", i+1, errors.Join(err, t.keep()))
+	}
+	return nil
+}
+
+// add runs the program once and adds its metrics. The names of the run's raw files begin with the prefix.
+func (t *totals) add(ctx context.Context, prefix string) error {
+	var account service.Account
+	var err error
+	if t.server != nil {
+		if account, err = service.Begin(t.server); err != nil {
+			return err
+		}
+	}
+	before := t.config.files()
+	used, outputs, err := t.run(ctx, prefix, true)
+	if t.server != nil {
+		if ended := t.server.BrokenRule(ctx); ended != nil {
+			return ended // the end of the server explains a failure of the program
+		}
+		served, unread := account.Since(t.server)
+		t.served = t.served.Plus(served)
+		err = errors.Join(err, unread)
+	}
+	if err != nil {
+		return err
+	}
+	t.recordBehaviour(outputs[stdout], before)
+	t.runs, t.used = t.runs+1, t.used.Plus(used)
+	for _, m := range t.config.metrics() {
+		if m.From != "" {
+			continue
+		}
+		v, err := m.read(outputs[m.from()])
+		if err != nil {
+			return err
+		}
+		t.sums[m.Name] += v
+	}
+	return nil
+}
+
+// Finish returns the averages over the runs. For memory, it returns the maximum over the runs.
+func (t *totals) Finish(context.Context) (workload.Result, error) { return t.outcome(), t.keep() }
+
+func (t *totals) outcome() workload.Result {
+	values := map[string]float64{}
+	var unavailable []string
+	n := float64(t.runs)
+	for _, m := range t.config.metrics() {
+		switch v := m.From.value(t.used); {
+		case m.From == "":
+			values[m.Name] = t.sums[m.Name] / n
+		case t.used.Unavailable && m.From != wallClock:
+			unavailable = append(unavailable, m.Name)
+		case v <= 0: // the kernel did not count this resource
+		case m.From == peakMemory:
+			values[m.Name] = v
+		default:
+			values[m.Name] = v / n
+		}
+	}
+	r := workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable, Behaviour: t.behaviour}
+	if t.server != nil {
+		r.Used, r.Work = map[string]testbed.Usage{"client": t.used, "server": t.served}, n
+	}
+	return r
+}
+
+// keep writes the server's output to a raw file of the trial.
+func (t *totals) keep() error {
+	if t.server == nil {
+		return nil
+	}
+	return t.server.Log(t.raw)
+}
+
+// Shared returns the name of the server that several cells share. Without a server the name is empty.
+func (c *Config) Shared() string {
+	if c.Server == nil {
+		return ""
+	}
+	return c.filledServer().Shared()
+}
+
+// SetUp starts the server.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
+	server, err := c.filledServer().SetUp(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
 }

@@ -29,7 +29,6 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/layer/dnstransport"
 	"tare/internal/testbed"
-	"tare/internal/testbed/local"
 	"tare/internal/workload"
 	"tare/internal/workload/dns/query"
 	"tare/internal/workload/http/load"
@@ -38,7 +37,7 @@ import (
 
 const name = "dns"
 
-// resolution is how proxies find the addresses of hosts, named as in a ServiceEntry.
+// resolution is a way in which proxies find the addresses of hosts, by its name in a ServiceEntry.
 type resolution string
 
 const (
@@ -46,7 +45,6 @@ const (
 	none  resolution = "none" // a proxy uses a connection's original address, and sends no queries
 )
 
-// Values lists the resolutions.
 func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
 
 // Config holds the parameters of the workload.
@@ -68,7 +66,7 @@ type Config struct {
 	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
 	Duration   quantity.Duration                     `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
 	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
-	// Timeout is shorter than helperrpc.Limit, the time that a helper may take for a request.
+	// Timeout is shorter than helperrpc.Limit, the longest time that a helper may take for a request.
 	Timeout quantity.Duration `yaml:"timeout" json:"timeout" min:"1ms" max:"15s" doc:"time after which a query without a response is lost"`
 	Late    quantity.Percent  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
 	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
@@ -95,22 +93,12 @@ var Kind = workload.Kind{
 }
 
 func probe(ctx context.Context) []testbed.Finding {
-	queries := testbed.Finding{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}
-	proxies := testbed.Finding{Name: program, Status: testbed.Missing, Hint: "make envoy; or put envoy on PATH"}
 	path, err := testbed.Installed(program, program)
-	if err != nil {
-		proxies.Detail = err.Error()
-		return []testbed.Finding{queries, proxies}
+	proxies := workload.ProbeVersion(ctx, program, path, err, "make envoy; or put envoy on PATH")
+	if _, version, ok := strings.Cut(proxies.Detail, "version: "); ok && proxies.Status == testbed.Works {
+		proxies.Detail = version
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
-	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), "version: ")
-	proxies.Status, proxies.Detail, proxies.Hint = testbed.Works, version, ""
-	if err != nil {
-		proxies.Status, proxies.Detail = testbed.Refused, err.Error()
-	}
-	return []testbed.Finding{queries, proxies}
+	return []testbed.Finding{{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}, proxies}
 }
 
 // Declare declares that the workload needs a client's and a server's pod, and that proxies need the local
@@ -129,7 +117,6 @@ func (c *Config) Declare() experiment.Declaration {
 
 func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
 
-// builtin reports whether the server is Tare's own.
 func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
 
 // Measures returns the metrics of a trial and its expected duration.
@@ -137,7 +124,16 @@ func (c *Config) Measures() experiment.Measures {
 	if c.proxied() {
 		return c.proxyMeasures()
 	}
-	return c.loadMeasures()
+	m := experiment.Measures{
+		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
+		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
+		Cost:     &experiment.Cost{Prefix: "query", Unit: "query", Parts: []string{"client", "server"}},
+		Metrics:  load.Metrics(c.rate()*c.Duration.Std().Seconds(), c.Judged, "lost"),
+	}
+	if c.Address != "" {
+		m.Cost.Parts = m.Cost.Parts[:1]
+	}
+	return m
 }
 
 func (c *Config) validate() []experiment.FieldError {

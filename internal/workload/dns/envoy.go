@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,12 +19,11 @@ import (
 
 const program = "envoy"
 
-// object is a JSON object in Envoy's configuration.
 type object = map[string]any
 
-// bootstrap returns a proxy's configuration. It has a cluster for each host, as istiod configures a sidecar
-// for a ServiceEntry, and a resolver that only asks the trial's server. The resolver ignores this machine's
-// search domains, since each search domain would add a query to every lookup.
+// bootstrap returns a proxy's configuration: a cluster for each host, as istiod configures a sidecar for a
+// ServiceEntry, and a resolver that only asks the trial's server. The resolver ignores this machine's search domains,
+// since each search domain would add a query to every lookup.
 func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
 	var clusters []object
 	for i := range c.Hosts.One() {
@@ -55,7 +54,7 @@ func (c *Config) cluster(host string, i int) object {
 	}
 	endpoint := object{"endpoint": object{"address": socketAddress(host, 443)}}
 	cluster["type"], cluster["dns_lookup_family"] = "STRICT_DNS", family
-	cluster["respect_dns_ttl"], cluster["dns_refresh_rate"] = len(c.Refresh) == 0, seconds(c.period())
+	cluster["respect_dns_ttl"], cluster["dns_refresh_rate"] = len(c.Refresh) == 0, fmt.Sprintf("%.9fs", c.period().Seconds())
 	cluster["load_assignment"] = object{"cluster_name": cluster["name"], "endpoints": []object{{"lb_endpoints": []object{endpoint}}}}
 	return cluster
 }
@@ -64,21 +63,7 @@ func socketAddress(host string, port uint16) object {
 	return object{"socket_address": object{"address": host, "port_value": port}}
 }
 
-// seconds writes a duration in the JSON form of protocol buffers.
-func seconds(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
-
-// period returns the time after which a proxy looks a host up again.
-func (c *Config) period() time.Duration {
-	if len(c.Refresh) > 0 {
-		return c.Refresh.One().Std()
-	}
-	return c.TTL.One().Std()
-}
-
-// envoyArgs returns the command line of a proxy. One worker thread suffices, since there is no traffic.
-func envoyArgs(path, config string) []string {
-	return []string{path, "--config-path", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
-}
+func (c *Config) period() time.Duration { return cmp.Or(c.Refresh.OrZero(), c.TTL.One()).Std() }
 
 func admin(ctx context.Context, socket, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -112,17 +97,7 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }
 
-// resolverCounts holds the counters of a proxy's resolver since the proxy started.
 type resolverCounts struct{ Lookups, Failed int64 }
-
-// lookups reads the counters of a proxy's resolver.
-func lookups(ctx context.Context, socket string) (resolverCounts, error) {
-	text, err := admin(ctx, socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
-	if err != nil {
-		return resolverCounts{}, err
-	}
-	return readLookups(text)
-}
 
 // readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one lookup.
 // A lookup whose query was sent again also counts as one lookup.
@@ -155,9 +130,9 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	return r, nil
 }
 
-// windowStart returns when the measured time begins: midway between two lookups of a host, after the warm-up.
-// The measured time then has one lookup of each host per period, although each lookup comes slightly later
-// than the last response expired.
+// windowStart returns the time from the first lookup to the measured time: the warm-up, prolonged to midway between
+// two lookups of a host. The measured time then has one lookup of each host per period, although each lookup comes
+// slightly later than the last response expired.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == none || period <= 0 {

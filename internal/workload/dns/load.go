@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"tare/internal/experiment"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
@@ -18,28 +18,10 @@ import (
 	"tare/internal/workload/service"
 )
 
-// usual is the rate if neither rate nor proxies is given, per second.
+// usual is the rate in queries per second if the file gives neither rate nor proxies.
 const usual = 1000
 
-func (c *Config) rate() float64 {
-	if len(c.Rate) == 0 {
-		return usual
-	}
-	return float64(c.Rate.One())
-}
-
-func (c *Config) loadMeasures() experiment.Measures {
-	m := experiment.Measures{
-		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
-		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
-		Cost:     &experiment.Cost{Prefix: "query", Unit: "query", Parts: []string{"client", "server"}},
-	}
-	if c.Address != "" {
-		m.Cost.Parts = m.Cost.Parts[:1]
-	}
-	m.Metrics = load.Metrics(c.rate()*c.Duration.Std().Seconds(), c.Judged, "lost")
-	return m
-}
+func (c *Config) rate() float64 { return cmp.Or(float64(c.Rate.OrZero()), usual) }
 
 // clientRequest is one request to the generator. Exactly one member is set.
 type clientRequest struct {
@@ -48,7 +30,8 @@ type clientRequest struct {
 	Result *struct{}     `json:"result,omitempty"` // waits for the load.Result of the span
 }
 
-// runClient is the generator, a helper. It carries out requests from standard input until the input ends.
+// runClient is the generator, which runs as a helper. It carries out requests from standard input until the input
+// ends.
 func runClient(ctx context.Context) error {
 	var session *query.Session
 	defer func() {
@@ -171,7 +154,7 @@ func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int)
 	return result, nil
 }
 
-// cause returns why a request to the client failed: the end of the server, or the error.
+// cause explains a failed request to the client: by the end of the server, or else by the request's error.
 func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
 		if ended := l.up.program.BrokenRule(ctx); ended != nil {
@@ -181,7 +164,6 @@ func (l *loadTrial) cause(ctx context.Context, err error) error {
 	return fmt.Errorf("the client: %w", err)
 }
 
-// end ends the generator. A second call does nothing.
 func (l *loadTrial) end(ctx context.Context) error {
 	if l.client == nil {
 		return nil
@@ -226,7 +208,15 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	return l.judge(sent, r)
 }
 
-// record records the result of the load with the trial, and also the builtin server's counts of the queries.
+func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
+	if sent.OK == 0 {
+		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())
+	}
+	r.Values, r.Unavailable = sent.Values("lost")
+	return r, sent.Judge(l.t, l.Late, "queries")
+}
+
+// record records the result of the load, and the builtin server's counts of the queries.
 func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	if err := workload.KeepJSON(l.t.Raw, "load.json", sent); err != nil || l.label == "" {
 		return err
@@ -236,12 +226,4 @@ func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 		return err
 	}
 	return workload.KeepJSON(l.t.Raw, "counts.json", counts)
-}
-
-func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result, error) {
-	if sent.OK == 0 {
-		return r, workload.Invalidf(workload.RuleErrors, "none of %d queries was answered: %s", sent.Due, sent.Failures())
-	}
-	r.Values, r.Unavailable = sent.Values("lost")
-	return r, sent.Judge(l.t, l.Late, "queries")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,8 +33,7 @@ const (
 // readyLimit is the time within which proxies must have looked up all their hosts.
 const readyLimit = 30 * time.Second
 
-// proxyMeasures returns the metrics of a trial of proxies. For proxies that send no queries, zero is a valid
-// value.
+// proxyMeasures returns the metrics of a trial of proxies. Zero is a valid value for proxies that send no queries.
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
@@ -127,7 +127,9 @@ func (p *proxyTrial) start(ctx context.Context) error {
 		if err := os.WriteFile(base+".json", config, 0o644); err != nil {
 			return err
 		}
-		cmd := testbed.Command{Args: envoyArgs(path, base+".json"), Dir: dir, Subject: true}
+		// One worker thread suffices, since there is no traffic.
+		args := []string{path, "--config-path", base + ".json", "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
+		cmd := testbed.Command{Args: args, Dir: dir, Subject: true}
 		one.Running, err = service.Start(ctx, p.t.Site, service.Program{Name: fmt.Sprintf("proxy-%d", i+1), Where: testbed.ClientPod, Command: cmd})
 		if err != nil {
 			return errors.Join(err, one.removeFiles())
@@ -170,7 +172,7 @@ func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	return nil
 }
 
-// cause returns why a request to a proxy failed: the end of a proxy, or the error.
+// cause explains a failed request to a proxy: by the end of a proxy, or else by the request's error.
 func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -203,16 +205,20 @@ func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error
 	}
 	var list []resolverCounts
 	for _, one := range p.up.proxies {
-		counted, err := lookups(ctx, one.socket)
+		text, err := admin(ctx, one.socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
+		var counts resolverCounts
+		if err == nil {
+			counts, err = readLookups(text)
+		}
 		if err != nil {
 			return nil, p.cause(ctx, fmt.Errorf("%s: %w", one.Name, err))
 		}
-		list = append(list, counted)
+		list = append(list, counts)
 	}
 	return list, nil
 }
 
-// proxyCounts holds the counts of a trial, which are recorded with it.
+// proxyCounts holds the counts of a trial, which become a raw file.
 type proxyCounts struct {
 	Before    zone.Counts         `json:"before"`
 	After     zone.Counts         `json:"after"`
@@ -220,7 +226,7 @@ type proxyCounts struct {
 	used      map[string]testbed.Usage
 }
 
-// measure counts queries for the duration. Steps that take longer with more proxies happen before the first
+// measure counts queries for the trial's duration. Steps that take longer with more proxies come before the first
 // reading of the server's counts, or after the second reading.
 func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
 	var c proxyCounts
@@ -299,7 +305,6 @@ func (p *proxyTrial) result(c proxyCounts) (workload.Result, error) {
 	return r, nil
 }
 
-// endProxies ends all proxies at the same time, and removes their files.
 func (up *server) endProxies() error {
 	errs := make([]error, len(up.proxies))
 	var wait sync.WaitGroup

@@ -14,7 +14,6 @@ import (
 	"tare/internal/workload/service"
 )
 
-// The workload's helpers.
 var (
 	serverHelper = testbed.Helper{Name: "dns-server", Run: runServer}
 	clientHelper = testbed.Helper{Name: "dns-client", Run: runClient}
@@ -29,8 +28,8 @@ type serverRequest struct {
 	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of a label
 }
 
-// runServer is the builtin server, a helper. It carries out requests from standard input until the input
-// ends.
+// runServer is the builtin server, which runs as a helper. It carries out requests from standard input until the
+// input ends.
 func runServer(ctx context.Context) error {
 	var listening *zone.Server
 	defer func() {
@@ -51,7 +50,6 @@ func runServer(ctx context.Context) error {
 	})
 }
 
-// errEarly is the error of a request that is empty or comes too early.
 var errEarly = errors.New("a request without content, or too early")
 
 // Shared names the server that cells share. The builtin server has a certificate only with transport TLS.
@@ -82,9 +80,9 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 // server is the server at a site, with the proxies of the trial under way.
 type server struct {
 	program   *service.Server   // the user's program
-	builtin   *helperrpc.Helper // Tare's own server; if builtin and program are nil, Tare has started no server
+	builtin   *helperrpc.Helper // Tare's own server; nil if the server is a program or an existing server
 	address   service.ByPath
-	authority string // certificate that clients trust, in PEM; "": clients trust the certificates in the file's tls.ca, or the system's
+	authority string // certificate of the builtin server, in PEM; "" without TLS
 	trials    int    // number of trials so far
 	proxies   []*proxy
 }
@@ -143,7 +141,7 @@ func (up *server) Check(ctx context.Context) error {
 	return nil
 }
 
-// CPU returns the CPU time that the server and the running proxies have used so far, for workload.Running.
+// CPU implements workload.Running. It returns the CPU time that the server and the running proxies have used so far.
 func (up *server) CPU() (sum time.Duration, err error) {
 	switch {
 	case up.program != nil:
@@ -152,7 +150,7 @@ func (up *server) CPU() (sum time.Duration, err error) {
 		sum, err = up.builtin.CPU()
 	}
 	for _, p := range up.proxies {
-		if p.Check(context.Background()) == nil { // the CPU time of an ended proxy is part of its parent's CPU time
+		if p.Check(context.Background()) == nil { // an ended proxy's CPU time is part of its parent's CPU time
 			cpu, e := p.CPU()
 			sum, err = sum+cpu, errors.Join(err, e)
 		}

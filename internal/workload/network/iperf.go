@@ -15,7 +15,7 @@ import (
 	"tare/internal/workload"
 )
 
-// peers are a server and a client of iperf3 at one site.
+// peers holds the places of an iperf3 server and client at one site, and the server's address.
 type peers struct {
 	site    testbed.Site
 	raw     workload.Raw
@@ -34,35 +34,27 @@ type runOptions struct {
 	direction direction
 	streams   int
 	args      []string // additional arguments of the client
-	fits      bool     // datagrams have the largest size that the path takes unfragmented
+	fits      bool     // set if datagrams have the largest size that the path takes unfragmented
 }
 
 func (o runOptions) length() time.Duration { return o.omit + o.duration }
 
 func (o runOptions) limit() time.Duration { return o.length() + 2*settle }
 
-// runResult is the result of a run, and the resources that its programs used.
 type runResult struct {
 	figures
 	client, server testbed.Usage
 }
 
-// Time between readings, in seconds. It is short enough for a useful mean round-trip time. Runs longer than long have
-// fewer readings, which limits the size of the output.
-const (
-	dense = 0.25 // seconds
-	rare  = 1.0
-	long  = time.Minute
-)
-
+// interval returns the seconds between the readings of a run. Short intervals give a useful mean round-trip time. Longer
+// intervals limit the size of a long run's output.
 func (o runOptions) interval() string {
-	if o.length() > long {
-		return decimal(rare)
+	if o.length() > time.Minute {
+		return "1"
 	}
-	return decimal(dense)
+	return "0.25"
 }
 
-// arguments returns the client's arguments without the address.
 func (o runOptions) arguments() []string {
 	args := []string{"-t", decimal(o.length().Seconds()), "-i", o.interval(), "-P", strconv.Itoa(o.streams)}
 	switch o.direction {
@@ -128,7 +120,8 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain turns a failure of one side into a broken rule, unless the trial itself was cancelled.
+// explain names the side that failed, and reports a timeout of iperf3 as a broken rule. If the trial itself was
+// cancelled, explain returns the cancellation.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)
 	switch {
@@ -157,7 +150,7 @@ func (p peers) connect(ctx context.Context, server *program, args []string) (*pr
 		}
 		select {
 		case <-server.done:
-			return client, nil // the server's report has the reason
+			return client, nil // the server's report explains the failure
 		case <-ctx.Done():
 			return client, context.Cause(ctx)
 		case <-time.After(pause):
@@ -169,7 +162,7 @@ type program struct {
 	args           []string
 	process        testbed.Process
 	stdout, stderr bytes.Buffer
-	done           chan struct{} // closed when the program has ended; usage and err may be read then
+	done           chan struct{} // closed at the program's end, which also sets usage and err
 	usage          testbed.Usage
 	err            error
 }
@@ -198,7 +191,7 @@ func (g *program) ended() bool {
 
 func (g *program) end() {
 	if !g.ended() {
-		_ = g.process.Kill() // an error is ignored: the program may have just ended
+		_ = g.process.Kill() // Kill fails if the program has just ended
 		<-g.done
 	}
 }
@@ -217,7 +210,7 @@ func (g *program) foundNoServer() bool {
 }
 
 // report parses the program's output. iperf3 3.12 ends with status 0 even if its JSON has an error, so report checks
-// both.
+// the status and the JSON.
 func (g *program) report() (*iperf3.Report, error) {
 	r, err := parse(g.stdout.Bytes())
 	invalid, broken := errors.AsType[*workload.Invalid](err)

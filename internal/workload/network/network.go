@@ -15,6 +15,8 @@ package network
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"regexp"
 	"slices"
 	"time"
@@ -23,32 +25,28 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
+	"tare/internal/testbed/local"
 	"tare/internal/workload"
 )
 
-// protocol is a transport protocol.
 type protocol string
 
-// The measured protocols.
 const (
 	tcp protocol = "tcp"
 	udp protocol = "udp"
 )
 
-// Values lists the protocols.
 func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
 
-// direction is the direction of the data.
 type direction string
 
 // The directions, as the client sees them.
 const (
 	upload   direction = "upload"   // client to server
 	download direction = "download" // server to client
-	both     direction = "both"     // both ways at the same time; bandwidth is the sum
+	both     direction = "both"     // both ways at the same time; the bandwidth is the sum
 )
 
-// Values lists the directions.
 func (direction) Values() []string { return []string{string(upload), string(download), string(both)} }
 
 // Config is the parameters of the workload. Durations are in whole seconds, since iperf3 takes no fractions.
@@ -99,8 +97,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Measures returns the metrics of a trial of the present protocol. For UDP, the search for the rate takes most of the
-// time.
+// Measures returns the metrics of a trial. For UDP, the search for the rate takes most of the time.
 func (c *Config) Measures() experiment.Measures {
 	one := runOptions{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
 	m := experiment.Measures{
@@ -129,7 +126,7 @@ func (c *Config) measured() []experiment.Metric {
 	}
 }
 
-// startUp is the time that starting and ending a client and a server takes besides the time of sending.
+// startUp is the time that starting and ending a client and a server takes.
 const startUp = 150 * time.Millisecond
 
 var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
@@ -181,8 +178,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
 }
 
-// wireRate returns the present rate of the wire in bit/s; 0: unlimited. If the site can read the present
-// rate, the result includes a limit that a layer has set.
+// wireRate returns the rate of the wire in bit/s, or 0 for an unlimited wire. If the site can read its shaper, the
+// rate includes a limit that a layer has set.
 func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	shaper, ok := testbed.As[testbed.Shaper](site)
 	if !ok {
@@ -216,8 +213,8 @@ func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, erro
 	return r, nil
 }
 
-// result adds to the values the resources and the traffic of the run. The argument before is the payload of
-// earlier runs of the trial, in bytes.
+// result returns the values with the usage and the traffic of the run. The argument before is the payload of earlier
+// runs of the trial, in bytes.
 func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,
@@ -226,3 +223,58 @@ func (o *runResult) result(values map[string]float64, before float64) workload.R
 		Sent:   uint64(before + o.moved),
 	}
 }
+
+var tool = workload.Tool{Name: "iperf3", Version: regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`), Oldest: [2]int{3, 12}}
+
+func probe(ctx context.Context) []testbed.Finding {
+	f := tool.Probe(ctx, tryLoopback)
+	if f.Status != testbed.Works {
+		return []testbed.Finding{f}
+	}
+	if size, err := (peers{site: loopback{}}).buffers(ctx); err == nil && size < wantedBuffer {
+		f.Detail += fmt.Sprintf("; UDP socket buffers of %v at most, which makes UDP noisy", quantity.Size(size))
+		f.Hint = fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer)
+	}
+	return []testbed.Finding{f}
+}
+
+// tryLoopback measures TCP from this machine to itself for a second.
+func tryLoopback(ctx context.Context) error {
+	site, err := openLoopback(0)
+	if err != nil {
+		return err
+	}
+	c := New().(*Config)
+	c.Protocols, c.Paths = factor.Of(tcp), factor.Of(testbed.PodToPod)
+	c.Duration, c.Omit = quantity.Duration(time.Second), 0
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: workload.Discard})
+	if err != nil {
+		return err
+	}
+	_, err = measure(ctx)
+	return err
+}
+
+type loopback struct {
+	port uint16
+	rate float64 // highest rate that the UDP search offers, in bit/s
+}
+
+func openLoopback(rate float64) (loopback, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return loopback{}, err
+	}
+	defer listener.Close()
+	return loopback{port: uint16(listener.Addr().(*net.TCPAddr).Port), rate: rate}, nil
+}
+
+func (loopback) Address(testbed.Path) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
+func (l loopback) Ports() []uint16               { return []uint16{l.port} }
+func (l loopback) LinkRate() float64             { return l.rate }
+
+func (loopback) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return local.Here.Start(ctx, testbed.Host, cmd)
+}
+
+var _ testbed.Network = loopback{}

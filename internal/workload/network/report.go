@@ -37,32 +37,31 @@ func missing(field string) error {
 	return workload.Invalidf(workload.RuleParse, "the JSON has no %s", field)
 }
 
-// totals are sums over the intervals after the warm-up, at one side and in one direction. Only whole includes the
-// warm-up.
+// totals holds sums over the intervals after the warm-up, at one side of a run and in one direction of the data.
 type totals struct {
 	whole       float64 // bytes, warm-up included
 	bytes       float64
 	seconds     float64
 	retransmits float64
 	sent        int  // number of intervals of a TCP sender
-	unavailable int  // number of these intervals without retransmits
+	unavailable int  // number of a TCP sender's intervals with unknown retransmits
 	window      bool // set if the sender's kernel reports a congestion window
 	lost        float64
 	packets     float64
-	jitter      float64 // ms × packets
-	rtt         float64 // s, sum over readings
+	jitter      float64 // sum of jitter × packets, in ms
+	rtt         float64 // sum of the round-trip times, in s
 	readings    float64
 }
 
-// side is one end of a run, with the data in one direction.
+// side is one end of a run, for one direction of the data.
 type side struct {
 	report   *iperf3.Report
 	reverse  bool // set for the direction from server to client in a run in both directions
 	receives bool
 }
 
-// total adds up the intervals. An interval does not count if at least half of its time lies before the end of the
-// warm-up, omit seconds.
+// total adds up the intervals after the warm-up of omit seconds. An interval belongs to the warm-up if at least half
+// of the interval lies in the warm-up.
 func (s side) total(omit float64) (totals, error) {
 	var t totals
 	for _, i := range s.report.Intervals {
@@ -131,7 +130,6 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 // fields, and leaves the retransmits and the window at zero. UDP has no retransmits.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
-// figures are the results of a run after the warm-up.
 type figures struct {
 	received    float64 // bit/s of payload; sum of both directions
 	sent        float64 // bit/s of payload; sum of both directions
@@ -191,7 +189,7 @@ func read(client, server *iperf3.Report, d direction, length, omit float64) (fig
 // covered is the smallest share of the measured time that the intervals must cover.
 const covered = 0.5
 
-// plausible returns an error for totals that are impossible in a run of this many seconds.
+// plausible returns an error for totals that are impossible in a run of the given seconds.
 func plausible(sent, received totals, udp bool, seconds float64) error {
 	for _, t := range []totals{sent, received} {
 		if !(t.seconds >= covered*seconds && t.seconds <= seconds/covered+1) {

@@ -40,9 +40,9 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 			return nil, err
 		}
 	}
-	moved := 0.0
+	moved, omit := 0.0, c.Probe.Std()/4 // each step warms up in its first quarter
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
-		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
+		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-omit, omit))
 		if err != nil {
 			return step{}, err
 		}
@@ -59,9 +59,6 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 	}
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
-
-// probeOmit returns the warm-up of a step: its first quarter.
-func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
 // measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much. The
 // argument before is the payload of the search, in bytes.
@@ -80,11 +77,15 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		if err != nil {
 			return workload.Result{}, err
 		}
-		// The layers' CPU time covers all measurements, so the other sums must cover all measurements too.
+		// The layers' CPU time covers all measurements, so the usage and the traffic must cover all of them too.
 		total.client, total.server = total.client.Plus(o.client), total.server.Plus(o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {
-			return total.result(udpValues(o.figures), before), nil
+			values := map[string]float64{"udp-bandwidth": o.received, "udp-loss": max(0, o.loss)}
+			if o.jitter > 0 {
+				values["udp-jitter"] = o.jitter
+			}
+			return total.result(values, before), nil
 		}
 	}
 	return workload.Result{}, workload.Invalidf(workload.RuleRate,
@@ -92,18 +93,9 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
 }
 
-// udpValues returns the metrics of a measurement. A jitter of zero is a missing value.
-func udpValues(f figures) map[string]float64 {
-	values := map[string]float64{"udp-bandwidth": f.received, "udp-loss": max(0, f.loss)}
-	if f.jitter > 0 {
-		values["udp-jitter"] = f.jitter
-	}
-	return values
-}
-
-// udpOptions describes a UDP run. Without a size, iperf3 uses the segment size of its TCP control connection, which
-// fits the path's MTU in every arm: start.test_start.blksize in its JSON. iperf3 takes the rate of each stream; 0 is
-// as much as the sender can send.
+// udpOptions describes a UDP run. iperf3 takes the rate of each stream; the rate 0 is as much as the sender can send.
+// Without a datagram size, iperf3 uses the segment size of its TCP control connection (start.test_start.blksize in
+// its JSON), which fits the path's MTU in every arm.
 func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit time.Duration) runOptions {
 	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
@@ -120,13 +112,10 @@ func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit t
 	return o
 }
 
-// defaultSegment is the segment size that TCP assumes if the path's MTU is unknown (RFC 9293).
-const defaultSegment = 536
-
 // sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Other
 // arms would send larger datagrams, and would be faster.
 func (o runOptions) sized(client *iperf3.Report) error {
-	if !o.fits || client.Start.TestStart.Block != defaultSegment {
+	if !o.fits || client.Start.TestStart.Block != 536 { // TCP's segment size for a path with an unknown MTU (RFC 9293)
 		return nil
 	}
 	return fmt.Errorf("the client's system (%.80q) does not give the largest datagram that the path takes: "+
@@ -150,7 +139,7 @@ func (o runOptions) sized(client *iperf3.Report) error {
 //     cannot send more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
-	quarter    = 0.75 // each rate is this share of the rate before it, as long as no rate is within the limit
+	quarter    = 0.75 // share of the last rate that the next step offers, until a rate is within the limit
 	passing    = 20   // a step whose loss is up to this many times the limit is repeated
 	reached    = 0.97 // share of the offered rate that the sender must reach
 	usualSteps = 8    // typical number of steps, for estimates of time
@@ -159,21 +148,20 @@ const (
 
 // step is one run of the search. Rates are in bit/s of payload, in each direction.
 type step struct {
-	Offered  float64 `json:"offered"` // 0: as much as the sender can send
+	Offered  float64 `json:"offered"` // 0 is as much as the sender can send
 	Sent     float64 `json:"sent"`
 	Received float64 `json:"received"`
 	Loss     float64 `json:"loss"` // share of packets
 	Within   bool    `json:"within"`
 }
 
-// search finds the highest rate within the limit.
 type search struct {
 	limit float64 // share of packets that may be lost
 	try   func(ctx context.Context, n int, offered float64) (step, error)
 	steps []step
 }
 
-// find returns the highest rate within the limit, at or below ceiling (0: no ceiling).
+// find returns the highest rate within the limit, at or below the ceiling. The ceiling 0 is no limit.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
 	if err != nil || first.Within {
@@ -181,34 +169,26 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	}
 	lower, upper, next := 0.0, first.Sent, first.Received
 	for lower == 0 || upper/lower > 1+resolution {
-		at, err := s.tryTwice(ctx, min(next, upper*0.999))
-		if err != nil {
+		offered := min(next, upper*0.999)
+		at, err := s.step(ctx, offered)
+		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary
+			at, err = s.step(ctx, offered)
+		}
+		switch {
+		case err != nil:
 			return 0, err
+		case at.Within && at.Sent < reached*offered:
+			return offered, nil
+		case at.Within:
+			lower = offered
+		default:
+			upper = offered
 		}
-		if at.Within && at.Sent < reached*at.Offered {
-			return at.Offered, nil
-		}
-		if at.Within {
-			lower = at.Offered
-		} else {
-			upper = at.Offered
-		}
-		if lower == 0 {
+		if next = math.Sqrt(lower * upper); lower == 0 {
 			next = quarter * upper
-		} else {
-			next = math.Sqrt(lower * upper)
 		}
 	}
 	return lower, nil
-}
-
-// tryTwice tries a rate. If the rate fails with a loss that may be temporary, it tries the rate once more.
-func (s *search) tryTwice(ctx context.Context, offered float64) (step, error) {
-	at, err := s.step(ctx, offered)
-	if err != nil || at.Within || at.Loss > passing*s.limit {
-		return at, err
-	}
-	return s.step(ctx, offered)
 }
 
 func (s *search) step(ctx context.Context, offered float64) (step, error) {
@@ -238,9 +218,9 @@ const (
 	grantedBuffer = 208 << 10 // bytes; default of rmem_max and wmem_max, which every kernel grants
 )
 
-// buffers returns the size of UDP's socket buffers in bytes: the size that the pods' kernels grant, up to
-// wantedBuffer. Older kernels show the limits of buffers only outside of pods, where Tare can read them only
-// if the testbed's nodes are on this machine.
+// buffers returns the size of UDP's socket buffers that the pods' kernels grant, in bytes, up to wantedBuffer. Older
+// kernels show the limits of buffers only outside of pods. Tare can read those limits only if the testbed's nodes are
+// on this machine.
 func (p peers) buffers(ctx context.Context) (int64, error) {
 	places := []testbed.Place{p.server}
 	if _, here := testbed.As[testbed.Nodes](p.site); here {

@@ -13,7 +13,7 @@ import (
 // Search describes a search. Loads are positive, such as requests per second or sidecars.
 type Search struct {
 	Fineness
-	// Near is about where the search begins. Least and Most bound the loads that it tries.
+	// Near is the load about which the search begins. Least and Most bound the loads that it tries.
 	Near, Least, Most float64
 	Unit              string // unit of the load in errors: "per second"
 }
@@ -21,12 +21,12 @@ type Search struct {
 // Fineness is the precision of a search.
 type Fineness struct {
 	Halvings int // times that the first step, a doubling, is halved
-	Turns    int // number of reversals that are averaged, even
+	Turns    int // number of reversals whose loads are averaged; even
 	// Usual is the number of tries if the result lies between a quarter of Near and four times Near.
 	Usual int
 }
 
-// Fine (to 2.2 %) is for tries that take about a second, Coarse (to 9 %) for longer tries.
+// Fine finds a capacity to 2.2 %, in tries of about a second. Coarse finds it to 9 %, in longer tries.
 var (
 	Fine   = Fineness{Halvings: 5, Turns: 8, Usual: 23}
 	Coarse = Fineness{Halvings: 3, Turns: 4, Usual: 13}
@@ -52,7 +52,7 @@ func Spaced(quantity fmt.Stringer) string {
 }
 
 const (
-	doubling = math.Ln2 // the first step; all steps here are of logarithms
+	doubling = math.Ln2 // the first step; steps are differences of logarithms of loads
 	// settling is the number of turns that the result leaves out. These are the first turns with the finest
 	// step, since noise may have turned the search too early.
 	settling = 2
@@ -116,7 +116,6 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 	return math.Exp(sum / float64(len(turns))), nil
 }
 
-// noCapacity returns the error of a search that found no load.
 func noCapacity(format string, args ...any) error {
 	return workload.Invalidf(workload.RuleRate, "the search for the capacity: "+format, args...)
 }

@@ -21,14 +21,13 @@ import (
 	"tare/internal/workload/startup/firstbyte"
 )
 
-// role is the role of pods that a trial starts.
+// role is the role of started pods in Kubernetes labels.
 const role = "start"
 
-// inPod is the path in a pod of the program of package firstbyte. It is on the agent's volume, so that any
-// image can be used.
+// inPod is the path of the program of package firstbyte in a pod. It is on the agent's volume, so that pods may use
+// any image.
 const inPod = "/var/run/tare/first-byte"
 
-// podStarter starts pods.
 type podStarter struct {
 	config   *Config
 	site     testbed.Site
@@ -65,7 +64,7 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 	if s.listener, err = helperrpc.Start(ctx, site, testbed.ClientPod, firstbyte.Listener.Name); err != nil {
 		return nil, err
 	}
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until release
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // the watch runs until end
 	s.stop = stop
 	var a firstbyte.Response
 	err = s.listener.Ask(ctx, firstbyte.Request{}, &a)
@@ -74,13 +73,13 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 		err = s.like.Watch(watching, s.see)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.release(ctx))
+		return nil, errors.Join(err, s.end(ctx))
 	}
 	return s, nil
 }
 
-// inPods returns the program as it is started in a pod. Its arguments and environment are in the pod's specification,
-// where no secret may be.
+// inPods returns the command that starts the program in a pod. The command stands in the pod's specification, which
+// must not hold secrets.
 func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	command := program.At(site, c.Command)
 	if wanted := command.References(); len(wanted) > 0 {
@@ -100,18 +99,17 @@ func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	return subject, nil
 }
 
-// progress is the state of a pod that is starting.
 type progress struct {
 	name   string
 	begun  time.Time
 	phases map[string]float64 // time since begun in s, by metric
 	uid    string
-	failed string        // reason why the pod will not become ready; "": none is known
+	failed string        // reason why the pod will never be ready, if known
 	change chan struct{} // closed and replaced at each change of the fields above
 	gone   bool
 }
 
-// see handles a state of a pod from the watch.
+// see handles an event of the watch.
 func (s *podStarter) see(pod *corev1.Pod, gone bool) {
 	now := time.Now()
 	s.mu.Lock()
@@ -121,7 +119,7 @@ func (s *podStarter) see(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// see records the time of each phase that the pod has reached for the first time.
+// see records the event in the pod's state, and the time at which the pod first reached each phase.
 func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
 	reach := func(phase string, is bool) {
 		if _, known := p.phases[phase]; is && !known {
@@ -143,7 +141,6 @@ func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
 	p.change = make(chan struct{})
 }
 
-// ended describes the end of a pod's container.
 func ended(pod *corev1.Pod) string {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && c.Name == pods.Container {
@@ -153,7 +150,7 @@ func ended(pod *corev1.Pod) string {
 	return strings.TrimSpace(fmt.Sprintf("the pod is %s %s %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message))
 }
 
-// begin makes one pod. It waits for the call of the pod, and then until the pod is ready.
+// begin makes a pod. It waits for the pod's call to the listener, and then until the pod is ready.
 func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err error) {
 	s.number++
 	title := fmt.Sprintf("%s-%d", s.stem, s.number)
@@ -171,7 +168,7 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	made, err := s.like.Make(ctx, plan)
 	s.mu.Lock()
 	p.phases["pod-created"] = time.Since(p.begun).Seconds()
-	for _, later := range p.phases { // the watch may have shown a phase before the response arrived
+	for _, later := range p.phases { // the watch may show a phase before the response to the request arrives
 		p.phases["pod-created"] = min(p.phases["pod-created"], later)
 	}
 	s.mu.Unlock()
@@ -194,10 +191,9 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	return p, one, nil
 }
 
-// longestWait is the longest that the listener waits in one request.
+// longestWait is the longest time that one request lets the listener wait.
 const longestWait = 5 * time.Second
 
-// answered waits until a pod has called the listener, and returns the time of that call.
 func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
 	for ctx.Err() == nil {
 		if why := s.failed(p); why != "" {
@@ -214,7 +210,6 @@ func (s *podStarter) answered(ctx context.Context, p *progress, title string) (a
 	return at, ctx.Err()
 }
 
-// ready waits until the watch has shown that the pod is ready.
 func (s *podStarter) ready(ctx context.Context, p *progress) error {
 	for {
 		s.mu.Lock()
@@ -322,27 +317,21 @@ func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
 	return sum, nil
 }
 
-func (s *podStarter) end(ctx context.Context) error {
+func (s *podStarter) end(ctx context.Context) (err error) {
 	var names []string
 	for _, p := range s.staying {
 		names = append(names, p.name)
 	}
-	if len(names) == 0 {
-		return nil
+	if len(names) > 0 {
+		err = s.like.Delete(ctx, names...)
 	}
-	if err := s.like.Delete(ctx, names...); err != nil {
-		return err
+	if err == nil {
+		s.staying = nil
 	}
-	s.staying = nil
-	return nil
-}
-
-func (s *podStarter) release(ctx context.Context) error {
 	s.stop()
-	if s.listener == nil {
-		return nil
+	if s.listener != nil {
+		err = errors.Join(err, s.listener.Close(ctx))
+		s.listener = nil
 	}
-	err := s.listener.Close(ctx)
-	s.listener = nil
 	return err
 }

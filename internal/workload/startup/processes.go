@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,12 +20,11 @@ import (
 	"tare/internal/workload/startup/firstbyte"
 )
 
-// processStarter starts processes on this machine.
 type processStarter struct {
 	config  *Config
 	site    testbed.Site
 	args    []string
-	staying []string // additional arguments of an instance that stays
+	staying []string // additional arguments for an instance that is to stay
 	up      []testbed.Process
 }
 
@@ -50,17 +50,11 @@ func (c *Config) processStarter(ctx context.Context, site testbed.Site) (*proces
 	return h, firstbyte.Write(path)
 }
 
-// instance is a process that has printed its first byte.
-type instance struct {
-	process testbed.Process
-	first   time.Duration
-}
-
 // start starts an instance, and waits for its first byte.
-func (h *processStarter) start(ctx context.Context, extra ...string) (i instance, err error) {
+func (h *processStarter) start(ctx context.Context, extra ...string) (p testbed.Process, first time.Duration, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return i, err
+		return nil, 0, err
 	}
 	said := make(chan error, 1)
 	var at time.Time
@@ -78,31 +72,30 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (i instance
 	limited, cancel := context.WithTimeout(ctx, h.config.Timeout.Std())
 	defer cancel()
 	args := slices.Concat(h.args, extra)
-	i.process, err = h.site.Start(context.WithoutCancel(ctx), testbed.Host, testbed.Command{Args: args, Stdout: w, Subject: true})
+	p, err = h.site.Start(context.WithoutCancel(ctx), testbed.Host, testbed.Command{Args: args, Stdout: w, Subject: true})
 	_ = w.Close()
 	if err != nil {
-		return i, err
+		return nil, 0, err
 	}
-	if timed, ok := testbed.ProcessAs[testbed.Timed](i.process); ok {
-		begun = timed.Begun() // the time excludes Tare's own work before the start
+	if timed, ok := testbed.ProcessAs[testbed.Timed](p); ok {
+		begun = timed.Begun() // this time excludes Tare's own work before the fork
 	}
 	select {
 	case err = <-said:
 	case <-limited.Done():
-		return i, errors.Join(h.config.late(ctx, "nothing was printed"), i.process.Kill())
+		return nil, 0, errors.Join(h.config.late(ctx, "nothing was printed"), p.Kill())
 	}
 	if err != nil { // the program closed its output or ended
-		stop := context.AfterFunc(limited, func() { _ = i.process.Kill() })
-		_, why := i.process.Wait()
+		stop := context.AfterFunc(limited, func() { _ = p.Kill() })
+		_, why := p.Wait()
 		stop()
-		return i, broken(ctx, fmt.Sprintf("%s printed nothing", testbed.Quote(args)), why)
+		return nil, 0, broken(ctx, fmt.Sprintf("%s printed nothing", testbed.Quote(args)), why)
 	}
-	i.first = at.Sub(begun)
-	return i, nil
+	return p, at.Sub(begun), nil
 }
 
-// broken returns the rule that a failed program broke. If the program failed without an error, the text describes
-// the failure.
+// broken returns the error of a program that failed: an *Invalid error with its exit status, or with the text if the
+// program failed without an error.
 func broken(ctx context.Context, text string, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
@@ -117,38 +110,36 @@ func broken(ctx context.Context, text string, err error) error {
 }
 
 func (h *processStarter) once(ctx context.Context) (start, error) {
-	i, err := h.start(ctx)
+	p, first, err := h.start(ctx)
 	if err != nil {
 		return start{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, h.config.Timeout.Std())
 	defer cancel()
 	if h.config.Stays {
-		err = i.process.Kill()
+		err = p.Kill()
 	} else {
-		defer context.AfterFunc(limited, func() { _ = i.process.Kill() })()
+		defer context.AfterFunc(limited, func() { _ = p.Kill() })()
 	}
-	used, why := i.process.Wait()
+	used, why := p.Wait()
 	switch {
 	case h.config.Stays:
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
+		err = cmp.Or(ctx.Err(), err)
 	case limited.Err() != nil:
 		err = h.config.late(ctx, "it had not ended")
 	case why != nil:
 		err = broken(ctx, "", why)
 	}
-	return start{First: i.first.Seconds(), used: used}, err
+	return start{First: first.Seconds(), used: used}, err
 }
 
 func (h *processStarter) stay(ctx context.Context, n int) error {
 	for range n {
-		i, err := h.start(ctx, h.staying...)
+		p, _, err := h.start(ctx, h.staying...)
 		if err != nil {
 			return err
 		}
-		h.up = append(h.up, i.process)
+		h.up = append(h.up, p)
 	}
 	return nil
 }
@@ -183,7 +174,8 @@ func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
 	return sum, nil
 }
 
-// end kills all instances at the same time, and waits for their end.
+// end kills all instances at the same time, and waits for their end. The program stays for the next trial; the site
+// removes it.
 func (h *processStarter) end(context.Context) error {
 	var wait sync.WaitGroup
 	errs := make([]error, len(h.up))
@@ -194,6 +186,3 @@ func (h *processStarter) end(context.Context) error {
 	h.up = nil
 	return errors.Join(errs...)
 }
-
-// release keeps the program for the next trial; the site removes it.
-func (h *processStarter) release(context.Context) error { return nil }

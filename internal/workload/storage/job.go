@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -23,7 +24,6 @@ type job struct {
 	limit time.Duration // longest time that fio may take
 }
 
-// jobResult is the result of a job that has ended.
 type jobResult struct {
 	report *fio.Report
 	used   testbed.Usage
@@ -39,7 +39,7 @@ type trial struct {
 	site   testbed.Site
 	raw    workload.Raw
 	file   string // path in the client's pod
-	round  int    // number of the round, from 1; 0: unknown
+	round  int    // number of the round, from 1; 0 if unknown
 	checks int    // number of checks for the mark so far
 	// backing lists the files and directories behind the volume that the testbed knows.
 	backing []string
@@ -47,8 +47,8 @@ type trial struct {
 	dropped bool
 }
 
-// arguments returns the arguments that all jobs of a trial have. Sizes are in bytes, since fio takes MiB for a
-// million bytes. The clock is fixed, since fio could otherwise choose the CPU's clock in one arm only.
+// arguments returns fio's arguments for a job. Sizes are in bytes, since fio takes MiB for a million bytes. The clock
+// is fixed, since fio could otherwise choose the CPU's clock in one arm only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
 	if t.config.Direct != throughCache {
@@ -66,7 +66,6 @@ func (t *trial) arguments(j job) []string {
 // most.
 const mostOutput = 16 << 20
 
-// output keeps the beginning of a program's output.
 type output struct {
 	kept []byte
 	over bool
@@ -92,11 +91,14 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 		return nil, err
 	}
 	used, err := process.Wait()
-	if keepErr := t.keep(j.name, &stdout, &stderr); keepErr != nil {
-		return nil, keepErr
+	unkept := workload.Keep(t.raw, j.name+".json", stdout.kept)
+	if len(stderr.kept) > 0 {
+		unkept = errors.Join(unkept, workload.Keep(t.raw, j.name+"-stderr.txt", stderr.kept))
 	}
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
+	case unkept != nil:
+		return nil, unkept
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && errors.Is(context.Cause(limited), errTooLong):
@@ -120,20 +122,6 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	return &jobResult{report: report, used: used}, nil
 }
 
-// keep writes both outputs to raw files, but no file for an empty standard error.
-func (t *trial) keep(name string, stdout, stderr *output) error {
-	err := workload.Keep(t.raw, name+".json", stdout.kept)
-	if len(stderr.kept) > 0 {
-		err = errors.Join(err, workload.Keep(t.raw, name+"-stderr.txt", stderr.kept))
-	}
-	return err
-}
-
-// milliseconds formats a duration for fio.
-func milliseconds(d time.Duration) string {
-	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
-}
-
 func number[T ~int | ~int64 | ~uint32](n T) string { return strconv.FormatInt(int64(n), 10) }
 
 func (c *Config) begin(on *workload.Trial) (*trial, error) {
@@ -151,8 +139,8 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp warms up. Sequential I/O warms up in the second half of the data, so that the measurement does not begin with
-// blocks that were just read.
+// ramp runs the warm-up. Sequential I/O warms up in the second half of the data, so that the measurement does not
+// begin with blocks that were just read.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
 	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
@@ -162,7 +150,7 @@ func (t *trial) ramp(ctx context.Context) error {
 	return explain(err)
 }
 
-// load returns the arguments of a run with the trial's I/O. Each sequential job has its own part of the data; without
+// load returns the arguments for I/O of the trial's kind. Each sequential job has its own part of the data; without
 // parts, all jobs would read the same blocks at the same time.
 func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	c := t.config
@@ -171,12 +159,12 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	args := []string{
 		"--rw=" + string(op), "--allow_file_create=0", "--overwrite=1",
 		"--bs=" + number(bs), "--iodepth=" + number(c.IODepth.One()), "--numjobs=" + number(jobs),
-		"--runtime=" + milliseconds(length),
+		fmt.Sprintf("--runtime=%dms", length.Milliseconds()),
 		"--randrepeat=0", "--randseed=" + number(t.seed(what)), "--softrandommap=1",
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
 	}
 	if !c.cold() {
-		args = append(args, "--time_based") // fio starts again from the beginning after it has read all data
+		args = append(args, "--time_based") // fio repeats the data until the time is over
 	}
 	if op.sequential() && jobs > 1 {
 		size = size / jobs / bs * bs
@@ -192,15 +180,14 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed returns the seed of fio's offsets. It differs between rounds, cells and purposes, and is the same for all
-// arms. The hash is spread over all bits, since fio 3.33 ignores the lowest.
+// seed returns the seed of fio's offsets. The seed differs between rounds, cells and purposes, and is the same for
+// all arms. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
 	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; fio accepts 31 bits everywhere
 }
 
-// measure does the measured run.
 func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	length := t.config.Duration.Std()
 	d, err := t.run(ctx, job{name: "fio", limit: limit(length), args: t.load("measure", length, 0)})
@@ -216,8 +203,8 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	return t.config.read(d, buffered)
 }
 
-// counted reports whether a run failed only because of I/O errors that it counted. The limit on errors judges
-// these errors.
+// counted reports whether a run failed only because of I/O errors that fio counted. The limit on errors judges these
+// errors.
 func counted(d *jobResult) bool {
 	if d == nil || d.report == nil {
 		return false
@@ -228,4 +215,94 @@ func counted(d *jobResult) bool {
 	}
 	failed, known, broken := job.Failures()
 	return broken == "" && known && failed > 0
+}
+
+// The data is followed by a trailer whose first block is the mark: a digest of the data's layout. fio writes the mark
+// when all data is on the disk. Files and block devices are thereby marked in the same way, and the image needs no
+// program but fio.
+//
+// Layout writes data and trailer in one run, and the mark is then written inside the existing file. If fio had to
+// write beyond the end of a file, it would silently replace the file, and reads of the new file would cost nothing.
+const (
+	trailer = 1 << 20 // bytes of the trailer
+	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
+	wide    = 1 << 20 // block size for writing the data, in bytes
+	deep    = 8       // number of blocks of the data under way at a time
+)
+
+// version is the version of the layout. A new version makes Tare lay out all data again.
+const version = 1
+
+// slowest is the lowest bandwidth at which laying out finishes within its limit, in B/s.
+const slowest = 8 << 20
+
+func (c *Config) layoutLimit() time.Duration {
+	return limit(time.Minute + time.Duration(c.Size/slowest)*time.Second)
+}
+
+// mark returns the content of the mark, in the notation of fio's patterns.
+func (c *Config) mark() string {
+	return fmt.Sprintf("0x%x", sha256.Sum256(fmt.Appendf(nil, "tare storage, layout %d, %d bytes", version, c.Size)))
+}
+
+// layOut writes the data unless the mark shows that the data is there.
+func (t *trial) layOut(ctx context.Context) error {
+	laid, err := t.laidOut(ctx)
+	if err != nil || laid {
+		return err
+	}
+	if err := t.write(ctx); err != nil {
+		return err
+	}
+	if laid, err = t.laidOut(ctx); err != nil {
+		return err
+	}
+	if !laid {
+		return workload.Invalidf(workload.RuleExit, "the volume does not return the data that was written to it: %s", t.file)
+	}
+	return nil
+}
+
+// laidOut reports whether the file has the mark. fio fails if the file is absent or too short, or if its mark
+// differs.
+func (t *trial) laidOut(ctx context.Context) (bool, error) {
+	name := "check"
+	if t.checks++; t.checks > 1 {
+		name = fmt.Sprintf("check-%d", t.checks)
+	}
+	_, err := t.run(ctx, job{name: name, limit: limit(0), args: []string{
+		"--rw=read", "--readonly", "--allow_file_create=0", "--bs=" + number(block),
+		"--offset=" + number(t.config.Size), "--size=" + number(block),
+		"--verify=pattern", "--verify_pattern=" + t.config.mark(), "--verify_state_save=0",
+	}})
+	if _, failed := errors.AsType[*failure](err); failed {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// write writes the data and then the mark. The data is random and differs from block to block, so that no storage can
+// compress it or store equal blocks once.
+func (t *trial) write(ctx context.Context) error {
+	whole := t.config.Size + trailer
+	d, err := t.run(ctx, job{name: "layout", limit: t.config.layoutLimit(), args: []string{
+		"--rw=write", "--bs=" + number(wide), "--iodepth=" + number(deep),
+		"--size=" + number(whole), "--refill_buffers=1", "--end_fsync=1",
+	}})
+	if err != nil {
+		return explain(err)
+	}
+	written, err := singleJob(d.report)
+	if err != nil {
+		return err
+	}
+	if written.Error != 0 || written.Write == nil || written.Write.Bytes != float64(whole) {
+		return workload.Invalidf(workload.RuleParse, "fio (layout) did not report %v written", whole)
+	}
+	_, err = t.run(ctx, job{name: "mark", limit: limit(0), args: []string{
+		"--rw=write", "--allow_file_create=0", "--bs=" + number(block),
+		"--offset=" + number(t.config.Size), "--size=" + number(block),
+		"--buffer_pattern=" + t.config.mark(), "--end_fsync=1",
+	}})
+	return explain(err)
 }

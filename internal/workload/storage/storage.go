@@ -4,10 +4,10 @@
 // fio runs in the client's pod, on a file of the volume or on the block device itself, on either testbed. Only blocks
 // that were written before are read: file systems and thin volumes answer reads of unwritten blocks from memory, far
 // faster than any disk. The first trial at a site therefore lays the data out, with contents that do not compress,
-// and writes a mark to the volume (layout.go). Each trial checks the mark. Layout and check are not measured.
+// and writes a mark to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
 //
 // Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
-// (residency, direct.go).
+// (residency, read.go).
 //
 // The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
 // belongs to the measured I/O alone.
@@ -22,21 +22,24 @@ package storage
 
 import (
 	"context"
+	"errors"
+	"regexp"
 	"time"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/run/machine/owned"
 	"tare/internal/testbed"
+	"tare/internal/testbed/local"
 	"tare/internal/toolformat/fio"
 	"tare/internal/workload"
 	"tare/internal/workload/storage/residency"
 )
 
-// operation is a kind of I/O, by fio's name for it.
+// operation is fio's name for a kind of I/O.
 type operation string
 
-// The kinds of I/O.
 const (
 	randomRead  operation = "randread"
 	randomWrite operation = "randwrite"
@@ -44,7 +47,6 @@ const (
 	write       operation = "write"
 )
 
-// Values lists the operations.
 func (operation) Values() []string {
 	return []string{string(randomRead), string(randomWrite), string(read), string(write)}
 }
@@ -54,32 +56,26 @@ func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
 func (o operation) reads() bool { return o == randomRead || o == read }
 
-// sequential reports whether the blocks follow each other.
 func (o operation) sequential() bool { return o == read || o == write }
 
-// engine is fio's way to request I/O from the kernel.
 type engine string
 
-// The engines.
 const (
 	libAIO  engine = "libaio"
 	iouRing engine = "io_uring"
 	pSync   engine = "psync"
 )
 
-// Values lists the engines.
 func (engine) Values() []string { return []string{string(libAIO), string(iouRing), string(pSync)} }
 
 // mode is the form in which the pod has the volume.
 type mode string
 
-// The modes.
 const (
 	filesystem mode = "filesystem"
 	Block      mode = "block"
 )
 
-// Values lists the modes.
 func (mode) Values() []string { return []string{string(filesystem), string(Block)} }
 
 // Config is the parameters of the workload.
@@ -159,7 +155,7 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix returns the beginning of the metrics' names, for trials through the page cache (buffered) or past it.
+// prefix returns the beginning of the metrics' names. The argument buffered is set for trials through the page cache.
 func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
@@ -171,15 +167,14 @@ func (c *Config) prefix(buffered bool) string {
 	return name
 }
 
-// part is the name of the only program under test.
 const part = "fio"
 
-// startUp is the time that starting and ending fio takes. A trial starts and ends fio three times.
+// startUp is the time that one start and end of fio takes. A trial has three of them.
 const startUp = 350 * time.Millisecond
 
-// Measures returns the metrics of a trial with the present levels. The limit has time for laying out the data, the
-// expected time does not. With direct: auto there are two sets of metrics, and a trial has one of them. Cost and loop
-// are then left out, since neither holds for all trials.
+// Measures returns the metrics of a trial. The limit has time for laying out the data; the expected time does not.
+// With direct: auto there are two sets of metrics, and a trial has one set. Cost and loop are then left out, since
+// neither holds for all trials.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -217,20 +212,17 @@ func (c *Config) measured(p string) []experiment.Metric {
 	return metrics
 }
 
-func (c *Config) workers() int {
-	if c.Engine == pSync {
-		return c.Jobs.One()
-	}
-	return c.Jobs.One() * c.IODepth.One()
-}
-
-// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there
-// is no loop, since neither latency nor I/O per second includes the time of fsync.
+// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there is no
+// such relation, since neither metric includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
 	}
-	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(c.workers())}
+	workers := c.Jobs.One()
+	if c.Engine != pSync {
+		workers *= c.IODepth.One()
+	}
+	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(workers)}
 }
 
 // Prepare lays the data out if necessary, warms up, and empties the page cache if the trial needs an empty one.
@@ -259,3 +251,40 @@ func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Meas
 	}
 	return t.measure, nil
 }
+
+var tool = workload.Tool{Name: "fio", Version: regexp.MustCompile(`^fio-(\d{1,6})\.(\d{1,6})`), Oldest: [2]int{3, 33}}
+
+func probe(ctx context.Context) []testbed.Finding {
+	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
+}
+
+// tryDirectory runs fio for a second on a file of this machine. It uses the page cache, since the probe tests fio and
+// not the disk.
+func tryDirectory(ctx context.Context) (err error) {
+	dir, err := owned.Dir("", "fio")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, owned.Remove(dir)) }()
+	c := New().(*Config)
+	c.Operations, c.BlockSize, c.IODepth = factor.Of(randomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
+	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, throughCache
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: workload.Discard})
+	if err != nil {
+		return err
+	}
+	_, err = measure(ctx)
+	return err
+}
+
+// directory is a site on this machine whose volume is a directory.
+type directory string
+
+func (d directory) Volume() string { return string(d) }
+
+// Start starts a program on this machine.
+func (directory) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return local.Here.Start(ctx, testbed.Host, cmd)
+}
+
+var _ testbed.Volume = directory("")

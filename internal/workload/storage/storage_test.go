@@ -331,3 +331,22 @@ func TestProbe(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A file with only the profile has the parameters of the published study.
+func TestProfile(t *testing.T) {
+	c := New().(*Config)
+	c.Profile = constellation
+	c.fill(func(string) bool { return false })
+	want := &Config{
+		Profile: constellation, Operations: factor.Of(randomRead, randomWrite), BlockSize: factor.Of[quantity.Size](4<<10, 1<<20), IODepth: factor.Of(128),
+		Jobs: factor.Of(1), Engine: libAIO, Direct: pastCache, Size: 10 << 30, Duration: quantity.Duration(time.Minute), Ramp: quantity.Duration(10 * time.Second),
+		Mode: filesystem,
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+	c.Duration = quantity.Duration(time.Second)
+	if c.fill(func(field string) bool { return field == "duration" }); c.Duration != quantity.Duration(time.Second) {
+		t.Errorf("the profile has replaced the file's duration by %v", c.Duration)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tare/internal/experiment"
-	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/workload"
 )
@@ -51,7 +50,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// validateLoad checks the number of I/Os under way.
 func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	for i, n := range c.IODepth {
 		switch {
@@ -64,7 +62,6 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	workload.CheckNumbers(errs, "jobs", c.Jobs, 256, "jobs")
 }
 
-// validateSizes checks that blocks fit into the data, and the data into the volume.
 func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 	if c.Size < leastSize || c.Size > mostSize || c.Size%trailer != 0 {
 		errs.Add("size", "%v is not a size from %v to %v in whole %v", c.Size, quantity.Size(leastSize), quantity.Size(mostSize), quantity.Size(trailer))
@@ -88,7 +85,6 @@ func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 	}
 }
 
-// profile is the name of a published study whose fio job is repeated.
 type profile string
 
 // constellation is "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a file of 10
@@ -99,36 +95,24 @@ const constellation profile = "constellation"
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets each parameter that the file lacks to the profile's value.
+// fill sets the profile's times if the file lacks them. The profile's other parameters are the workload's defaults.
 func (c *Config) fill(given func(field string) bool) {
-	if c.Profile != constellation {
-		return
+	if c.Profile == constellation && !given("duration") {
+		c.Duration = quantity.Duration(time.Minute)
 	}
-	for field, set := range map[string]func(){
-		"operations": func() { c.Operations = factor.Of(randomRead, randomWrite) },
-		"blockSize":  func() { c.BlockSize = factor.Of[quantity.Size](4<<10, 1<<20) },
-		"ioDepth":    func() { c.IODepth = factor.Of(128) },
-		"jobs":       func() { c.Jobs = factor.Of(1) },
-		"engine":     func() { c.Engine = libAIO },
-		"direct":     func() { c.Direct = pastCache },
-		"size":       func() { c.Size = 10 << 30 },
-		"duration":   func() { c.Duration = quantity.Duration(time.Minute) },
-		"ramp":       func() { c.Ramp = quantity.Duration(10 * time.Second) },
-	} {
-		if !given(field) {
-			set()
-		}
+	if c.Profile == constellation && !given("ramp") {
+		c.Ramp = quantity.Duration(10 * time.Second)
 	}
 }
 
-// Cap is the highest performance of a device, by its vendor or by the limit of a cloud.
+// Cap is the highest performance of a device, as its vendor or cloud states it.
 type Cap struct {
 	IOPS      int           `yaml:"iops" json:"iops,omitempty" doc:"I/Os per second; not known if absent"`
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// of returns the caps for I/Os of this size. A cap of the bandwidth also limits the I/Os per second, and a
-// cap of the I/Os per second also limits the bandwidth. 0: no cap is given.
+// of returns the caps for I/Os of the block size, or 0 without a cap. A cap of the bandwidth also limits the I/Os per
+// second. A cap of the I/Os per second also limits the bandwidth.
 func (c *Cap) of(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

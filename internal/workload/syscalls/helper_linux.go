@@ -19,13 +19,13 @@ import (
 	"tare/internal/testbed"
 )
 
-// inMemory writes the probe to a file in memory. The file stays open in an executed program.
+// inMemory writes the probe to a file in memory. The file stays open when this process executes another program.
 func inMemory() (*os.File, error) {
 	if len(program) == 0 {
 		return nil, errors.New("the probe is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-probe", unix.MFD_EXEC)
-	if err == unix.EINVAL { // before Linux 6.3, every file in memory may be executed
+	if err == unix.EINVAL { // before Linux 6.3, every file in memory is executable
 		fd, err = unix.MemfdCreate("tare-probe", 0)
 	}
 	if err != nil {
@@ -75,12 +75,8 @@ func errorText(errno uint64) string { return syscall.Errno(errno).Error() }
 
 func signalText(signal int) string { return syscall.Signal(signal).String() }
 
-// probeLimit is the longest time that one operation of every test may take in all.
-const probeLimit = 20 * time.Second
-
-// probe does one operation of each test on this machine.
 func probe(ctx context.Context) []testbed.Finding {
-	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	works := testbed.Finding{Name: name, Status: testbed.Works}
 	var refused []testbed.Finding
@@ -96,14 +92,13 @@ func probe(ctx context.Context) []testbed.Finding {
 	return append([]testbed.Finding{works}, refused...)
 }
 
-// tryHere does one operation of a test on this machine.
 func tryHere(ctx context.Context, t Test) error {
 	f, err := inMemory()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	const self = 3 // descriptor of a command's first extra file
+	const self = 3 // descriptor of the command's first extra file
 	c := New().(*Config)
 	c.Tests = factor.Of(t)
 	argv, err := c.try().arguments(self)

@@ -2,5 +2,5 @@
 
 package syscalls
 
-// program is empty: there is no probe for this architecture.
+// program is empty, since no probe exists for this architecture.
 var program []byte

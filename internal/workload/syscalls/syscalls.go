@@ -84,7 +84,8 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{Helper},
 }
 
-// Declare describes the places where the workload runs. Tare's own machine has none of a cluster's layers.
+// Declare describes the places where the workload runs. The place host is for the local testbed only, since a
+// cluster's layers do not act on Tare's machine.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
@@ -99,11 +100,12 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// Bounds on the parameters.
 const (
 	leastDuration = 20 * time.Millisecond
 	longest       = time.Hour
 	mostProcesses = 1000
+	mostPath      = 3000                 // bytes; the probe stores a path in 4 KiB
+	leastProcess  = 5 * time.Millisecond // shortest measured time of a process, enough for some batches
 )
 
 func (c *Config) validate() []experiment.FieldError {
@@ -136,13 +138,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// mostPath bounds the length of a path: the probe stores a path in 4 KiB.
-const mostPath = 3000
-
-// leastProcess is the shortest measured time of a process, enough for some batches.
-const leastProcess = 5 * time.Millisecond
-
-// The metrics; each is the time of one operation.
+// The metrics, each the time of one operation.
 const (
 	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
 	wallMetric = "operation-wall"     // wall clock: median over the batches of a process
@@ -151,7 +147,7 @@ const (
 
 var metricNames = []string{cpuMetric, wallMetric, meanMetric}
 
-// startUp is the time that starting a slice takes besides the measured time. Each process takes a little more.
+// startUp is the time that a slice takes besides its measured time. Each process adds processStartUp.
 const (
 	startUp        = 60 * time.Millisecond
 	processStartUp = 3 * time.Millisecond
@@ -159,10 +155,6 @@ const (
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	judged := c.Judged
-	if len(judged) == 0 {
-		judged = []string{cpuMetric}
-	}
 	m := experiment.Measures{
 		Expected: c.Duration.Std() + startUp + time.Duration(c.Processes)*processStartUp,
 		Limit:    5*c.Duration.Std() + time.Minute,
@@ -170,7 +162,7 @@ func (c *Config) Measures() experiment.Measures {
 	}
 	for _, n := range metricNames {
 		m.Metrics = append(m.Metrics, experiment.Metric{
-			Name: n, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: slices.Contains(judged, n),
+			Name: n, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: slices.Contains(c.Judged, n) || len(c.Judged) == 0 && n == cpuMetric,
 		})
 	}
 	return m

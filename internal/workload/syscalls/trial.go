@@ -27,7 +27,6 @@ func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (wor
 	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
 }
 
-// trial is the state of a running trial.
 type trial struct {
 	config *Config
 	on     *workload.Trial
@@ -37,11 +36,11 @@ type trial struct {
 	used    testbed.Usage
 	lines   []line
 	raw     bytes.Buffer
-	refused bool // set if the test cannot run at this place even without layers
+	refused bool // set if the kernel refuses the test even without layers
 }
 
-// Run runs the processes of one slice. Successive processes are pinned to successive CPUs, in the same way in all
-// arms.
+// Run runs the processes of one slice. Each process is pinned to the CPU after the CPU of the process before it. All
+// arms use the CPUs in the same order.
 func (t *trial) Run(ctx context.Context, i int) error {
 	if t.refused {
 		return nil
@@ -54,11 +53,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if t.raw.Write(a.text); i == 0 {
-		t.used = a.used
-	} else {
-		t.used = t.used.Plus(a.used)
-	}
+	t.raw.Write(a.text)
+	t.used = t.used.Plus(a.used)
 	if a.failed != nil {
 		reason, err := t.config.judge(ctx, t.on.Site, a.failed)
 		if t.refused = err == nil && reason == ""; err != nil || t.refused {
@@ -73,8 +69,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge returns the reason why a test that failed inside the layers breaks a rule. If the kernel refuses the test without
-// the layers too, the test is unavailable at this place, and the reason is "".
+// judge returns the reason why a test that failed inside the layers breaks a rule. The reason is "" if the kernel
+// refuses the test without the layers too. The test is then unavailable at this place.
 func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (reason string, err error) {
 	outside, err := ask(ctx, site, c.In, c.try(), false)
 	switch {
@@ -102,8 +98,7 @@ func (t *trial) Finish(context.Context) (workload.Result, error) {
 
 func (t *trial) values() workload.Result {
 	r := workload.Result{Values: map[string]float64{}}
-	var total float64
-	coarse := false
+	total, coarse := 0.0, false
 	for _, l := range t.lines {
 		n := float64(l.Operations)
 		r.Values[cpuMetric] += l.CPU / n / float64(len(t.lines)) / nanoseconds
@@ -120,10 +115,10 @@ func (t *trial) values() workload.Result {
 	return r
 }
 
-const nanoseconds = 1e9 // in a second
-
-// coarsest is the largest step of a CPU clock, in ns, with which batches can be timed.
-const coarsest = 100_000
+const (
+	nanoseconds = 1e9     // in a second
+	coarsest    = 100_000 // largest step of a CPU clock, in ns, that is fine enough for timing batches
+)
 
 // Try does one operation inside the site's layers. If the operation also fails without the layers, the test is
 // unavailable at this place, and Try returns no error.
@@ -139,7 +134,6 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	return err
 }
 
-// output is the output of a helper that became the probe.
 type output struct {
 	text   []byte
 	lines  []line
@@ -147,7 +141,8 @@ type output struct {
 	used   testbed.Usage
 }
 
-// ask runs the probe with a request, inside the site's layers (subject) or outside of them.
+// ask runs the probe with a request. The probe runs inside the site's layers if subject is set, and outside of the
+// layers otherwise.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request, subject bool) (a output, err error) {
 	cmd, err := helperrpc.Command(site, where, Helper.Name, o)
 	if err != nil {
@@ -190,7 +185,7 @@ type line struct {
 	Failed string  `json:"failed,omitempty"`
 	Errno  uint64  `json:"errno,omitempty"`
 	Signal int     `json:"signal,omitempty"`
-	Result *uint64 `json:"result,omitempty"` // result of the call if it is unexpected and no error
+	Result *uint64 `json:"result,omitempty"` // unexpected result of a call without an error
 }
 
 // failure describes the failed call: "ptrace: operation not permitted".
@@ -206,19 +201,18 @@ func (l line) failure() string {
 	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
 }
 
-// refusal reports whether a call failed because the kernel does not allow it or does not have it, or because the test
-// shell found no program. Any other failure is a wrong request.
+// refusal reports whether the kernel refused the call or lacks it, or the test shell found no program. Any other
+// failure is a mistake in the request.
 func (l line) refusal() bool {
 	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
 }
 
 const shell = "/bin/sh"
 
-// refusals lists the errnos with which Linux refuses a call: EPERM, EACCES, EINVAL and ENOSPC, ENOSYS, EOPNOTSUPP,
-// EAFNOSUPPORT. EINVAL and ENOSPC come from user namespaces.
+// refusals lists the errnos with which Linux refuses a call: EPERM, EACCES, EINVAL, ENOSPC, ENOSYS, EOPNOTSUPP,
+// EAFNOSUPPORT. User namespaces return EINVAL and ENOSPC.
 var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
-// mostLines bounds the number of lines that one slice may print.
 const mostLines = 2 * mostProcesses
 
 // readLines parses the output of the probe up to the first failed process.
@@ -250,18 +244,16 @@ func readLines(text []byte) (lines []line, failed *line, err error) {
 // Helper is a process that replaces itself by the probe.
 var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", execute)}
 
-// request is a request to the helper, on its standard input.
 type request struct {
 	Mode      string `json:"mode"`
 	Test      Test   `json:"test"`
 	Amount    int    `json:"amount"` // measured time of each process in milliseconds, or number of operations
 	Processes int    `json:"processes"`
-	CPU       int    `json:"cpu"` // index of the first process' CPU among the allowed CPUs, modulo their number
+	CPU       int    `json:"cpu"` // the first process runs on this CPU, counted among the allowed CPUs and modulo their number
 	File      string `json:"file,omitempty"`
 	Directory string `json:"directory"`
 }
 
-// The modes of the probe.
 const (
 	modeRun     = "run"     // processes that measure times
 	modeExactly = "exactly" // operations without times
@@ -271,14 +263,13 @@ func (c *Config) request() request {
 	return request{Test: c.Tests.One(), Processes: 1, File: c.File, Directory: c.Directory}
 }
 
-// try returns the request for one operation.
 func (c *Config) try() request {
 	o := c.request()
 	o.Mode, o.Amount = modeExactly, 1
 	return o
 }
 
-// arguments returns the arguments of the probe. self is the descriptor of the probe's file.
+// arguments returns the arguments of the probe. The argument self is the descriptor of the probe's file.
 func (o request) arguments(self int) ([]string, error) {
 	if o.File == "" {
 		var err error

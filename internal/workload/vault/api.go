@@ -26,23 +26,17 @@ import (
 
 // api is the HTTP API of one server (https://openbao.org/api-docs/), which OpenBao and Vault share.
 type api struct {
-	url    string // without a path
+	url    string // URL of the server, without a path
 	token  string
 	client *http.Client
 }
 
-// callLimit is the time limit of one call.
 const callLimit = 30 * time.Second
 
-// openAPI returns the API of a server. Authority, in PEM, is the certificate that signed the server's
-// certificate; "" trusts the system's authorities.
-func openAPI(url, authority, token string) (*api, error) {
-	trust, err := load.Trust(authority)
-	if err != nil {
-		return nil, err
-	}
+// openAPI returns the API of a server, whose certificate must be signed by an authority that is trusted.
+func openAPI(url string, trust *tls.Config, token string) *api {
 	transport := &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: 16}
-	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}, nil
+	return &api{url, token, &http.Client{Transport: transport, Timeout: callLimit}}
 }
 
 type statusError struct {
@@ -82,7 +76,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &body) // if this fails, the error has only the status
+		_ = json.Unmarshal(text, &body) // without JSON, the error has only the status
 		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {
@@ -94,7 +88,6 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 	return nil
 }
 
-// retry repeats a call until it succeeds or the context ends.
 func retry(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
@@ -102,6 +95,11 @@ func retry(ctx context.Context, do func(context.Context) error) error {
 			return err
 		}
 	}
+}
+
+// await repeats a GET until it succeeds or the context ends.
+func (a *api) await(ctx context.Context, path string) error {
+	return retry(ctx, func(ctx context.Context) error { return a.call(ctx, http.MethodGet, path, nil, nil) })
 }
 
 // request is one request to the workload's helper. Exactly one of the members from Prepare on is set.
@@ -115,14 +113,19 @@ type request struct {
 	Prepare *setUpRequest `json:"prepare,omitempty"`
 	Look    bool          `json:"look,omitempty"`
 	Clear   string        `json:"clear,omitempty"` // name of the mounts to remove
-	// Size is a file whose size is asked for. Empty is a file to truncate.
+	// Size is the path of a file whose size the helper returns. Empty is the path of a file to truncate.
 	Size  string `json:"size,omitempty"`
 	Empty string `json:"empty,omitempty"`
+
+	trust *tls.Config // trusts CA, or without CA the system's authorities
 }
 
 var requestHelper = testbed.Helper{Name: "vault-order", Run: helperrpc.Answering("the request", carryOut)}
 
-func carryOut(ctx context.Context, r *request) (any, error) {
+func carryOut(ctx context.Context, r *request) (_ any, err error) {
+	if r.trust, err = load.Trust(r.CA); err != nil {
+		return nil, err
+	}
 	switch {
 	case r.Prepare != nil:
 		return r.prepare(ctx)
@@ -147,10 +150,7 @@ func carryOut(ctx context.Context, r *request) (any, error) {
 
 func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 	var s vaultserver.State
-	a, err := openAPI(r.URLs[0], r.CA, r.Token)
-	if err != nil {
-		return nil, err
-	}
+	a := openAPI(r.URLs[0], r.trust, r.Token)
 	var health struct {
 		Version string `json:"version"`
 	}
@@ -167,13 +167,11 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	s.Leader = leader.Address
-	if !r.Foreign { // only the leader knows since when it leads
+	if !r.Foreign { // only the leader knows when it became the leader
 		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}
-		if a, err = openAPI(s.Leader, r.CA, r.Token); err != nil {
-			return nil, err
-		}
+		a = openAPI(s.Leader, r.trust, r.Token)
 		if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
 			return nil, err
 		}
@@ -182,6 +180,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		}
 	}
 	s.Since = leader.Since
+	var err error
 	if s.Peers, err = peersOf(ctx, a); r.ignoreForeign(err) != nil {
 		return nil, err
 	}
@@ -189,7 +188,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	for _, to := range r.URLs {
-		l, err := listenerAt(ctx, to, r.CA)
+		l, err := listenerAt(ctx, to, r.trust)
 		if err != nil {
 			return nil, err
 		}
@@ -226,21 +225,14 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 
 // ignoreForeign drops the error of a call that the owner of an existing server forbids.
 func (r *request) ignoreForeign(err error) error {
-	var no *statusError
-	if r.Foreign && errors.As(err, &no) {
+	if _, refused := errors.AsType[*statusError](err); refused && r.Foreign {
 		return nil
 	}
 	return err
 }
 
-// listenerAt tries TLS and plaintext at a listener.
-func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener, error) {
-	var l vaultserver.Listener
+func listenerAt(ctx context.Context, to string, trust *tls.Config) (l vaultserver.Listener, err error) {
 	u, err := url.Parse(to)
-	if err != nil {
-		return l, err
-	}
-	trust, err := load.Trust(authority)
 	if err != nil {
 		return l, err
 	}
@@ -255,11 +247,9 @@ func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener
 	err = plain.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
 	l.Clear = err == nil
 	if l.Plain = "answered"; err != nil {
-		var no *statusError
-		if errors.As(err, &no) {
-			l.Plain = fmt.Sprintf("status %d", no.status)
-		} else {
-			l.Plain = safetext.Line(err.Error())
+		l.Plain = safetext.Line(err.Error())
+		if refused, ok := errors.AsType[*statusError](err); ok {
+			l.Plain = fmt.Sprintf("status %d", refused.status)
 		}
 	}
 	return l, nil

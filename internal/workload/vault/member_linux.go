@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory makes a file in memory and returns its path. The file stays open when this process becomes another
+// inMemory makes a file in memory and returns its path. The file stays open when this process executes another
 // program.
 func inMemory(text string) (string, error) {
 	fd, err := unix.MemfdCreate("tare", 0)
 	if err != nil {
 		return "", fmt.Errorf("a file in memory: %w", err)
 	}
-	for rest := []byte(text); len(rest) > 0; { // not an os.File, which the garbage collector would close
+	for rest := []byte(text); len(rest) > 0; { // the garbage collector would close an os.File
 		n, err := unix.Write(fd, rest)
 		if err != nil {
 			return "", fmt.Errorf("a file in memory: %w", err)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// setUpRequest describes the engines, keys and secrets to make at the servers before the first trial.
+// setUpRequest lists the engines, keys and secrets that the helper makes at the servers before the first trial.
 type setUpRequest struct {
-	Initialise bool          `json:"initialise"` // the servers are Tare's own, and new
+	Initialise bool          `json:"initialise"` // set for new members, which Tare has started
 	AuditFile  string        `json:"auditFile,omitempty"`
 	Limit      time.Duration `json:"limit"`
 
@@ -21,14 +21,14 @@ type setUpRequest struct {
 	Encryption EncryptionKey `json:"encryption"`
 	Signing    SigningKey    `json:"signing"`
 	Payload    int           `json:"payload"`
-	Secrets    int           `json:"secrets"` // number of secrets; 0: no KV engine
+	Secrets    int           `json:"secrets"` // number of secrets; without secrets there is no KV engine
 }
 
-// prepared describes the engines that were made at the servers. It holds tokens, and is only kept in memory.
+// prepared describes the engines at the servers. It holds tokens, and is never written to a disk.
 type prepared struct {
 	Mount      string `json:"mount"`
 	Token      string `json:"token"`     // root token, or the user's token
-	LoadToken  string `json:"loadToken"` // token of the load, with just the rights that it needs
+	LoadToken  string `json:"loadToken"` // token of the load, with the few rights that the load needs
 	Signature  string `json:"signature"`
 	Ciphertext string `json:"ciphertext"`
 }
@@ -46,10 +46,7 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 		}
 		out.Token = token
 	}
-	a, err := openAPI(r.URLs[0], r.CA, out.Token)
-	if err != nil {
-		return nil, err
-	}
+	a := openAPI(r.URLs[0], r.trust, out.Token)
 	if p.AuditFile != "" {
 		device := map[string]any{"type": "file", "options": map[string]string{"file_path": p.AuditFile}}
 		if err := a.call(ctx, http.MethodPut, "sys/audit/tare", device, nil); err != nil {
@@ -59,21 +56,15 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 	return out, p.engines(ctx, a, out)
 }
 
-// initialise makes a cluster of new members, with the first as leader, and returns the root token. The unseal
-// key is forgotten.
+// initialise makes a cluster of new members, with the first member as leader, and returns the root token. Nothing
+// keeps the unseal key.
 func (r *request) initialise(ctx context.Context) (string, error) {
 	var apis []*api
 	for _, url := range r.URLs {
-		a, err := openAPI(url, r.CA, "")
-		if err != nil {
-			return "", err
-		}
-		apis = append(apis, a)
+		apis = append(apis, openAPI(url, r.trust, ""))
 	}
 	first := apis[0]
-	if err := retry(ctx, func(ctx context.Context) error {
-		return first.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
-	}); err != nil {
+	if err := first.await(ctx, "sys/seal-status"); err != nil {
 		return "", fmt.Errorf("the first member does not answer: %w", err)
 	}
 	var made struct {
@@ -93,12 +84,10 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("unseal: %w", err)
 	}
 	first.token = made.Token
-	if err := retry(ctx, func(ctx context.Context) error {
-		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // the status is 200 for the leader
-	}); err != nil {
+	if err := first.await(ctx, "sys/health"); err != nil { // only the leader answers with status 200
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}
-	// New members vote after a time of stability, by default 10 s.
+	// By default, new members only vote after 10 s of stability.
 	if len(apis) > 1 {
 		if err := first.call(ctx, http.MethodPost, "sys/storage/raft/autopilot/configuration", map[string]string{"server_stabilization_time": "500ms"}, nil); err != nil {
 			return "", err
@@ -133,9 +122,7 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 
 // join adds a new member to the first member's cluster, and waits until the member is a standby.
 func (r *request) join(ctx context.Context, a *api, unseal func(context.Context, *api) error) error {
-	if err := retry(ctx, func(ctx context.Context) error {
-		return a.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
-	}); err != nil {
+	if err := a.await(ctx, "sys/seal-status"); err != nil {
 		return fmt.Errorf("it does not answer: %w", err)
 	}
 	to := map[string]any{"leader_api_addr": r.URLs[0], "leader_ca_cert": r.CA}
@@ -145,12 +132,9 @@ func (r *request) join(ctx context.Context, a *api, unseal func(context.Context,
 	if err := retry(ctx, func(ctx context.Context) error { return unseal(ctx, a) }); err != nil {
 		return fmt.Errorf("unseal: %w", err)
 	}
-	return retry(ctx, func(ctx context.Context) error {
-		return a.call(ctx, http.MethodGet, "sys/health?standbyok=true", nil, nil)
-	})
+	return a.await(ctx, "sys/health?standbyok=true")
 }
 
-// engines makes the engines with their keys and secrets, and the load's token.
 func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error {
 	transit, kv := transitMount(p.Mount), kvMount(p.Mount)
 	type step struct {
@@ -191,8 +175,8 @@ func policy(mount string) string {
 		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
 }
 
-// fill makes the data that the load works on. It uses the load's own token and operations, which shows that
-// the load can work.
+// fill makes the data that the load works on. It uses the load's own token and operations, which shows that the load
+// has the rights it needs.
 func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	text := payload(p.Payload)
 	input := base64.StdEncoding.EncodeToString([]byte(text))
@@ -246,10 +230,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 }
 
 func (r *request) clear(ctx context.Context) error {
-	a, err := openAPI(r.URLs[0], r.CA, r.Token)
-	if err != nil {
-		return err
-	}
+	a := openAPI(r.URLs[0], r.trust, r.Token)
 	var errs []error
 	for _, path := range []string{"sys/mounts/" + transitMount(r.Clear), "sys/mounts/" + kvMount(r.Clear), "sys/policies/acl/" + r.Clear} {
 		errs = append(errs, a.call(ctx, http.MethodDelete, path, nil, nil))

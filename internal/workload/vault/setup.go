@@ -7,7 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,16 +25,16 @@ import (
 
 type servers struct {
 	site      testbed.Site
-	apis      []netip.AddrPort // addresses of members that Tare started
+	apis      []netip.AddrPort // addresses of the members that Tare started
 	urls      []string
 	tls       bool
 	authority string // certificates that clients trust, in PEM
-	auditFile string // path of the audit file; "": there is no audit device
+	auditFile string // path of the audit file; "" without an audit device
 	audited   int64  // bytes that the load of the last trial added to the audit file
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	failure   error // why the servers must be set up again; nil: they stay up
+	failure   error // reason for setting the servers up again, or nil
 }
 
 var _ vaultserver.Servers = (*servers)(nil)
@@ -48,7 +53,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
-			err = ended // the end of the member is the cause
+			err = ended // the end of the member caused the error
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
@@ -57,9 +62,8 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 
 func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) {
 	tls := c.TLS.One()
-	settings := vaultserver.Settings{TLS: &tls, Audit: c.Audit.One(), Members: c.Members.One()}
 	others := testbed.Held[vaultserver.Settings](s.Site)
-	settings = settings.Over(others...)
+	settings := vaultserver.Settings{TLS: &tls, Audit: c.Audit.One(), Members: c.Members.One()}.Over(others...)
 	up := &servers{site: s.Site, tls: *settings.TLS, authority: c.trusted}
 	p := &setUpRequest{
 		Limit: c.Within.Std(), Mount: "tare-" + strings.ToLower(rand.Text()),
@@ -76,18 +80,13 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 		}
 		up.urls = []string{c.URL}
 		up.prepared = prepared{Mount: p.Mount, Token: token} // Down removes this mount
-	} else {
-		if err := up.startAll(ctx, s, c, settings); err != nil {
-			return up, err
-		}
-		p.Initialise = true
-		if settings.Audit == vaultserver.FileAudit {
-			p.AuditFile = up.auditFile
-		} else {
-			up.auditFile = ""
-		}
+	} else if err := up.startAll(ctx, s, c, settings); err != nil {
+		return up, err
+	} else if settings.Audit != vaultserver.FileAudit {
+		up.auditFile = ""
 	}
-	for _, m := range up.members { // a member that ends also ends the wait
+	p.Initialise, p.AuditFile = c.URL == "", up.auditFile
+	for _, m := range up.members { // the end of a member ends the wait
 		var stop context.CancelFunc
 		ctx, stop = testbed.Until(ctx, m.Ended())
 		defer stop()
@@ -128,14 +127,15 @@ func (up *servers) startAll(ctx context.Context, s workload.SetUp, c *Config, se
 	return up.start(ctx, s, c, cert, key)
 }
 
-// ask has a helper at a place carry out a request at the servers. The response goes to out, unless out is nil.
+// ask runs a helper at a place, which carries out a request at the servers. The response goes to out, unless out is
+// nil.
 func (up *servers) ask(ctx context.Context, where testbed.Place, limit time.Duration, r request, out any) error {
 	r.URLs, r.CA, r.Foreign = up.urls, up.authority, len(up.apis) == 0
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := helperrpc.Once(ctx, up.site, where, requestHelper.Name, r, out)
-	var lost *testbed.Disturbance
-	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && exit.Stderr != "" && !errors.As(err, &lost) {
+	_, lost := errors.AsType[*testbed.Disturbance](err)
+	if exit, ok := errors.AsType[*testbed.ExitError](err); ok && exit.Stderr != "" && !lost {
 		return errors.New(exit.Stderr)
 	}
 	return err
@@ -153,13 +153,9 @@ func (up *servers) State(ctx context.Context) (*vaultserver.State, error) {
 // Audited returns the bytes that the load of the last trial added to the leader's audit file.
 func (up *servers) Audited() int64 { return up.audited }
 
+// place returns the pod of the member at a URL, or the server's pod for an unknown URL.
 func (up *servers) place(url string) testbed.Place {
-	for i, u := range up.urls {
-		if u == url {
-			return testbed.Member(i + 1)
-		}
-	}
-	return testbed.ServerPod
+	return testbed.Member(1 + slices.Index(up.urls, url))
 }
 
 // Check returns an error if a member has ended, or if the servers did not answer in the last trial.
@@ -167,7 +163,7 @@ func (up *servers) Check(ctx context.Context) error {
 	return cmp.Or(up.memberEnded(ctx), up.failure)
 }
 
-// CPU returns the CPU time that the members have used so far, for workload.Running.
+// CPU implements workload.Running. It returns the CPU time that the members have used so far.
 func (up *servers) CPU() (sum time.Duration, err error) {
 	for _, m := range up.members {
 		cpu, e := m.CPU()
@@ -200,4 +196,125 @@ func (up *servers) Down(ctx context.Context) error {
 	err := errors.Join(errs...)
 	up.down = err == nil
 	return err
+}
+
+type membership struct {
+	Program string `json:"program"` // path, or a name in the pod's PATH
+	Config  string `json:"config"`  // HCL with the placeholders certPath and keyPath
+	Cert    string `json:"cert,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Dir     string `json:"dir"` // directory of the member's data
+}
+
+// Placeholders for the paths of files with the certificate and key.
+const (
+	certPath = "$(CERT)"
+	keyPath  = "$(KEY)"
+)
+
+// memberHelper replaces itself by a member's program. The member's files are in memory, so that no key is ever
+// written to a disk.
+var memberHelper = testbed.Helper{Name: "vault-member", Run: helperrpc.Reading("the member's configuration", runMember)}
+
+// configuration returns a member's configuration. Tare makes audit devices through the API. OpenBao allows this only
+// with unsafe_allow_api_audit_creation; Vault warns of this setting. Vault locks its memory, which needs privileges,
+// unless disable_mlock is set. OpenBao never locks its memory.
+func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
+	scheme, listener := "http", "  tls_disable = true\n"
+	if tls {
+		scheme, listener = "https", fmt.Sprintf("  tls_cert_file = %q\n  tls_key_file = %q\n", certPath, keyPath)
+	}
+	lock := ""
+	if strings.HasPrefix(filepath.Base(program), "vault") {
+		lock = "disable_mlock = true\n"
+	}
+	return lock + fmt.Sprintf(`ui = false
+log_level = "info"
+unsafe_allow_api_audit_creation = true
+api_addr = "%s://%s"
+cluster_addr = "https://%s"
+listener "tcp" {
+  address = %q
+  cluster_address = %q
+%s}
+storage "raft" {
+  path = %q
+  node_id = %q
+  performance_multiplier = %d
+  autopilot_reconcile_interval = "1s"
+  autopilot_update_interval = "500ms"
+}
+`, scheme, api, cluster, api, cluster, listener, dir, id, pace)
+}
+
+func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert, key string) error {
+	volumes, ok := testbed.As[testbed.MemberVolumes](s.Site)
+	if !ok {
+		return fmt.Errorf("the site has no volumes for members")
+	}
+	for i, api := range up.apis {
+		place := testbed.Member(i + 1)
+		volume := volumes.MemberVolume(i + 1)
+		if volume == "" {
+			return fmt.Errorf("member %d has no volume", i+1)
+		}
+		dir := filepath.Join(volume, fmt.Sprintf("vault-%d", s.Number))
+		if up.auditFile == "" {
+			up.auditFile = filepath.Join(dir, "audit.log") // on a cluster the path is the same for all members
+		}
+		m := membership{Program: c.Program, Dir: dir, Cert: cert, Key: key}
+		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {
+			path, err := findProgram(c.Program)
+			if err != nil {
+				return err
+			}
+			m.Program = path
+		}
+		m.Config = configuration(c.Program, fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls, c.Pace)
+		cmd, err := helperrpc.Command(s.Site, place, memberHelper.Name, m)
+		if err != nil {
+			return err
+		}
+		cmd.Subject = true
+		member, err := service.Start(ctx, s.Site, service.Program{Name: fmt.Sprintf("member-%d", i+1), Where: place, Command: cmd})
+		if err != nil {
+			return err
+		}
+		up.members = append(up.members, member)
+	}
+	return nil
+}
+
+// clusterPort is the first port of the members' own traffic.
+const clusterPort = 8201
+
+func runMember(_ context.Context, m membership) error {
+	path, err := exec.LookPath(m.Program)
+	if err != nil {
+		return fmt.Errorf("the program of the servers: %w", err)
+	}
+	if err := os.MkdirAll(m.Dir, 0o700); errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the member may not write to its volume: %w (%s)", err, workload.VolumeOwner)
+	} else if err != nil {
+		return err
+	}
+	config := m.Config
+	for _, f := range []struct{ placeholder, text string }{{certPath, m.Cert}, {keyPath, m.Key}} {
+		if f.text == "" {
+			continue
+		}
+		at, err := inMemory(f.text)
+		if err != nil {
+			return err
+		}
+		config = strings.ReplaceAll(config, f.placeholder, at)
+	}
+	at, err := inMemory(config)
+	if err != nil {
+		return err
+	}
+	drop := func(v string) bool { // drops variables that make the program a helper or configure a client
+		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
+	}
+	return execProgram(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))
 }

@@ -2,7 +2,14 @@ package vault
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"tare/internal/layer/vaultserver"
 	"tare/internal/testbed"
@@ -11,17 +18,6 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// Prepare finds the leader of the servers, opens the connections and sends the warm-up.
-func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	return workload.Uncut(ctx, c, t)
-}
-
-// PrepareSlices does the same as Prepare for a trial in slices. The slices share the trial's duration and
-// connections.
-func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
-	return c.begin(ctx, t, n)
-}
-
 type trial struct {
 	*http.Trial
 	up         *servers
@@ -29,7 +25,13 @@ type trial struct {
 	operations []operation
 }
 
-func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
+// Prepare finds the leader of the servers, opens the connections and sends the warm-up.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	return workload.Uncut(ctx, c, t)
+}
+
+// PrepareSlices prepares a trial of n slices. The slices share the trial's duration and connections.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	up, ok := t.Standing.(*servers)
 	if !ok {
 		return nil, errors.New("no servers are up")
@@ -39,7 +41,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // the audit file must not fill its volume
+	if up.auditFile != "" { // the audit file grows in each trial, and must not fill its volume
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -58,11 +60,10 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
 }
 
-// fail returns an error that breaks a rule, since the servers do not answer as they should. The servers are
-// set up again before the next trial.
+// fail returns an error that breaks the rule "server", and has the servers set up again before the next trial. It
+// returns errors of a lost connection or an ended context unchanged.
 func (up *servers) fail(ctx context.Context, err error) error {
-	var lost *testbed.Disturbance
-	if ctx.Err() != nil || errors.As(err, &lost) {
+	if _, lost := errors.AsType[*testbed.Disturbance](err); lost || ctx.Err() != nil {
 		return err
 	}
 	up.failure = err
@@ -76,7 +77,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // the size comes first, since every later request is audited too
+	if r.up.auditFile != "" { // the size is read first, since every later request is audited too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}
@@ -90,15 +91,131 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	}
 	result.Values, result.Unavailable = sent.Values(extra...)
 	for _, o := range r.operations {
-		name := o.name
-		h := sent.Named[name]
+		h := sent.Named[o.name]
 		if h == nil {
 			continue
 		}
-		result.Values[name+"-latency-mean"] = h.Mean().Seconds()
+		result.Values[o.name+"-latency-mean"] = h.Mean().Seconds()
 		if h.Count() >= 100*load.Beyond {
-			result.Values[name+"-latency-p99"] = h.At(0.99).Seconds()
+			result.Values[o.name+"-latency-p99"] = h.At(0.99).Seconds()
 		}
 	}
 	return result, nil
 }
+
+// EncryptionKey is a type of transit key that encrypts.
+type EncryptionKey string
+
+// Values lists the types of keys.
+func (EncryptionKey) Values() []string {
+	return []string{"aes256-gcm96", "aes128-gcm96", "chacha20-poly1305", "rsa-2048", "rsa-3072", "rsa-4096"}
+}
+
+// SigningKey is a type of transit key that signs.
+type SigningKey string
+
+// Values lists the types of keys.
+func (SigningKey) Values() []string {
+	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
+}
+
+// operations holds the weight of each operation. The requests with an operation are in proportion to its weight.
+type operations struct {
+	Sign    float64 `yaml:"sign" json:"sign,omitempty" min:"0" doc:"weight of transit/sign"`
+	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, always of the same signature"`
+	Encrypt float64 `yaml:"encrypt" json:"encrypt,omitempty" min:"0" doc:"weight of transit/encrypt"`
+	Decrypt float64 `yaml:"decrypt" json:"decrypt,omitempty" min:"0" doc:"weight of transit/decrypt, always of the same ciphertext"`
+	Read    float64 `yaml:"kv-read" json:"kv-read,omitempty" min:"0" doc:"weight of reading a secret of the KV engine, version 2"`
+	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
+}
+
+// mostEncrypted returns the largest number of bytes that a key can encrypt. An RSA key encrypts one block by OAEP
+// with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
+func mostEncrypted(key EncryptionKey) int {
+	bits, rsa := strings.CutPrefix(string(key), "rsa-")
+	if !rsa {
+		return math.MaxInt
+	}
+	n, _ := strconv.Atoi(bits) // each type of RSA key has its number of bits in its name
+	return n/8 - 66
+}
+
+type operation struct {
+	name   string
+	weight float64
+}
+
+// drawn lists the operations with a weight. If no operation has a weight, drawn lists the four operations of
+// transit with equal weights.
+func (o operations) drawn() []operation {
+	if o == (operations{}) {
+		o = operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
+	}
+	var list []operation
+	for _, each := range []operation{{"sign", o.Sign}, {"verify", o.Verify}, {"encrypt", o.Encrypt}, {"decrypt", o.Decrypt}, {"kv-read", o.Read}, {"kv-write", o.Write}} {
+		if each.weight > 0 {
+			list = append(list, each)
+		}
+	}
+	return list
+}
+
+// Names of the mounts, which differ from the names of other engines at the server.
+func transitMount(mount string) string { return mount + "-transit" }
+func kvMount(mount string) string      { return mount + "-kv" }
+
+const (
+	encryptionKey = "encryption"
+	signingKey    = "signing"
+)
+
+// payload returns n bytes of random text to sign, encrypt or store. Every set-up gets the same text.
+func payload(n int) string {
+	random := rand.New(rand.NewPCG(1, 0x7461_7265))
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = "abcdefghijklmnopqrstuvwxyz234567"[random.IntN(32)]
+	}
+	return string(text)
+}
+
+func (c *Config) requests(p *prepared) []load.Request {
+	text := payload(int(c.Payload.One()))
+	encoded := base64.StdEncoding.EncodeToString([]byte(text))
+	transit, kv := "/v1/"+transitMount(p.Mount)+"/", "/v1/"+kvMount(p.Mount)+"/data/"
+	var list []load.Request
+	add := func(o operation, path string, body any) {
+		r := load.Request{Name: o.name, Path: path, Weight: o.weight, Headers: [][2]string{{"X-Vault-Token", p.LoadToken}, {"X-Vault-Request", "true"}}}
+		if body != nil {
+			r.Method = "POST"
+			r.Body, _ = json.Marshal(body) // encoding texts cannot fail
+		}
+		list = append(list, r)
+	}
+	for _, o := range c.Operations.drawn() {
+		switch o.name {
+		case "sign":
+			add(o, transit+"sign/"+signingKey, map[string]string{"input": encoded})
+		case "verify":
+			add(o, transit+"verify/"+signingKey, map[string]string{"input": encoded, "signature": p.Signature})
+		case "encrypt":
+			add(o, transit+"encrypt/"+encryptionKey, map[string]string{"plaintext": encoded})
+		case "decrypt":
+			add(o, transit+"decrypt/"+encryptionKey, map[string]string{"ciphertext": p.Ciphertext})
+		default:
+			var body any
+			if o.name == "kv-write" {
+				body = secretOf(text)
+			}
+			o.weight /= float64(c.Secrets)
+			for i := range c.Secrets {
+				add(o, kv+secretName(i), body)
+			}
+		}
+	}
+	return list
+}
+
+func secretName(i int) string { return fmt.Sprintf("secret-%d", i) }
+
+func secretOf(text string) any { return map[string]any{"data": map[string]string{"value": text}} }

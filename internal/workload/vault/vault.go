@@ -8,7 +8,7 @@
 // Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and
 // unseals the members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory
 // and are never recorded. A member is the program itself, with its configuration and certificate in files in
-// memory (member.go). Members always use TLS among themselves. TLS on the listener for clients is a parameter
+// memory (setup.go). Members always use TLS among themselves. TLS on the listener for clients is a parameter
 // of the workload, and the audit device is another. The layer vault-server gives arms different values of
 // both parameters.
 //
@@ -24,7 +24,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/internal/experiment"
@@ -33,7 +32,6 @@ import (
 	"tare/internal/experiment/reference"
 	"tare/internal/layer/vaultserver"
 	"tare/internal/testbed"
-	"tare/internal/testbed/local"
 	"tare/internal/workload"
 	"tare/internal/workload/http"
 	"tare/internal/workload/http/load"
@@ -110,23 +108,18 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
-// usualWorkers is the number of workers if neither workers nor rate is given.
-const usualWorkers = 300
-
-// load returns the load as a configuration of the workload http, which drives the load.
+// load returns the configuration of the workload http that generates the load.
 func (c *Config) load() *http.Config {
 	h := &http.Config{
 		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
 		Duration: c.Duration, Warmup: c.Warmup, Timeout: c.Timeout, Late: 0.3, Judged: c.Judged,
 		URL: c.URL,
 	}
-	if len(c.Rate) > 0 {
-		h.Rate = c.Rate
+	if h.Rate = c.Rate; len(c.Rate) > 0 {
 		return h
 	}
-	h.Workers = c.Workers
-	if len(h.Workers) == 0 {
-		h.Workers = factor.Of(usualWorkers)
+	if h.Workers = c.Workers; len(h.Workers) == 0 {
+		h.Workers = factor.Of(300)
 	}
 	h.Connections = h.Workers
 	return h
@@ -149,8 +142,8 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// findProgram returns the path of the program on this machine. It looks on PATH, and for bao where `make
-// openbao` installs it.
+// findProgram returns the path of the program on this machine. It searches PATH, and for bao also the directory of
+// `make openbao`.
 func findProgram(program string) (string, error) {
 	if program != "bao" {
 		path, err := exec.LookPath(program)
@@ -166,27 +159,14 @@ func findProgram(program string) (string, error) {
 	return path, nil
 }
 
-// probe looks for OpenBao, and for Vault if it is installed, and reads their versions.
-func probe(ctx context.Context) []testbed.Finding {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	all := []testbed.Finding{version(ctx, "bao")}
-	if _, err := exec.LookPath("vault"); err == nil {
-		all = append(all, version(ctx, "vault"))
+func probe(ctx context.Context) (all []testbed.Finding) {
+	for _, program := range []string{"bao", "vault"} {
+		path, err := findProgram(program)
+		if err == nil || program == "bao" {
+			all = append(all, workload.ProbeVersion(ctx, program, path, err, "make openbao"))
+		}
 	}
 	return all
-}
-
-func version(ctx context.Context, program string) testbed.Finding {
-	path, err := findProgram(program)
-	if err != nil {
-		return testbed.Finding{Name: program, Status: testbed.Missing, Detail: err.Error(), Hint: "make openbao"}
-	}
-	out, err := testbed.Output(ctx, local.Here, testbed.Host, path, "--version")
-	if err != nil {
-		return testbed.Finding{Name: program, Status: testbed.Refused, Detail: err.Error()}
-	}
-	return testbed.Finding{Name: program, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
 }
 
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
@@ -206,9 +186,10 @@ func (c *Config) validate() []experiment.FieldError {
 	if c.Program == "" {
 		errs.Add("program", "no program is given")
 	}
+	encrypts := slices.ContainsFunc(c.Operations.drawn(), func(o operation) bool { return o.name == "encrypt" || o.name == "decrypt" })
 	for _, key := range c.Encryption {
 		for _, size := range c.Payload {
-			if most := mostEncrypted(key); int(size) > most && c.encrypts() {
+			if most := mostEncrypted(key); int(size) > most && encrypts {
 				errs.Add("payload", "%v do not fit a key %s, which encrypts %d bytes at most", size, key, most)
 			}
 		}
@@ -216,10 +197,6 @@ func (c *Config) validate() []experiment.FieldError {
 	c.validateURL(&errs)
 	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.Duration, "requests")
 	return errs
-}
-
-func (c *Config) encrypts() bool {
-	return slices.ContainsFunc(c.Operations.drawn(), func(o operation) bool { return o.name == "encrypt" || o.name == "decrypt" })
 }
 
 func (c *Config) validateURL(errs *experiment.FieldErrors) {

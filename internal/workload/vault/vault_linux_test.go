@@ -22,6 +22,7 @@ import (
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 	"tare/internal/workload"
+	"tare/internal/workload/http/load"
 	"tare/internal/workload/workloadtest"
 )
 
@@ -39,11 +40,11 @@ func runCaller(ctx context.Context) error {
 		return err
 	}
 	part := strings.Split(string(text), "\x00")
-	a, err := openAPI(part[0], part[1], part[2])
+	trust, err := load.Trust(part[1])
 	if err != nil {
 		return err
 	}
-	return a.call(ctx, part[3], part[4], map[string]string{"policy": part[5]}, nil)
+	return openAPI(part[0], trust, part[2]).call(ctx, part[3], part[4], map[string]string{"policy": part[5]}, nil)
 }
 
 // call makes one call to a member, with the root token.

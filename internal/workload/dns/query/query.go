@@ -22,8 +22,8 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// Kinds of errors besides those of package load. A response code other than success has a kind in codes, or
-// "rcode-11".
+// Kinds of errors that package load does not have. The map codes has the kinds of response codes; other codes have
+// kinds such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
 	foreign   load.Kind = "foreign"   // the response is to another question
@@ -52,7 +52,6 @@ func CheckName(name string) error {
 	return err
 }
 
-// question encodes a query for a name, with the id 0.
 func question(name string, record dnsmessage.Type) ([]byte, error) {
 	if !strings.HasSuffix(name, ".") {
 		name += "."
@@ -68,7 +67,6 @@ func question(name string, record dnsmessage.Type) ([]byte, error) {
 	return nil, fmt.Errorf("%.80q is not a name of DNS: %w", name, err)
 }
 
-// questions encodes the queries of a configuration, in the order in which they are sent.
 func (c Config) questions() ([][]byte, error) {
 	var list [][]byte
 	for _, name := range c.Names {
@@ -104,7 +102,7 @@ func (c Config) clientTLS() (*tls.Config, error) {
 	return conf, nil
 }
 
-// outcome returns the kind of error of a response, and its text; "" is OK.
+// outcome returns the kind of a response's error and the error's text. The kind of a good response is "".
 func outcome(asked, answer []byte) (load.Kind, string) {
 	var p, q dnsmessage.Parser
 	header, err := p.Start(answer)

@@ -24,7 +24,7 @@ type Session struct {
 	tls       *tls.Config
 	questions [][]byte
 	sockets   []*socket
-	began     time.Time // all times within a session count from here
+	began     time.Time // the zero of all times within the session
 	ctx       context.Context
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
@@ -34,22 +34,21 @@ type Session struct {
 	begin  time.Duration // start of the measured time
 }
 
-// socket is one UDP socket or connection. A closed connection is made again.
+// socket is a UDP socket or a connection. After a connection has closed, the socket connects again.
 type socket struct {
 	session *Session
 	opened  chan struct{} // closed after the first attempt to connect
 
 	mu   sync.Mutex
-	conn net.Conn // nil: there is no connection now
-	err  error    // why there is no connection
+	conn net.Conn // nil while there is no connection
+	err  error    // the reason if conn is nil
 	next uint16
 	open map[uint16]pending
 }
 
-// pending is a query without a response.
 type pending struct {
 	intended time.Duration
-	sent     time.Duration // 0: not sent yet
+	sent     time.Duration // 0 until the query is sent
 	question int
 }
 
@@ -81,7 +80,6 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	return s, nil
 }
 
-// now returns the time since the session began.
 func (s *Session) now() time.Duration { return time.Since(s.began) }
 
 // Close ends the session.
@@ -113,7 +111,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
 	s.mu.Lock()
-	made := s.result // holds connections made before the span
+	made := s.result // the result with the connections made before the span
 	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()
@@ -155,7 +153,7 @@ func (s *Session) underWay() bool {
 	return false
 }
 
-// end counts a query that has ended. The outcome x has the times of the response, and the error.
+// end counts a query that has ended. The exchange x holds the response's times and the error.
 func (s *Session) end(p pending, x load.Exchange) {
 	x.Due, x.Sent, x.Paced = p.intended, p.sent, p.sent > 0
 	s.mu.Lock()
@@ -163,12 +161,10 @@ func (s *Session) end(p pending, x load.Exchange) {
 	s.result.Add(x, s.begin)
 }
 
-// failed returns the outcome of a query that fails now.
 func (s *Session) failed(kind load.Kind, text string) load.Exchange {
 	return load.Exchange{Last: s.now(), Kind: kind, Text: text}
 }
 
-// send sends a query, without waiting for the response.
 func (k *socket) send(p pending) {
 	s := k.session
 	k.mu.Lock()
@@ -201,7 +197,7 @@ func (k *socket) send(p pending) {
 	}
 	text = append(text, question...)
 	binary.BigEndian.PutUint16(text[len(text)-len(question):], id)
-	if s.conf.Transport != dnstransport.UDP { // the pacer must not wait for a server that reads no more
+	if s.conf.Transport != dnstransport.UDP { // the pacer must not wait for a server that has stopped reading
 		_ = conn.SetWriteDeadline(time.Now().Add(s.conf.Timeout))
 	}
 	if _, err := conn.Write(text); err != nil {
@@ -219,7 +215,6 @@ func (k *socket) finish(id uint16, x load.Exchange) {
 	}
 }
 
-// endBefore ends all queries whose intended time is before the given time.
 func (k *socket) endBefore(before time.Duration, kind load.Kind, text string) {
 	k.mu.Lock()
 	var old []uint16
@@ -275,7 +270,7 @@ func (k *socket) live() {
 	}
 }
 
-// dial opens a socket or connection, and counts it.
+// dial connects to the server, and counts the handshake.
 func (s *Session) dial() (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.conf.Timeout)
 	defer cancel()
@@ -304,7 +299,6 @@ func (s *Session) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// receive reads responses until the connection is closed.
 func (k *socket) receive(conn net.Conn) error {
 	datagrams := k.session.conf.Transport == dnstransport.UDP
 	from, answer := bufio.NewReader(conn), make([]byte, 64<<10)
@@ -315,7 +309,7 @@ func (k *socket) receive(conn net.Conn) error {
 		var err error
 		if datagrams {
 			if n, err = conn.Read(answer); err != nil && !errors.Is(err, net.ErrClosed) {
-				continue // no server listens: each query is lost on its own
+				continue // no server listens; each query is lost after its timeout
 			}
 			x.First = k.session.now()
 			x.Last = x.First
@@ -336,8 +330,8 @@ func (k *socket) receive(conn net.Conn) error {
 	}
 }
 
-// answered ends the query with the id of a response. The outcome x has the times of the response. A late or
-// repeated response ends no query.
+// answered ends the query that has the response's id. The exchange x holds the response's times. A late or repeated
+// response ends no query.
 func (k *socket) answered(response []byte, x load.Exchange) {
 	id := binary.BigEndian.Uint16(response)
 	k.mu.Lock()

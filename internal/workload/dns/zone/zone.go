@@ -10,13 +10,23 @@
 package zone
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"tare/internal/workload/service"
 )
 
 // origin is the zone, in the top-level domain for tests (RFC 2606).
@@ -28,14 +38,12 @@ func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
 
-// name is a name of the zone.
 type name struct {
 	text  string // the whole name in lower case
 	ttl   uint32 // time to live in seconds
 	label string
 }
 
-// parseName parses a name; false: the name does not exist.
 func parseName(n dnsmessage.Name) (name, bool) {
 	text := strings.ToLower(n.String())
 	rest, inZone := strings.CutSuffix(text, "."+origin)
@@ -68,8 +76,7 @@ var (
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
 )
 
-// answer encodes the response to a query into a buffer. It returns false for bytes that are no query, which
-// get no response.
+// answer encodes the response to a query into a buffer. It returns false for bytes that are not a query.
 func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
 	head, err := p.Start(query)
@@ -110,4 +117,214 @@ func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool)
 	}
 	reply, unfinished := b.Finish()
 	return reply, asked, kind, err == nil && unfinished == nil
+}
+
+// Config is the configuration of a server.
+type Config struct {
+	Listen string `json:"listen"` // "HOST:PORT", for UDP and TCP; port 0: any free port
+	// Cert and Key are PEM. If they are set, connections over TCP must use TLS (DNS over TLS, RFC 7858).
+	Cert string `json:"cert,omitempty"`
+	Key  string `json:"key,omitempty"`
+}
+
+// Server is a DNS server that listens.
+type Server struct {
+	udp   *net.UDPConn
+	tcp   net.Listener
+	begun time.Time
+	work  sync.WaitGroup
+
+	mu     sync.Mutex
+	labels map[string]*labelCounts // counts by label; "" has the queries without a label
+	conns  map[net.Conn]bool
+	ended  bool
+}
+
+type labelCounts struct {
+	answers map[Kind]int64
+	names   map[string]bool
+}
+
+// Bounds of the counts, since clients may send any names.
+const (
+	mostLabels = 100_000
+	mostNames  = 100_000 // names that are kept per label
+)
+
+// Counts counts the queries under one label, and the queries without a label.
+type Counts struct {
+	// At is the time from the server's start until the counts were read, by the server's clock.
+	At      time.Duration  `json:"at"`
+	Queries int64          `json:"queries"` // number of queries under the label
+	Names   int            `json:"names"`   // number of different names in queries under the label
+	Answers map[Kind]int64 `json:"answers"` // responses under the label and without a label
+}
+
+// Listen starts a server. The caller must close it.
+func Listen(ctx context.Context, c Config) (*Server, error) {
+	s := &Server{begun: time.Now(), labels: map[string]*labelCounts{}, conns: map[net.Conn]bool{}}
+	secure, err := service.ServerTLS(c.Cert, c.Key)
+	if err != nil {
+		return nil, err
+	}
+	var listen net.ListenConfig
+	tcp, err := listen.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	packets, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String()) // on the same port
+	if err != nil {
+		return nil, errors.Join(err, tcp.Close())
+	}
+	s.tcp, s.udp = tcp, packets.(*net.UDPConn)
+	_ = s.udp.SetReadBuffer(receiveBuffer) // the system may allow a smaller buffer
+	if secure != nil {
+		s.tcp = tls.NewListener(tcp, secure)
+	}
+	for range min(runtime.GOMAXPROCS(0), 4) {
+		s.work.Go(s.datagrams)
+	}
+	s.work.Go(s.connections)
+	return s, nil
+}
+
+// receiveBuffer is the size of the buffer for waiting queries, in bytes. It suffices for thousands of hosts
+// that are looked up at once.
+const receiveBuffer = 4 << 20
+
+// Address returns the server's address.
+func (s *Server) Address() net.Addr { return s.udp.LocalAddr() }
+
+// Counts reads the counts for a label.
+func (s *Server) Counts(label string) Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := Counts{At: time.Since(s.begun), Answers: map[Kind]int64{}}
+	if b := s.labels[label]; b != nil {
+		c.Names = len(b.names)
+		for kind, n := range b.answers {
+			c.Queries += n
+			c.Answers[kind] += n
+		}
+	}
+	if b := s.labels[""]; b != nil && label != "" {
+		for kind, n := range b.answers {
+			c.Answers[kind] += n
+		}
+	}
+	return c
+}
+
+// respond answers and counts a query. It returns nil for bytes that are no query.
+func (s *Server) respond(query, buffer []byte) []byte {
+	reply, n, kind, ok := answer(query, buffer)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.labels[n.label]
+	if b == nil {
+		if len(s.labels) >= mostLabels {
+			return reply
+		}
+		b = &labelCounts{answers: map[Kind]int64{}, names: map[string]bool{}}
+		s.labels[n.label] = b
+	}
+	b.answers[kind]++
+	if n.label != "" && len(b.names) < mostNames {
+		b.names[n.text] = true
+	}
+	return reply
+}
+
+func (s *Server) datagrams() {
+	query, reply := make([]byte, 64<<10), make([]byte, 0, 512)
+	for {
+		n, from, err := s.udp.ReadFromUDPAddrPort(query)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // the error reports that an earlier response did not arrive
+		}
+		if r := s.respond(query[:n], reply); r != nil {
+			_, _ = s.udp.WriteToUDPAddrPort(r, from)
+		}
+	}
+}
+
+const idle = time.Minute
+
+func (s *Server) connections() {
+	for {
+		conn, err := s.tcp.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // the process has too many open files
+			continue
+		}
+		s.mu.Lock()
+		ended := s.ended
+		if !ended {
+			s.conns[conn] = true
+		}
+		s.mu.Unlock()
+		if ended {
+			_ = conn.Close()
+			return
+		}
+		s.work.Go(func() {
+			s.connection(conn)
+			s.mu.Lock()
+			delete(s.conns, conn)
+			s.mu.Unlock()
+			_ = conn.Close()
+		})
+	}
+}
+
+// connection answers queries in order. Each message follows its length (RFC 1035, 4.2.2).
+func (s *Server) connection(conn net.Conn) {
+	from, to := bufio.NewReader(conn), bufio.NewWriter(conn)
+	query, reply := make([]byte, 64<<10), make([]byte, 0, 512)
+	var length [2]byte
+	for {
+		_ = conn.SetDeadline(time.Now().Add(idle))
+		if _, err := io.ReadFull(from, length[:]); err != nil {
+			return
+		}
+		n := binary.BigEndian.Uint16(length[:])
+		if _, err := io.ReadFull(from, query[:n]); err != nil {
+			return
+		}
+		r := s.respond(query[:n], reply)
+		if r == nil {
+			return
+		}
+		binary.BigEndian.PutUint16(length[:], uint16(len(r)))
+		_, _ = to.Write(length[:])
+		_, _ = to.Write(r)
+		if from.Buffered() > 0 {
+			continue // one write sends the responses to all queries that came together
+		}
+		if err := to.Flush(); err != nil {
+			return
+		}
+	}
+}
+
+// Close ends the server and its connections.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.ended = true
+	for conn := range s.conns {
+		_ = conn.Close()
+	}
+	s.mu.Unlock()
+	err := errors.Join(s.udp.Close(), s.tcp.Close())
+	s.work.Wait()
+	return err
 }

@@ -1,4 +1,4 @@
-// Package firstbyte has the programs of the workload startup: a program that prints one byte (program.go), and on a
+// Package firstbyte has the programs of the workload startup: a program that prints one byte, and on a
 // cluster two helpers that find the time of this byte.
 //
 // In each pod that a trial starts, the Caller starts the program, reads the first byte of its output, and then calls
@@ -11,12 +11,14 @@ package firstbyte
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,12 +28,12 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the name by
-// which it calls, the path to which it writes the program of this package, and the program under test with its
-// arguments. It stays until it is killed, even if the program ends.
+// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the caller's
+// name, the path to which it writes the program of this package, and the program under test with its arguments.
+// Caller runs until it is killed, even if the program ends.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
-// Listener takes the calls. It also serves requests of package helperrpc.
+// Listener takes the calls of started pods. It also serves requests of package helperrpc.
 var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
 
 var Helpers = []testbed.Helper{Caller, Listener}
@@ -42,7 +44,6 @@ func CallerCommand(self, address, name, path string, program testbed.Command) (a
 	return args, append(slices.Clone(program.Env), testbed.HelperVariable+"="+Caller.Name)
 }
 
-// call runs the Caller.
 func call(ctx context.Context, args []string) error {
 	if len(args) < 4 {
 		return fmt.Errorf("%q: the arguments are ADDRESS NAME PATH PROGRAM…", args)
@@ -75,11 +76,12 @@ func call(ctx context.Context, args []string) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("call the listener as %s: %w", name, err)
 	}
-	<-ctx.Done() // the pod stays as it is, whether or not the program does
+	<-ctx.Done() // the pod keeps running, even if the program has ended
 	return nil
 }
 
-// begin starts the program. The channel receives the program's end.
+// begin starts the program. The reader said has the program's output. The channel ended receives the program's error
+// when it ends.
 func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-chan error, err error) {
 	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
 	cmd.Stderr = os.Stderr // standard error goes to the pod's log
@@ -96,22 +98,21 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Request is a request to the Listener to wait for the call with the name in Wait. The first request has no name; its
-// response has the port for calls.
+// Request asks the Listener to wait for the call of the caller named Wait. A request without a name asks for the port
+// for calls.
 type Request struct {
 	Wait string        `json:"wait,omitempty"`
-	For  time.Duration `json:"for,omitempty"` // longest wait
+	For  time.Duration `json:"for,omitempty"` // longest time to wait
 }
 
 // Response is the response to a Request.
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
-	// Ago is the time between the call and the response.
+	// Ago is the time from the call to the response.
 	Ago time.Duration `json:"ago,omitempty"`
 }
 
-// listener records the times of calls.
 type listener struct {
 	mu     sync.Mutex
 	at     map[string]time.Time
@@ -119,7 +120,6 @@ type listener struct {
 	called chan struct{} // closed and replaced at each call
 }
 
-// mostName bounds the length of a caller's name, in bytes.
 const mostName = 256
 
 func (l *listener) serve(ctx context.Context) error {
@@ -143,22 +143,20 @@ func (l *listener) accept(on net.Listener) {
 			defer func() { _ = c.Close() }()
 			_ = c.SetDeadline(time.Now().Add(helperrpc.Limit))
 			text, _ := io.ReadAll(io.LimitReader(c, mostName))
-			if name, whole := strings.CutSuffix(string(text), "\n"); whole {
-				l.record(name)
+			now := time.Now()
+			name, whole := strings.CutSuffix(string(text), "\n")
+			if !whole {
+				return
 			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if _, known := l.at[name]; !known {
+				l.at[name] = now
+			}
+			close(l.called)
+			l.called = make(chan struct{})
 		}()
 	}
-}
-
-func (l *listener) record(name string) {
-	now := time.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, known := l.at[name]; !known {
-		l.at[name] = now
-	}
-	close(l.called)
-	l.called = make(chan struct{})
 }
 
 func (l *listener) obey(ctx context.Context, o Request) (any, error) {
@@ -183,4 +181,119 @@ func (l *listener) obey(ctx context.Context, o Request) (any, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// Byte is the byte that the program prints.
+const Byte = '.'
+
+// The program is assembled here instead of being compiled. It has a few hundred bytes, needs no library,
+// dynamic loader or runtime, and makes two system calls. The program itself takes almost no time, so that
+// nearly the whole time of a start is the sandbox's time:
+//
+//	write(1, ".", 1)
+//	argc > 1: wait for a signal, for ever
+//	else: exit_group(0)
+
+// amd64 is the program's code for x86-64. The printed byte follows the code.
+var amd64 = []byte{
+	0xb8, 1, 0, 0, 0, // mov eax, 1 (write)
+	0x89, 0xc7, // mov edi, eax
+	0xbe, 0xa0, 0x00, 0x40, 0x00, // mov esi, base + headers + 40
+	0x89, 0xc2, // mov edx, eax
+	0x0f, 0x05, // syscall
+	0x83, 0x3c, 0x24, 0x01, // cmp dword [rsp], 1 (argc)
+	0x77, 0x09, // ja idle
+	0x31, 0xff, // xor edi, edi
+	0xb8, 231, 0, 0, 0, // mov eax, 231 (exit_group)
+	0x0f, 0x05, // syscall
+	0xb8, 34, 0, 0, 0, // idle: mov eax, 34 (pause)
+	0x0f, 0x05, // syscall
+	0xeb, 0xf7, // jmp idle
+}
+
+// arm64 is the program's code for AArch64.
+var arm64 = []uint32{
+	0xd2800808, // mov x8, #64 (write)
+	0xd2800020, // mov x0, #1
+	0x10000201, // adr x1, 64 bytes ahead
+	0xd2800022, // mov x2, #1
+	0xd4000001, // svc #0
+	0xf94003e9, // ldr x9, [sp] (argc)
+	0xf100053f, // cmp x9, #1
+	0x54000088, // b.hi idle
+	0xd2800000, // mov x0, #0
+	0xd2800bc8, // mov x8, #94 (exit_group)
+	0xd4000001, // svc #0
+	0xd2800000, // idle: mov x0, #0
+	0xd2800001, // mov x1, #0
+	0xd2800002, // mov x2, #0
+	0xd2800003, // mov x3, #0
+	0xd2800928, // mov x8, #73 (ppoll of nothing, without end)
+	0xd4000001, // svc #0
+	0x17fffffa, // b idle
+}
+
+// Load address of the executable, and the sizes of its ELF header and program header.
+const (
+	base    = 0x400000
+	headers = 64 + 56
+)
+
+// machines holds the code and ELF machine number of each architecture.
+var machines = map[string]struct {
+	number uint16
+	code   func() []byte
+}{
+	"amd64": {62, func() []byte { return amd64 }},
+	"arm64": {183, func() []byte {
+		var code []byte
+		for _, word := range arm64 {
+			code = binary.LittleEndian.AppendUint32(code, word)
+		}
+		return code
+	}},
+}
+
+// Program returns a static ELF executable of Linux for an architecture, named as in GOARCH. The executable prints
+// Byte and ends. With any argument it runs until it is killed.
+func Program(architecture string) ([]byte, error) {
+	m, ok := machines[architecture]
+	if !ok {
+		return nil, fmt.Errorf("Tare has no program that prints a byte for %s: give the workload a program in run", architecture)
+	}
+	code := append(m.code(), Byte)
+	le := binary.LittleEndian
+	file := append([]byte("\x7fELF"), 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0) // 64 bits, little-endian, version 1
+	file = le.AppendUint16(file, 2)                                       // ET_EXEC
+	file = le.AppendUint16(file, m.number)
+	file = le.AppendUint32(file, 1)
+	file = le.AppendUint64(file, base+headers) // entry
+	file = le.AppendUint64(file, 64)           // program headers
+	file = le.AppendUint64(file, 0)            // no section headers
+	file = le.AppendUint32(file, 0)
+	for _, n := range []uint16{64, 56, 1, 64, 0, 0} { // sizes and numbers of the headers
+		file = le.AppendUint16(file, n)
+	}
+	size := uint64(headers + len(code))
+	file = le.AppendUint32(file, 1) // PT_LOAD
+	file = le.AppendUint32(file, 5) // read, execute
+	for _, n := range []uint64{0, base, base, size, size, 0x10000} {
+		file = le.AppendUint64(file, n)
+	}
+	return append(file, code...), nil
+}
+
+// Write writes the program for this architecture to a file that every user may execute. It replaces an existing file.
+func Write(path string) error {
+	text, err := Program(runtime.GOARCH)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", text, 0o755); err != nil {
+		return fmt.Errorf("the program that prints a byte: %w", err)
+	}
+	if err := os.Chmod(path+".new", 0o755); err != nil { // the umask may have removed permissions
+		return fmt.Errorf("the program that prints a byte: %w", err)
+	}
+	return os.Rename(path+".new", path)
 }

@@ -15,7 +15,6 @@ import (
 // mostFiles bounds the number of files in a directory that are examined.
 const mostFiles = 10_000
 
-// look carries out a request.
 func look(_ context.Context, o Request) (*Report, error) {
 	r := &Report{Files: []file{}}
 	for _, path := range o.Paths {
@@ -44,7 +43,6 @@ func look(_ context.Context, o Request) (*Report, error) {
 	return r, nil
 }
 
-// inspect examines one file or block device.
 func inspect(name string, drop bool) (r file, err error) {
 	if err := unix.Access(name, unix.W_OK); err != nil {
 		return r, fmt.Errorf("%s: Linux shows the cached part of a file only to users who may write to the file: %w", name, err)
@@ -54,7 +52,7 @@ func inspect(name string, drop bool) (r file, err error) {
 		return r, err
 	}
 	defer func() { _ = f.Close() }()
-	size, err := f.Seek(0, 2) // Seek finds the size of a block device, too
+	size, err := f.Seek(0, 2) // Seek also finds the size of a block device
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
@@ -85,7 +83,7 @@ func cachestat(f *os.File) (int64, error) {
 	return int64(stat.Cache) * int64(os.Getpagesize()), nil
 }
 
-// window is the size of the part of a file that is mapped at a time, in bytes.
+// window is the size of the part of a file that mincore maps at a time, in bytes.
 const window = 1 << 30
 
 // mincore returns the number of bytes of a file in the page cache, by mincore(2).
@@ -110,8 +108,8 @@ func mincore(f *os.File, size int64) (int64, error) {
 	return cached, nil
 }
 
-// residentPages calls mincore(2), which golang.org/x/sys/unix does not have. Pages has one byte for each page
-// of the mapping. The byte's lowest bit is set if the page is in memory.
+// residentPages calls mincore(2), which golang.org/x/sys/unix lacks. Each byte of pages is for one page of the
+// mapping. The byte's lowest bit is set if the page is in memory.
 func residentPages(mapped, pages []byte) error {
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0])))
 	if errno != 0 {

@@ -18,14 +18,14 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Helper examines files in a pod. It reads a Request, and prints a Report.
+// Helper is a process that examines files in a pod. It reads a Request, and prints a Report.
 var Helper = testbed.Helper{Name: "storage-residency", Run: helperrpc.Answering("the request", look)}
 
 // Request is a request to the helper.
 type Request struct {
-	// Paths lists files, block devices and directories; of a directory, all files are examined.
+	// Paths lists files, block devices and directories. The helper examines all files of a directory.
 	Paths []string `json:"paths"`
-	// Drop writes cached data to the disk and drops it from the page cache before the pages are counted.
+	// Drop writes the files' cached data to the disk and drops it from the page cache before the helper counts pages.
 	Drop bool `json:"drop,omitempty"`
 }
 
@@ -34,7 +34,7 @@ type Report struct {
 	Files []file `json:"files"`
 }
 
-// file is one file and its part in the page cache.
+// file describes a file and its part in the page cache.
 type file struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`   // bytes
