@@ -49,11 +49,12 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment env; relative directories of PATH are below dir. If there is
-// no such program, found is "", path is the searched PATH, and refused is a file of this name that is not executable.
+// LookUp finds a program in the PATH of the environment env. Relative directories of PATH begin at dir. found is the
+// program's path. Without such a program, found is "", path is the searched PATH, and refused is a file of this name
+// that is not executable.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
-		return program, "", "" // a program with a slash is a path, relative to the command's working directory
+		return program, "", "" // a program name with a slash is a path, relative to the command's working directory
 	}
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
@@ -97,7 +98,8 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperArguments returns arguments that start this program as the named Helper, even if a wrapper clears variables.
+// HelperArguments returns arguments that start this program as the named Helper, even if wrappers clear the
+// environment.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
 // HelperName returns the name of the Helper that this process must run, or "". The name in the arguments takes
@@ -111,7 +113,7 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns the helper's own arguments, which follow those of HelperArguments; nil without any.
+// HelperOwnArguments returns this helper's arguments without those that HelperArguments has made; nil if none remain.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -162,7 +164,7 @@ type Process interface {
 	Memory() (int64, error)
 }
 
-// Until returns a context that also ends when the channel is closed, for example at the end of a process.
+// Until returns a context that ends with ctx, or earlier if the channel is closed, for example at the end of a process.
 func Until(ctx context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -208,7 +210,7 @@ type Usage struct {
 	MaxRSS int64 `json:"maxRSS"`
 	// Left lists the command lines of descendants that Tare killed 2 seconds after the end of the command.
 	Left []string `json:"left,omitempty"`
-	// Unavailable is set if CPU time and memory are unknown, and 0. Its name in JSON is that of earlier versions.
+	// Unavailable is set if CPU time and memory are unknown, and given as 0. Its JSON name is that of earlier versions.
 	Unavailable bool `json:"untold,omitempty"`
 }
 

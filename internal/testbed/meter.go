@@ -16,7 +16,7 @@ import (
 // Resource is a trial's use of a resource that its programs share. As a reading, it holds running totals.
 type Resource struct {
 	Name string `json:"name"` // a constant such as ResourceWire
-	// Used is the used share of Of, from 0 to 1. In a reading, it is the number of bits sent, or of CPU seconds used.
+	// Used is the used share of the capacity, from 0 to 1. In a reading, it counts bits sent, or CPU seconds used.
 	Used float64 `json:"used,omitempty"`
 	Held float64 `json:"-"` // occupied entries of a table, in a reading
 	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0 if unknown.
@@ -78,7 +78,7 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins the use in several periods or directions: the highest share, and the sums of the counts.
+// Joined joins the use in several periods or directions. It keeps the highest share and adds up the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -133,7 +133,7 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 // Sample holds the conditions at a trial's site during the trial.
 type Sample struct {
 	Conditions machine.Conditions
-	Machine    *machine.Activity // source of Conditions, if they are those of one machine; nil if unknown
+	Machine    *machine.Activity // activity of the one machine that Conditions describe; nil if unknown
 	// Sidecars holds the usage of containers in which no program under test runs. The keys consist of the role of the
 	// pod and the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
 	Sidecars            map[string]Usage

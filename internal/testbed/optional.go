@@ -15,7 +15,8 @@ type Staged interface {
 	Ready(ctx context.Context) error
 }
 
-// Remote is a site with places that have another file system than this machine. Programs are looked up there.
+// Remote is a site with places that have another file system than this machine. Programs are looked up in the place's
+// file system.
 type Remote interface {
 	// Self returns the path of this program at a place, for helpers. For a place on this machine, it returns "".
 	Self(where Place) string
@@ -26,9 +27,9 @@ type Path string
 
 // These are the paths that published studies measure.
 const (
-	PodToPod     Path = "pod-to-pod"     // to the server pod's own address
-	PodToService Path = "pod-to-service" // to the service's address, translated on the client's node
-	NodeToNode   Path = "node-to-node"   // between the nodes, outside of any pod
+	PodToPod     Path = "pod-to-pod"     // path to the server pod's own address
+	PodToService Path = "pod-to-service" // path to the service's address, which the client's node translates
+	NodeToNode   Path = "node-to-node"   // path between the nodes, outside of any pod
 )
 
 // Values lists the paths.
@@ -67,7 +68,8 @@ type Clients interface {
 	Clients() []Place
 }
 
-// MemberVolumes is a network whose members have volumes (Needs.MemberVolume), empty at first, removed with the site.
+// MemberVolumes is a network whose members have volumes (Needs.MemberVolume). Volumes are empty at first, and are
+// removed with the site.
 type MemberVolumes interface {
 	// MemberVolume returns the directory of the volume in the pod of member i, counted from 1; "" if there is none.
 	MemberVolume(i int) string
@@ -174,8 +176,8 @@ type Wrapper interface {
 
 // Mender is a site that may break during a run, and can be repaired.
 type Mender interface {
-	// Mend checks the site before a trial and repairs it. If the repair fails for now, and the trial cannot be valid,
-	// the error is a *Disturbance. If the site must be opened anew, the error is a *Broken. Other errors end the run.
+	// Mend checks the site before a trial and repairs it. A *Disturbance means that the repair fails for now, and the
+	// trial cannot be valid. A *Broken means that the site must be opened anew. Other errors end the run.
 	Mend(ctx context.Context) error
 }
 
@@ -192,7 +194,7 @@ type Closer interface {
 type VolumeStack interface {
 	Volume
 	BackedVolume
-	// AddVolumePart requests a part. The first requested part is next to the workload.
+	// AddVolumePart requests a part. The first requested part is the nearest to the workload.
 	AddVolumePart(VolumePart) error
 	// InVolume runs f on an OS thread that sees the mounts of the client's pod. Goroutines of f do not see them.
 	InVolume(f func() error) error
@@ -223,7 +225,7 @@ type VolumePart struct {
 
 // VolumeMark is the result of searching a volume's device for a marker.
 type VolumeMark struct {
-	Found     int      // how often the device contains the marker in clear
+	Found     int      // number of times that the device contains the marker in clear
 	Scanned   int64    // number of bytes searched: all bytes that had been written to the device
 	Encrypted []string // names of the layers whose parts encrypt data
 }

@@ -13,8 +13,8 @@
 //	Remote   some places of the site are not on this machine
 //	Network  two nodes, a pod on each, and a service; Datagrams, Wire, Shaper and Nodes
 //	         use or change the network between them
-//	Members  the server pods of a service with several; MemberVolumes are their volumes
-//	Clients  the client pods of a load with several
+//	Members  the server pods of a service, called members; MemberVolumes are their volumes
+//	Clients  the client pods of a load that comes from several pods
 //	Volume   a volume in the client's pod; VolumeStack if layers add parts to it
 //	Holding  values that layers and workloads share (Held)
 //	Sidecars pods that can have a container for a layer's own processes
@@ -94,7 +94,7 @@ type Request struct {
 // As returns the optional interface T of a site, or of a site that this site wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for callers that cannot work without the interface. If the site lacks it, the error has the text lack.
+// Need is As for callers that cannot work without the interface. lack is the text of the error if the site lacks it.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -129,7 +129,7 @@ func Held[T any](s Site) (list []T) {
 	return list
 }
 
-// Holding returns the site with values that layers and workloads share, such as settings and running servers.
+// Holding wraps a site and adds values that layers and workloads share, such as settings and running servers.
 func Holding(s Site, held ...any) Site { return holding{s, held} }
 
 type holding struct {
@@ -224,7 +224,8 @@ func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }
 
-// Spread assigns members to nodes in turn (0 nodes: one each), and returns the numbers of their nodes, from 1.
+// Spread assigns members to nodes in turn, and returns the number of each member's node, from 1. If nodes is 0, each
+// member has its own node.
 func Spread(members, nodes int) []int {
 	if nodes <= 0 {
 		nodes = members

@@ -97,8 +97,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes the response into the argument into, unless that is nil.
-// The error comes from the helper, or is the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes it. into is a pointer to the decoded value, or nil to drop
+// it. The error comes from the helper, or is the reason why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Cl
 
 func (p *pipes) close() { _ = p.responses.Close() }
 
-// failure returns the reason why an exchange failed: the context's cause, the exit of the process, or err.
+// failure returns why an exchange failed: the context's cause, the process's exit, or err, the error of the exchange.
 func (h *Helper) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -187,7 +187,7 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 	return Serve(ctx, os.Stdin, os.Stdout, serve)
 }
 
-// Serve answers requests until the input ends. If the result is nil, the response is empty.
+// Serve answers requests with the results of serve until the input ends. For a result of nil, the response is empty.
 func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve func(ctx context.Context, request O) (A, error)) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20) // size of the largest request, in bytes
@@ -221,8 +221,8 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request, waits until the helper ends, and decodes the response into the argument
-// into, unless that is nil. The helper's error is a testbed.ExitError with its standard error.
+// Once starts a helper for a single request, waits until the helper ends, and decodes the response. into is a pointer
+// to the decoded value, or nil to drop it. The helper's error is a testbed.ExitError with its standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -257,7 +257,7 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	return out.Bytes(), used, err
 }
 
-// Reading makes the main function of a helper for a single request. Errors about the request begin with name.
+// Reading makes the main function of a helper for a single request. name is the beginning of errors about the request.
 func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var request O

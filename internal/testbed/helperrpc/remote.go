@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Environment variables that hold a socket. With serverVariable, a process in a pod serves as a helper at the
-// socket. With clientVariable, a process carries one request to that helper.
+// Environment variables that hold the name of a socket. With serverVariable, a process in a pod serves as a helper at
+// the socket. With clientVariable, a process carries one request to that helper.
 const (
 	serverVariable = "TARE_ORDERS_SERVED"
 	clientVariable = "TARE_ORDERS_ASKED"
@@ -87,7 +87,7 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a one-line request to a socket and returns the response. It retries to connect for patience.
+// Exchange sends a one-line request to a socket and returns the response. It tries to connect for the time patience.
 func Exchange(ctx context.Context, socket string, patience time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -113,7 +113,7 @@ func Exchange(ctx context.Context, socket string, patience time.Duration, reques
 	return line, nil
 }
 
-// relay carries a request from its input to a helper, and writes the helper's response.
+// relay reads a request from a stream, sends it to a helper's socket, and writes the helper's response.
 func relay(ctx context.Context, socket string, from io.Reader, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()

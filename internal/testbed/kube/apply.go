@@ -85,8 +85,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply. It records each object before, and refuses objects of another
-// owner. An object without a namespace gets the site's namespace. Apply returns objects as the API server has them.
+// Apply makes or changes objects by server-side apply. It first records them, and refuses objects of another owner. An
+// object without a namespace gets the site's namespace. Apply returns objects as the API server stores them.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// Fields that create has set belong to create. This patch gives them to apply, which can then remove them.
+	// Fields of a create request count as updated. This patch makes them applied, so that apply can remove them.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {

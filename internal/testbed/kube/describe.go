@@ -178,10 +178,11 @@ var relevant = []string{
 	"constellation", "kata-deploy", "cert-manager", "vault", "openbao",
 }
 
-// standInAnnotation is the annotation with a warning of pods that stand in for something real, such as a device.
+// standInAnnotation is an annotation of pods that replace something real, such as a device. Its value is a warning.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components, and the stand-ins of all that the user may list.
+// components returns the images of relevant components by name, and the warnings of stand-ins among all components. It
+// skips what the user may not list.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])

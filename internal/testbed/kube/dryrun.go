@@ -25,7 +25,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// dryRun sends objects to the API server, which validates them and runs admission policies, but makes none.
+// dryRun sends objects to the API server, which validates them and runs admission policies, but does not store them.
 type dryRun struct {
 	client cluster.Client
 
@@ -57,7 +57,8 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// add adds a finding. Its detail is the error, or the argument detail, and the warnings since the latest finding.
+// add adds a finding. Its detail is the text of err or, without an error, the argument detail. The warnings since the
+// latest finding follow.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +90,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	host := s.needs.HostNetwork
 	s.needs.Network = s.hasServer()
-	s.needs.HostNetwork = false // plans would make a namespace for pods in the host's network
+	s.needs.HostNetwork = false // with HostNetwork, the method plans would make a namespace
 	plans, err := s.plans(ctx, on)
 	if err != nil {
 		d.add("nodes and pods"+of, "", err)
@@ -107,7 +108,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
 		if podTitle(plan) != plan.Labels[inventory.RoleLabel] {
-			continue // the pods of other members and clients are like the first
+			continue // the pods of other members and clients are like the first pod of their role
 		}
 		s.tryPod(ctx, d, plan, where, podTitle(plan)+" pod"+of)
 	}
@@ -120,7 +121,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// tryNamespace tries to make the site's namespace. It returns the namespace in which the pods are tried, which must
+// tryNamespace tries to make the site's namespace. It returns the namespace for trying the pods. This namespace must
 // exist: the API server refuses every pod in a missing namespace. For a new namespace, it returns "default".
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {

@@ -45,7 +45,7 @@ type Testbed struct {
 	options Options
 	session inventory.Session
 
-	connecting sync.Mutex // held while a connection is made, which may take long; must be locked before using
+	connecting sync.Mutex // held while a connection is made, which may take long; locked before the mutex using
 
 	using    sync.Mutex // guards the fields up to host
 	closed   bool
@@ -53,7 +53,7 @@ type Testbed struct {
 	host     testbed.Testbed // testbed on Tare's own machine; nil until a program needs it
 
 	mu      sync.Mutex
-	number  int                 // number of sites with a new name
+	number  int                 // number of sites with a new unique name so far
 	sites   []*Site             // open sites
 	retired []*Site             // closed sites, whose namespaces still exist for further sites
 	missing *accounting.Missing // counters that are unknown in some arm; nil before Describe
@@ -157,7 +157,7 @@ func (s *Site) Close() error {
 	if s.needs.Pods() && s.hasServer() {
 		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))
 	}
-	for _, v := range s.volumes() { // claims follow the pods that mount them
+	for _, v := range s.volumes() { // claims are removed after the pods that mount them
 		items = append(items, inventory.Core("persistentvolumeclaims", s.Namespace(), v.name))
 	}
 	limits := s.level.Timeouts
@@ -178,7 +178,7 @@ func (t *Testbed) retire(s *Site) bool {
 	return true
 }
 
-// reuse gives a new site the namespace of a retired site with its arm, level and needs, if there is one.
+// reuse gives a new site the namespace of a retired site with the same arm, parameters and needs, if there is one.
 func (t *Testbed) reuse(s *Site) bool {
 	i := slices.IndexFunc(t.retired, func(old *Site) bool {
 		return old.arm == s.arm && old.level == s.level && reflect.DeepEqual(old.needs, s.needs)
@@ -198,7 +198,7 @@ type Options struct {
 	Version    string // version of Tare
 	Run        string
 	Resumed    bool // set if an earlier session began the run; Tare removes its leftovers
-	// Host makes the testbed for programs on this machine, when a program needs it. Closing this testbed closes it.
+	// Host makes the testbed for programs on this machine, when a program needs it. The cluster's testbed closes it.
 	Host func() (testbed.Testbed, error)
 	Say  func(string) // takes a line of progress ("waiting for pod …: pulling the image"); nil drops it
 }

@@ -152,7 +152,7 @@ func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]
 	return used, true, nil
 }
 
-// Why adds the cluster's events about a pod to the error of this pod, which does not start.
+// Why adds the cluster's events about a pod to err, the error of a pod that does not start.
 func (l *PodTemplate) Why(ctx context.Context, name string, err error) error {
 	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
 }

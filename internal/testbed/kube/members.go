@@ -20,7 +20,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// memberLabel is the label with the number of a member, if there are several members, or of a client after the first.
+// memberLabel is the label with a pod's number. It is on members if there are several, and on clients after the first.
 const memberLabel = "tare/member"
 
 func (s *Site) clients() int {
@@ -202,7 +202,7 @@ func (s *Site) planService() *corev1.Service {
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	if s.members() > 1 {
-		want.Spec.Selector[memberLabel] = "1" // otherwise connections would go to a random member
+		want.Spec.Selector[memberLabel] = "1" // without this label, connections would go to a random member
 	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {

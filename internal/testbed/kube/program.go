@@ -163,7 +163,7 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 
 // Meter reads the use of processors, as the agents in the pods see it, and of networks, whose capacity is unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	all, sides := s.podList(), map[string]string{} // sides holds a name of processors for each boot id
+	all, sides := s.podList(), map[string]string{} // sides holds the resource name of the processors for each boot id
 	counted := make([]agent.Counters, len(all))
 	err = cluster.Each(all, func(i int, p *pods.Pod) (err error) {
 		counted[i], err = p.Agent().Counters(ctx, agent.CountersRequest{})

@@ -85,7 +85,7 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			}
 		}
 	}
-	for _, added := range s.shapes.sidecars { // these follow the changes by layers, which do not apply to sidecars
+	for _, added := range s.shapes.sidecars { // layers' changes do not apply to sidecars, which are therefore added later
 		if plan := plans[added.pod]; plan != nil {
 			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
@@ -135,7 +135,7 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 	return nil
 }
 
-// planPod returns a pod before layers change it: of Pod Security restricted and, by default, of QoS class Guaranteed.
+// planPod returns a pod before layers change it: with Pod Security restricted and, by default, QoS class Guaranteed.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := pods.Plan(s.bed.session.Owner, s.level, s.name(role), role)
 	pod.Labels = s.bed.session.Owner.Labels(s.arm, role)

@@ -145,7 +145,7 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 // examination holds findings about one cluster. They come from requests that make nothing on the cluster.
 type examination struct {
 	Context  string
-	Reach    testbed.Finding   // namespaces where the user's rights hold; a run needs no particular finding
+	Reach    testbed.Finding   // namespaces where the user's rights hold; a run works with any result
 	Findings []testbed.Finding // the API server and the required rights; a run needs all of them
 	Optional []testbed.Finding // rights without which a run records less
 }
@@ -275,7 +275,7 @@ func Rights(u Use) []experiment.Right {
 	return merge(list)
 }
 
-// merge combines the rights to one resource in one namespace. The combined right is optional only if all are.
+// merge combines the rights to one resource in one namespace. The result is optional only if all these rights are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -37,7 +37,7 @@ type Site struct {
 	arm     string
 	needs   experiment.Needs
 	level   *experiment.Kubernetes // parameters of the testbed
-	unique  string                 // unique name: of the site's namespace or, in a shared namespace, the beginning of objects' names
+	unique  string                 // unique name of the site's namespace or, in a shared namespace, prefix of its objects' names
 	context string                 // name of the context in the kubeconfig
 
 	mu        sync.Mutex
@@ -120,7 +120,8 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 // Labels returns the labels that every object of the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns owner references, which Apply sets, too. By these, the cluster removes objects if Tare is lost.
+// Owners returns the owner references for the site's objects. By these, the cluster removes the objects if Tare is
+// lost. Apply sets them itself.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
-// name returns the name of an object of the site: the plain name, in a shared namespace after a unique prefix.
+// name returns the name of an object of the site. In a shared namespace, a unique prefix is put before the plain name.
 func (s *Site) name(plain string) string {
 	if s.sharesNamespace() {
 		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
@@ -214,7 +215,7 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 	return now, nil
 }
 
-// Await is cluster.Await with the testbed's timeout ready as its limit.
+// Await is cluster.Await. Its limit is the testbed's timeout "ready".
 func (s *Site) Await(ctx context.Context, awaited string, poll func(context.Context) (ok bool, now string, err error)) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -223,7 +224,7 @@ func (s *Site) Await(ctx context.Context, awaited string, poll func(context.Cont
 	return on.Await(ctx, awaited, s.level.Timeouts.Ready.Std(), poll)
 }
 
-// Exec is cluster.Exec with the testbed's timeout ready as its limit.
+// Exec is cluster.Exec. Its limit is the testbed's timeout "ready".
 func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -275,8 +276,8 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. It returns given, if the
-// experiment names a namespace. Otherwise it makes one namespace per cluster and level of Pod Security.
+// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. If the experiment names a
+// namespace (given), it returns that name. Otherwise it makes one namespace per cluster and level of Pod Security.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)

@@ -15,7 +15,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// These are the paths of a volume in the pod of the client or of a member, and its name there.
+// These are the paths of a volume in the pod of the client or of a member, and the volume's name in the pod.
 const (
 	volumeDirectory = "/volume"
 	volumeDevice    = "/dev/tare-volume"
@@ -164,7 +164,7 @@ func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
 	return b, nil
 }
 
-// withClaim adds to an error about pods the first claim that is not bound, since a pod may be waiting for it.
+// withClaim adds the first unbound claim to an error about pods, since a pod may be waiting for the claim.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -25,9 +25,9 @@ const prefix = "tare-launcher:"
 // Settings are the restrictions that a launcher applies. The zero value restricts nothing.
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
-	// Seccomp is a filter of system calls. The launcher sets no_new_privs if this user may not install it without.
+	// Seccomp is a filter of system calls. The launcher sets no_new_privs if this user may install filters only with it.
 	Seccomp       *Seccomp  `json:"seccomp,omitempty"`
-	Landlock      *Landlock `json:"landlock,omitempty"`      // ruleset; it also sets no_new_privs
+	Landlock      *Landlock `json:"landlock,omitempty"`      // ruleset; for it, the launcher sets no_new_privs
 	Drop          uint64    `json:"drop,omitempty"`          // bit set of capabilities that the program loses and cannot regain
 	AppArmor      string    `json:"appArmor,omitempty"`      // name of the program's profile
 	UserNamespace bool      `json:"userNamespace,omitempty"` // set if the program is root in its own user namespace
@@ -71,7 +71,8 @@ type Landlock struct {
 // is left, even if these processes are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
-	// Runtime is the command line that replaces the command. The container's name is added to it.
+	// Runtime is the runtime's command line. The launcher runs it, with the container's name as the last argument,
+	// instead of the program's own command.
 	Runtime []string `json:"runtime"`
 }
 
@@ -107,8 +108,8 @@ func (p prepared) Close() {
 	}
 }
 
-// Prepare replaces the arguments of a command that stand for launchers. The command will run with environment, in
-// directory, and with files as its descriptors 3 and following.
+// Prepare replaces the arguments of a command that stand for launchers. The other parameters are the command's
+// environment, its directory, and its files, with descriptors from 3 on.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {

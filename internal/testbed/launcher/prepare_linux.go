@@ -100,7 +100,7 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // every system has these files, and no program needs them
+	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // files that every system has and no program needs
 	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
@@ -145,7 +145,8 @@ func files(below string, n int) ([]string, error) {
 	return names, err
 }
 
-// Helper replaces its process with its arguments, after Prepare. It is for commands that only the kubelet starts.
+// Helper prepares the command in its own arguments (Prepare), and then becomes the command by exec. It is for commands
+// that only the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {

@@ -31,7 +31,8 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place, in the group within, unless that is nil. After Close, start fails.
+// start forks a command on the thread of its place. The group within contains the command's cgroup; nil: the cgroup of
+// this process contains it. After Close, start fails.
 func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func lookUp(program, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
 }
 
-// Here is this machine outside of sites, for probes. It keeps, marks and guards programs as sites do.
+// Here is this machine outside of sites, for probes. Its programs are kept, marked and guarded like those of sites.
 var Here testbed.Site = here{}
 
 type here struct{}
@@ -114,7 +115,7 @@ func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 
 // groups are the cgroups for a site's programs under test. They are nil until a layer requests a cgroup.
 type groups struct {
-	all, servers, others *process.Group // servers and others are inside all
+	all, servers, others *process.Group // all contains the cgroups servers and others
 }
 
 // Cgroup opens the directory of the cgroup for the programs under test at a place.

@@ -19,7 +19,7 @@ type Testbed struct {
 	owner owned.Owner // identifies this process, in the markers of its commands
 	host  *thread     // thread that forks commands outside of nodes
 
-	number int // differs between the testbeds of this process
+	number int // number of the testbed, unique in this process
 
 	mu     sync.Mutex
 	closed bool

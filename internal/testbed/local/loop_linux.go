@@ -19,7 +19,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the volume's file, and a loop device on the file. The device ends when nothing uses it.
+// attach makes the volume's file, and a loop device on the file. It returns the open device and its path. The device
+// ends when nothing uses it.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -109,7 +110,7 @@ func closeMapping(name string) error {
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // if this fails, the mapping has ended
+		text, _ := os.ReadFile(file) // a mapping whose file cannot be read has ended
 		if one := strings.TrimSpace(string(text)); one == name || strings.HasPrefix(one, name+"_") {
 			list = append(list, one)
 		}
@@ -124,7 +125,7 @@ const (
 	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through the whole volume. It then counts how often the device contains the marker.
+// writeMark writes a marker through the volume's whole stack. It then counts how often the device contains the marker.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])

@@ -65,7 +65,7 @@ type network struct {
 	pods     []*pod            // the client's pod, then the members' pods
 	built    map[string]string // description of each part as it was built, for Mend
 
-	volumes []string // directories of the members; nil if not requested
+	volumes []string // size in bytes up to which every IPv4 host must accept packets
 }
 
 type netNamespace struct {
@@ -76,7 +76,7 @@ type netNamespace struct {
 }
 
 const (
-	minMTU = 576   // minimum that IPv4 hosts must accept
+	minMTU = 576   // the kernel's largest MTU of a virtual cable
 	maxMTU = 65535 // the kernel's maximum for a virtual cable
 )
 

@@ -52,9 +52,8 @@ func Strays() ([]Stray, error) {
 	return strays, nil
 }
 
-// Clean kills all strays, and all processes that they start meanwhile, waits for their end, and returns them. It
-// kills no other process: with a descriptor of the process open, so that its id is not reused, it reads the marker
-// again.
+// Clean kills all strays, and all processes that they start meanwhile, waits for their end, and returns them. It kills
+// no other process: it opens a descriptor, so that the process id is not reused, and then reads the marker again.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -137,8 +136,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker is accepted by the function meant, and waits for their end. It repeats
-// this until there are none, since they may start others.
+// endMarked kills all processes whose marker the function accepts, and waits for their end. It repeats this until it
+// finds none, since the processes may start others.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -200,7 +199,7 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 			return err
 		}
 		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50); n > 0 {
-			// This succeeds only if the process has become a child of this process.
+			// The process can be reaped only if it has become a child of this process.
 			_, _ = unix.Wait4(stray.PID, nil, unix.WNOHANG, nil)
 			return nil
 		}
@@ -308,7 +307,7 @@ func (m marker) environment() []string {
 	}
 }
 
-// readMarker reads the marker of a running process. ok is false without a marker, or if it may not be read.
+// readMarker reads the marker of a running process. ok is false if the process has no marker, or may not be read.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		variables, unsettled := process.Environment(pid)

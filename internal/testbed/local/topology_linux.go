@@ -222,7 +222,7 @@ func addService() error {
 	return nil
 }
 
-// redirect returns the rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
+// redirect returns the nftables rule "ip daddr SERVICE PROTOCOL dport FIRST-LAST dnat to SERVER".
 func redirect(protocol byte) []expr.Any {
 	const (
 		destinationOffset = 16 // offset of the destination address in the IPv4 header
@@ -294,7 +294,7 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	return nil
 }
 
-// limit limits the pod's packets to a network to mtu bytes. If limited is false, it removes the limit.
+// limit makes mtu bytes the largest size of the pod's packets to a network. If limited is false, it removes this limit.
 func (p *pod) limit(to netip.Prefix, limited bool, mtu int) error {
 	gateway := podGateway(p.node.index)
 	if limited {

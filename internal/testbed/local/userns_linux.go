@@ -33,8 +33,8 @@ func NeedsUserNamespace() bool {
 // of the second program, or 128 plus the number of the signal that ended it. The second program has this process's
 // directory, environment and standard files, receives every signal to this process once, and dies with this process.
 //
-// If NeedsUserNamespace, this function must be called before anything else is started, and the caller must exit with
-// the status. An error means that the second program could not be started.
+// If NeedsUserNamespace returns true, this function must be called before anything else is started, and the caller must
+// exit with the status. An error means that the second program could not be started.
 func EnterUserNamespace(args ...string) (status int, err error) {
 	if os.Getenv(UserNamespaceVariable) != "" {
 		return 0, errNoRights
@@ -44,7 +44,7 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	again.Env = append(os.Environ(), UserNamespaceVariable+"=1")
 	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
 	again.SysProcAttr = inUserNamespace()
-	// In its own process group, the second program receives signals only from this process, and none of them twice.
+	// In its own process group, the second program receives signals only from this process, and each signal only once.
 	again.SysProcAttr.Setpgid = true
 	again.SysProcAttr.Pdeathsig = syscall.SIGKILL
 
@@ -71,7 +71,7 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace returns attributes of a process that is root of a new user namespace, and outside the current user.
+// inUserNamespace returns attributes of a process that is root of a new user namespace, and this user outside of it.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,

@@ -21,7 +21,7 @@ import (
 )
 
 // volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on the device.
-// Only programs of the client's pod see the mount namespace with device and file system. They end with this
+// Only programs of the client's pod see the mount namespace with the device and the file system. Both end with this
 // namespace, even if this process is killed. The device reads and writes its file without the page cache. The file is
 // in a directory that CleanTemporary removes.
 type volumeSite struct {
@@ -166,9 +166,9 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. With these options, mkfs writes tables immediately, not during trials,
-// and keeps the space of the file. Small file systems have the block size of large ones. The option encrypt sets a
-// flag that allows encrypted files (fscrypt), in all arms.
+// makeFS holds the default options of mkfs. With these options, mkfs writes tables immediately, not during trials, and
+// does not release the file's disk space. Small file systems have the block size of large ones. The option encrypt sets
+// a flag that allows encrypted files (fscrypt), in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
 	"xfs":  {"-f", "-q", "-K"},
@@ -287,8 +287,8 @@ func (s *site) Scratch() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// CleanTemporary removes the leftovers of this user's ended Tare processes in TMPDIR and in dirs (owned.Clean). It
-// must run after Clean, so that no process still writes there.
+// CleanTemporary removes the leftovers of this user's ended Tare processes in TMPDIR and in dirs (owned.Clean). It must
+// run after Clean, so that no process still writes into a leftover.
 func CleanTemporary(dirs ...string) (removed []string, err error) {
 	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

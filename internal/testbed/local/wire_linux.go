@@ -65,7 +65,8 @@ func (n *node) sent() (testbed.Resource, error) {
 }
 
 // Watch counts the frames on the wire that contain pattern, on all ports of the bridge and in both directions. It may
-// count a frame more than once. If frames were lost, it returns an error, since the count would prove nothing.
+// count a frame more than once. The returned function ends the watch and returns the count. Lost frames are an error,
+// since the count would prove nothing.
 func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	var w *sniff.Watch
 	if err := n.wire.thread.do(func() (err error) { w, err = sniff.Open(pattern); return err }); err != nil {
@@ -170,8 +171,8 @@ func bucket(rate float64, mtu int) float64 {
 
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
-// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem), and then limited
-// by a token bucket filter, to whole bytes per second. The MTU applies to every interface between the pods.
+// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem). A token bucket
+// filter then limits their rate, in whole bytes per second. The MTU applies to every interface between the pods.
 func (n *network) Shape(s testbed.Shape) error {
 	if s.MTU < minMTU || s.MTU > maxMTU {
 		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)
@@ -240,7 +241,7 @@ func (n *node) shape(s testbed.Shape) error {
 		attributes := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: parent}
 		err := n.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
 			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100),
-			Limit: 1 << 20, // packets that are being delayed: more than any TCP window
+			Limit: 1 << 20, // maximum number of packets that are being delayed: more than any TCP window has
 		}))
 		if err != nil {
 			return fmt.Errorf("delay packets by %v and lose %g of them (does the kernel have the netem scheduler?): %w", s.Delay, s.Loss, err)
@@ -296,7 +297,7 @@ func (n *network) Shaped() (testbed.Shape, error) {
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and its properties. root, or nil, is the discipline that sets them.
+// shaped returns the interface to the wire and its properties. root is the queueing discipline that sets them, or nil.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

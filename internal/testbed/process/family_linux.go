@@ -17,8 +17,8 @@ import (
 //
 // The processes in a program's cgroup belong to the program. Other processes belong to a program by their session or
 // group, by their parent, or by the mark in their environment, which a background process keeps. Any other child of
-// this process belongs to the only running program, if there is just one. The mark of a dead process cannot be read.
-// Such a process may be known from an earlier reading.
+// this process belongs to the only running program, if there is just one. A dead process, whose mark cannot be read,
+// belongs to the program whose earlier reading found it.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
@@ -78,7 +78,7 @@ func (p *Program) family() family {
 			f.unsettled = max(f.unsettled, unsettled)
 		}
 	}
-	for grown := true; grown; { // add the descendants of processes in f.of
+	for grown := true; grown; { // add the descendants of the program's known processes
 		grown = false
 		for pid, s := range f.all {
 			if !f.of[pid] && f.of[s.PPID] && running[pid] == nil {
@@ -100,7 +100,7 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program, or only from this process itself. k.mu is held.
+// mayBeOurs reports whether an orphan may come from a program. Others come from this process itself. k.mu is held.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
@@ -182,7 +182,7 @@ func (p *Program) endFamily() error {
 	}
 }
 
-// endPass kills and reaps once. living is the process id of a process that still exists, or 0.
+// endPass kills and reaps the leader's descendants once. living is the process id of one that still exists, or 0.
 func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
 	f := p.family()
 	self := os.Getpid()

@@ -25,7 +25,7 @@ type Keeper struct {
 	// First is set if this process is the first of its process id namespace, and so the parent of all orphans in it.
 	First       bool
 	Scopes      *Scopes // makes a cgroup for each program; nil if this is impossible
-	OutputLimit int64   // replaces the constant OutputLimit, unless 0
+	OutputLimit int64   // limit in bytes in place of OutputLimit, unless 0
 
 	mu         sync.Mutex
 	closed     bool
@@ -41,7 +41,7 @@ type Spec struct {
 	Env    []string // the complete environment, including Mark
 	Dir    string
 	Stdin  io.Reader
-	Stdout io.Writer // unless it is a file, limited to OutputLimit
+	Stdout io.Writer // standard output; limited to OutputLimit, unless it is a file
 	Stderr io.Writer
 	Files  []*os.File // files that the program gets as descriptors 3, 4 and so on
 	Name   string     // name of the program's cgroup, unique on the machine
@@ -51,7 +51,7 @@ type Spec struct {
 	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork calls start at the right time and on the right thread. Without Fork, the program starts immediately.
+	// Fork chooses time and thread for starting the program, by calling start. Without Fork, it starts immediately.
 	Fork func(start func() error) error
 }
 
@@ -104,7 +104,7 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 	}
 	if feed != nil {
 		go func() {
-			_, _ = io.Copy(feed, o.Stdin) // ends with EPIPE when the program ends
+			_, _ = io.Copy(feed, o.Stdin) // the copy ends with EPIPE when the program ends
 			_ = feed.Close()
 		}()
 	}
@@ -144,7 +144,7 @@ func (k *Keeper) Close() {
 
 // Reap reaps the programs' orphans until the context is done. If First is set, it reaps all orphans.
 func (k *Keeper) Reap(ctx context.Context) {
-	ended := make(chan os.Signal, 1) // one is enough, since each pass finds all ended processes
+	ended := make(chan os.Signal, 1) // one pending signal is enough, since each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
 	defer signal.Stop(ended)
 	for {

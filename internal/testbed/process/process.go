@@ -44,13 +44,13 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks are the intervals between readings of the memory of a program and its descendants, up to generations. They
-// are short at first, for short programs. Later they are long, so that a long trial is not disturbed.
+// looks are the intervals between readings of the memory of a program and its descendants. They are short at first, for
+// short programs. Later they are long, so that a long trial is not disturbed.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}
 
-const generations = 9
+const generations = 9 // generations of descendants whose memory is read
 
 // tailSize is how many bytes of the end of a program's standard error are kept for error messages.
 const tailSize = 4096

@@ -42,7 +42,7 @@ type end struct {
 	Usage  testbed.Usage
 	CPU    time.Duration // result of Program.CPU when the program has ended
 	Code   int           // exit status of the leader; -1 if a signal ended the leader
-	Signal string        // name of that signal
+	Signal string        // name of the signal that ended the leader
 	Tail   string        // end of the program's standard error
 	Left   error         // error in ending the descendants that the leader left
 	Spoilt error         // reason why the program was killed: too much output, or output that could not be kept
@@ -54,7 +54,7 @@ type end struct {
 	cancelled error // reason why the context was done before the program ended
 }
 
-// fork starts the program and registers its process. The lock keeps other code from taking it for an orphan.
+// fork starts the program and registers its process. The lock keeps other code from taking the process for an orphan.
 func (p *Program) fork() error {
 	k := p.keeper
 	k.mu.Lock()

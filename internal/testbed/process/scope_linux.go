@@ -170,7 +170,7 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time that Unreported returns, in nanoseconds.
 var unreported atomic.Int64
 
-// Unreported returns the CPU time that getrusage omits: that of programs' processes that no parent waited for.
+// Unreported returns the CPU time that getrusage omits: the CPU time of programs' processes that no parent waited for.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
 // used returns the CPU time of all processes that have run in the cgroup. It includes processes that no parent waited

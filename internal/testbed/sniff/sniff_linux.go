@@ -22,7 +22,7 @@ type Watch struct {
 	socket  *os.File
 	ended   chan struct{}
 	frames  int         // number of frames that contain the pattern; final when ended is closed
-	on      map[int]int // number of these frames by interface
+	on      map[int]int // number of frames that contain the pattern, by index of the interface
 	err     error
 }
 

@@ -89,7 +89,7 @@ type Counter struct {
 	stop       chan struct{}     // closed to end the watches
 }
 
-// NewCounter returns a counter for a cluster, which the caller must close. It makes no pods.
+// NewCounter returns a counter for a cluster, and makes no pods. The caller must close the counter.
 func NewCounter(on *cluster.Cluster, limit time.Duration) *Counter {
 	return &Counter{on: on, limit: limit, nodePods: map[string]*pods.Pod{}, meters: map[string]*meter{}, stop: make(chan struct{})}
 }
@@ -150,7 +150,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// read reads the counters of the nodes and, with "accounting: container", those of the site's pods, all at once.
+// read reads the nodes' counters, all at once. With "accounting: container", it also reads those of the site's pods.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -173,7 +173,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
 	if s.server() != "" {
-		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // if this fails, the metric of the API server is missing
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // without this reading, a trial lacks the metric of the API server
 	}
 	for _, q := range queries {
 		request := agent.CountersRequest{}
@@ -210,7 +210,7 @@ type component struct {
 	store cache.Store
 }
 
-// watchComponent watches the pods of a component until stop is closed. It waits up to limit for the first list.
+// watchComponent watches a component's pods until stop is closed. It waits for the first list up to the time limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {

@@ -15,13 +15,13 @@ type podRef struct {
 	role            string    // role of a site's pod (value of inventory.RoleLabel)
 	started         time.Time // start time by the node's clock, to the second; zero if the pod has not started
 	sidecars        map[string]string
-	waiting, ending bool // set if the pod may not have started, or is being deleted
+	waiting, ending bool // waiting: the pod may not have started; ending: the pod is being deleted
 }
 
 type reading struct {
 	at    time.Time
 	nodes map[string]agent.Counters
-	// own holds what agents read of their own containers, by pod UID: the only source with "accounting: container".
+	// own holds the usage of each agent's own container, by pod UID. With "accounting: container" no other source exists.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
@@ -100,8 +100,8 @@ func since(now, then cgroup.Usage) testbed.Usage {
 	return testbed.Usage{User: all - system, System: system}
 }
 
-// conditions computes the load of the site's machines between two readings. A share is that of the machine with the
-// largest share, since one disturbed machine spoils the trial.
+// conditions computes the load of the site's machines between two readings. Each share is the largest of any machine,
+// since one disturbed machine spoils the trial.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -197,7 +197,7 @@ func throttled(before, after *reading, site []podRef) int {
 	return sum
 }
 
-// growth returns the growth of a counter. If the counter is smaller than before, it was reset, and all of it counts.
+// growth returns the growth of a counter. A counter that is smaller than before was reset, and its whole value counts.
 func growth[T int | time.Duration](then, now T) T {
 	if now < then {
 		return now

@@ -25,7 +25,7 @@ type Sample struct {
 	before  *reading
 }
 
-// Begin takes the first reading of a sample from all agents. Accounting then does nothing until End.
+// Begin takes the first reading of a sample from all agents. The sample then reads nothing until End.
 func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	nodes, err := c.Prepare(ctx, s)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	}
 }
 
-// End takes the second reading and returns the differences, without the values in missing.
+// End takes the second reading and returns the differences, without the values that are unknown in some arm (missing).
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -101,7 +101,7 @@ func sample(before, after *reading, s sampledPods) testbed.Sample {
 	return out
 }
 
-// Inspect reads the counters of a site and adds the unknown values to missing.
+// Inspect reads the counters of a site, and notes in missing which values are unknown.
 func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
 	sample, err := c.Begin(ctx, s)
 	if err == nil {
@@ -185,8 +185,8 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage adds up the usage of sidecars, except Tare's own, by ROLE-NAME. All usage of a sidecar that is new at
-// the second reading counts. known is false if one pod cannot be read, since the sum would be too small.
+// sidecarUsage adds up the usage of sidecars, except Tare's own, under the key ROLE-NAME. All usage of a sidecar that
+// is new at the second reading counts. known is false if one pod cannot be read, since the sum would be too small.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
@@ -224,7 +224,7 @@ func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
 
 // Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are ready.
 // Tare leaves these values out in every arm. A rule that applied only to some arms would make bad trials invalid only
-// there. Costs can be compared only if all their parts are known in every arm.
+// in these arms. Costs can be compared only if all their parts are known in every arm.
 type Missing struct {
 	foreign, throttling, sidecars unknown
 	threads                       bool // set if kernel threads' CPU time counts as foreign programs' CPU time

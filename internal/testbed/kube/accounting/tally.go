@@ -30,8 +30,8 @@ type Tally struct {
 	name    string // name of the agent.Follow that samples the pod's memory
 }
 
-// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the usage
-// of every subject is read on the node. Otherwise the agent in the pod reads it from the pod's kernel. A sandbox's
+// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the usage of
+// every subject is read on the node. Otherwise the agent in the pod reads the usage from the pod's kernel. A sandbox's
 // kernel omits the usage of the sandbox itself, and so the tally of a pod in a sandbox is unavailable.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (*Tally, error) {
 	switch {
@@ -144,7 +144,7 @@ type meter struct {
 	unnamed map[string]bool
 }
 
-// read charges the running programs with the usage since the last reading. sidecars holds names by container id.
+// read charges running programs with the usage since the last reading. sidecars holds sidecars' names by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now
@@ -190,9 +190,9 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify makes sure that the meter knows every container in the pod. A cgroup without a known container belongs to
-// the container runtime if the first reading has it, and its usage counts as the program's. If it appears later, it
-// belongs to a restarted container. identify then reads the pod from the API server again.
+// identify makes sure that the meter knows every container in the pod. A cgroup without a known container, if found at
+// the first reading, is the container runtime's, and its usage counts as the program's. A cgroup that appears later is
+// a restarted container's. identify then reads the pod from the API server again.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil

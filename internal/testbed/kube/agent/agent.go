@@ -74,9 +74,9 @@ type CountersRequest struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
-	// Follow makes the agent begin to sample the memory of a pod; nil: the agent begins nothing.
+	// Follow makes the agent begin to sample the memory of a pod; nil: no sampling begins.
 	Follow *Follow `json:"follow,omitempty"`
-	// Followed is the Name of an earlier Follow. The agent ends its sampling and returns the peak.
+	// Followed is the Name of an earlier Follow. The agent ends that sampling and returns the peak.
 	Followed string `json:"followed,omitempty"`
 }
 
@@ -222,8 +222,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. It allocates memory only for bytes that arrive. Before it reads them, it calls reserve, if
-// not nil, with the size that the frame claims, and returns an error of reserve.
+// decode reads one frame. Before head and body, it calls reserve, if not nil, with the size that the frame claims for
+// them, and returns an error of reserve. It allocates memory only for bytes that arrive.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {

@@ -37,7 +37,8 @@ type Options struct {
 	Patience time.Duration
 	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. An agent of another one is a *versionError. "" and "devel" fit all.
+	// Version is the version of this Tare. An agent of another version is a *versionError. "" and "devel" fit all
+	// versions.
 	Version string
 }
 
@@ -64,7 +65,7 @@ const (
 	breakWindow = 5 * time.Second
 )
 
-// NewClient makes a client for a new session. It connects when it is first used.
+// NewClient makes a client for a new session. The client connects when it is first used.
 func NewClient(dial dial, o Options) *Client {
 	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	return &Client{
@@ -132,8 +133,8 @@ func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// abandon records a program that may still run although no caller waits for it. The client ends it over the present
-// or the next connection, before any other request. Without a connection, it ends with the lease.
+// abandon records a program that may still run although no caller waits for it. The client ends the program over the
+// present or the next connection, before any other request. Without a connection, the program ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +161,7 @@ func (s *Client) endAbandoned(l *link) {
 	}
 }
 
-// Close ends the connection. Programs that still run are killed: at once, or when the lease ends.
+// Close ends the connection. Programs that still run are killed at once or, without a connection, when the lease ends.
 func (s *Client) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -34,7 +34,7 @@ type program struct {
 	forked  chan struct{} // closed when process or failed is set
 	process *process.Program
 	failed  error         // reason why the program could not be started
-	done    chan struct{} // closed when the program and its descendants are gone and end is set
+	done    chan struct{} // closed when the program and its descendants are gone and the field end is set
 	end     ending
 	removed sync.Once
 
@@ -43,7 +43,7 @@ type program struct {
 	discarded sync.Once
 }
 
-// start starts the program. It is called once. A request that is repeated waits for forked instead.
+// start starts the program. It is called once. A request that is repeated waits for the channel forked instead.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
@@ -61,7 +61,7 @@ func (p *program) fork(order *startRequest, stdin []byte) error {
 	if len(order.Args) == 0 {
 		return errors.New("start: no command given")
 	}
-	mark := "TARE_PROGRAM=" + p.mark // descendants inherit it
+	mark := "TARE_PROGRAM=" + p.mark // the program's descendants inherit this variable
 	env := append(append(os.Environ(), order.Env...), mark)
 	prepared, err := launcher.Prepare(order.Args, env, order.Dir, nil)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *program) finish() {
 	}
 }
 
-// stop waits until the program is started, and kills its process group. why is "" if a client has requested the stop.
+// stop waits until the program is started, and kills its process group. why is the reason; "" if a client requested it.
 func (p *program) stop(why string) {
 	<-p.forked
 	p.mu.Lock()
@@ -199,7 +199,7 @@ type capture struct {
 	file   *os.File // nil: the output is discarded
 	store  *quota   // disk space, of which the file takes a part
 	digest hash.Hash
-	size   atomic.Int64 // bytes written so far; read while Write runs
+	size   atomic.Int64 // number of bytes written so far; read while Write runs
 }
 
 func (p *program) newCapture(stream string, keep bool) (*capture, error) {

@@ -68,7 +68,7 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 	var all []byte
 	read := make(chan error, 1)
-	go func() { // if r never ends, this goroutine never ends either, but the caller returns
+	go func() { // if the reader r never ends, this goroutine never ends either, but the caller returns
 		data, err := io.ReadAll(io.LimitReader(r, bodyLimit+1))
 		all = data
 		read <- err

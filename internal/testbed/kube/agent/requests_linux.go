@@ -22,7 +22,7 @@ import (
 type serverConn struct {
 	server  *Server
 	conn    net.Conn
-	session *serverSession // nil before hello
+	session *serverSession // nil before the request hello
 
 	writing sync.Mutex
 }
@@ -72,7 +72,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request and reserves held bytes of memory, which the caller frees; *quotaError: too little is left.
+// next reads a request and reserves memory for it, which the caller frees. held is the number of reserved bytes. If too
+// little memory is left, the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -266,7 +267,7 @@ type quota struct {
 	unit  string // unit for error messages, such as "bytes of memory"
 
 	mu   sync.Mutex
-	held int64 // amount taken and not freed
+	held int64 // number of units that are taken and not freed
 }
 
 func (b *quota) init(limit int64, unit string) {

@@ -28,7 +28,8 @@ import (
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON, like a program under test; empty: the agent's own facts.
+	// Self is the command that prints ReadFacts as JSON. It runs like a program under test. If Self is empty, the agent
+	// reports its own facts.
 	Self []string
 
 	instance string // random text, which differs after every restart of the agent
@@ -36,7 +37,7 @@ type Server struct {
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// These have the limits memoryLimit, StoreLimit and programsLimit, unless tests set lower limits.
+	// memory, store and started have the limits memoryLimit, StoreLimit and programsLimit, unless tests set lower limits.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
@@ -193,7 +194,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	go func() { // ends with the stream in, at the latest with the process
+	go func() { // this goroutine ends with the stream in, at the latest with the process
 		_, _ = io.Copy(conn, in)
 		_ = conn.Close()
 	}()

@@ -17,14 +17,14 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. Late requests do not name older ones.
+	// droppedLimit is how many dropped programs a session remembers. Late requests never name older dropped programs.
 	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// serverSession is the agent's side of a session, over any connections. It ends when the client is silent for the
-// lease.
+// serverSession is the agent's side of a session, over one or more connections. It ends when the client is silent for
+// the time lease.
 type serverSession struct {
 	server *Server
 	name   string
@@ -198,7 +198,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program, which holds cost bytes of memory. The client cannot choose its directory and mark.
+// newProgram makes a program. cost is the size in bytes of the agent's memory that the program holds. The client cannot
+// choose the program's directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -225,8 +226,8 @@ type follower struct {
 	peak int64
 }
 
-// sampleTimes are the pauses between samples of a pod's working set. The first are short, for programs that end soon.
-// The last is so long that samples, which read two small files of each container, cost a trial nothing.
+// sampleTimes are the pauses between samples of a pod's working set. The first pauses are short, for programs that end
+// soon. The last pause is so long that samples, which read two small files of each container, cost a trial nothing.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
@@ -234,7 +235,8 @@ const (
 	followsKept  = time.Minute // how long an ended follower is kept, for a request that is repeated because its response was lost
 )
 
-// follow ends the follower that q.Followed names, and begins that of q.Follow unless it has begun.
+// follow ends the follower that q.Followed names. It begins the follower that q.Follow describes, unless an earlier
+// request has begun it.
 func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -137,7 +137,7 @@ func (e *unansweredError) Error() string {
 // Is compares target with the error of the last try. With Unwrap in place of Is, client-go would repeat requests.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As sets target to the error of the last try, if target has a type that unreachable explains.
+// As sets target to the error of the last try, if target has a type of error that the function unreachable explains.
 func (e *unansweredError) As(target any) bool {
 	switch target.(type) {
 	case *x509.CertificateInvalidError, *x509.UnknownAuthorityError, *x509.HostnameError, **net.DNSError, *net.Error:
@@ -187,7 +187,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request with a time limit, and reads the whole response. again is set if it was sent before.
+// try sends the request with a time limit, and reads the whole response. again is set if the request was sent before.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()
@@ -212,7 +212,7 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	return response, nil
 }
 
-// busyStatus lists the statuses that tell of the server's state, and not of the request.
+// busyStatus lists the HTTP statuses that tell of the server's state. Their cause is not the request.
 var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 

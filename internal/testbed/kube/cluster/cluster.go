@@ -47,8 +47,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the timeout request, and repeat
-// requests after temporary errors. Requests with Config have no limit and are not repeated.
+// Cluster is the connection to one cluster. Client and Dynamic limit every request by the experiment's timeout
+// "request", and repeat requests after temporary errors. Requests with Config have no limit and are not repeated.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -114,7 +114,7 @@ func Each[T any](list []T, do func(i int, element T) error) error {
 // NameLimit is the maximum length of a DNS label. Names of most objects must be DNS labels.
 const NameLimit = 63
 
-// Label turns a text into a DNS label of at most limit characters, which is also a valid value of a label.
+// Label turns a text into a DNS label of at most limit characters, which is also a valid value of a Kubernetes label.
 func Label(text string, limit int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
@@ -155,7 +155,7 @@ func (e *TimeoutError) Error() string {
 }
 
 // Await calls poll with growing pauses until ok is true, poll fails, or the limit is reached. Errors and progress
-// contain awaited ("condition Ready of VarmorPolicy demo") and now, the latest state ("status Pending").
+// contain two texts: awaited ("condition Ready of VarmorPolicy demo") and now, the latest state ("status Pending").
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -196,7 +196,7 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 		return nil, err
 	}
 	config.UserAgent = "tare/" + safetext.Head(o.Version, 64)
-	config.QPS = -1 // no client-side rate limit: requests are few, and the API server has its own
+	config.QPS = -1 // no client-side rate limit: requests are few, and the API server limits requests itself
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{Context: name, Config: config, Progress: o.Say}
 	retrying := rest.CopyConfig(config)
@@ -222,7 +222,7 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. The limit is for the kubeconfig's credential plugin, if any.
+// firstRequest reads the namespace kube-system. The limit is for the kubeconfig's credential plugin, which may hang.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -255,8 +255,8 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// configure reads the kubeconfig of the options, or the files in KUBECONFIG or ~/.kube/config. Without any, it uses
-// the service account of Tare's own pod. It also returns the name of the context.
+// configure reads the kubeconfig of the options, or the files in KUBECONFIG or ~/.kube/config. Without a kubeconfig, it
+// uses the service account of Tare's own pod. It also returns the name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig

@@ -20,7 +20,7 @@ const (
 	eventsShown = 5
 	linesShown  = 5
 	LineLimit   = 300 // maximum characters of a line
-	// DiagnosisLimit is how long Tare may take to collect these events and logs.
+	// DiagnosisLimit is how long Tare may take to collect an object's events and logs.
 	DiagnosisLimit = 10 * time.Second
 )
 

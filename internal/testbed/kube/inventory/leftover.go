@@ -27,8 +27,8 @@ type Leftover struct {
 	Holder  string   // process of the session: "process 17 on host a, last seen 3m ago"
 	Alive   bool     // set if the holder is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
-	// Foreign lists objects outside of the record's namespace, if Tare has not made that namespace. Clean does not
-	// delete them. Otherwise, a user who may write there could make tare clean delete objects of others.
+	// Foreign lists objects outside of the record's namespace, if Tare has not made that namespace. Clean does not delete
+	// them. Otherwise, a user who may write into the record's namespace could make tare clean delete objects of others.
 	Foreign []string
 
 	holder  holder

@@ -159,8 +159,8 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made, and writes the record in any case. If the record is gone, the caller must
-// not make the objects: the error is an ErrCleaned.
+// Add records objects before they are made. It writes the record even if all objects are in it. If the record is gone,
+// the caller must not make the objects: the error is an ErrCleaned.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +260,7 @@ func (i Item) String() string {
 	return kind + "/" + i.Name
 }
 
-// same reports whether two items are one object, in whatever version of its kind.
+// same reports whether two items are one object, even if they name different versions of its kind.
 func (i Item) same(o Item) bool {
 	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
 }

@@ -83,7 +83,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes leftovers of earlier sessions. It waits up to patience until fresh records are stale.
+// removeSessions removes leftovers of earlier sessions. It first waits, for at most the time patience, until records
+// with a recent heartbeat are stale.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -122,7 +123,7 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 // RemovalVerbs are the rights needed to remove all objects of a kind that a session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
 
-// remove deletes as many items as it can, if they have the owner's label, and waits until they are gone.
+// remove deletes the items that have the owner's label, and waits until they are gone. It continues after errors.
 func (r *remover) remove(ctx context.Context, items []Item) error {
 	var errs []error
 	var waits []Item
@@ -153,7 +154,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted first
 	if i.Group == "" {
-		policy = metav1.DeletePropagationBackground // objects of the core group have no dependents here
+		policy = metav1.DeletePropagationBackground // Tare's objects of the core group have no dependents
 	}
 	err = client.Delete(ctx, i.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: new(got.GetUID())},

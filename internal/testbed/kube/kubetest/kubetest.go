@@ -25,7 +25,7 @@ import (
 // made by a program below hack/cluster, for tests that break parts of the cluster.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG" // path of the kubeconfig
-	nameVariable       = "TARE_TEST_CLUSTER"    // name by which that program knows the cluster
+	nameVariable       = "TARE_TEST_CLUSTER"    // name by which the program below hack/cluster knows the cluster
 	programVariable    = "TARE_TEST_CLUSTER_PROGRAM"
 )
 
@@ -92,7 +92,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 			return unless(err, apierrors.IsAlreadyExists)
 		},
-		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // works only when the namespace's service account exists
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // makePods works only if the service account exists
 		func(ctx context.Context) error {
 			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 			if err == nil && len(list.Items) > 0 {
@@ -129,9 +129,10 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns nil if is(err), as for AlreadyExists: an earlier request did the work, but its response was lost.
-func unless(err error, is func(error) bool) error {
-	if is(err) {
+// unless returns nil if the function harmless accepts err, and otherwise err. A harmless error is AlreadyExists, for
+// example: an earlier request did the work, but its response was lost.
+func unless(err error, harmless func(error) bool) error {
+	if harmless(err) {
 		return nil
 	}
 	return err

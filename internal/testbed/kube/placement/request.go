@@ -49,7 +49,7 @@ func (r Request) fits(client, server *corev1.Node) bool {
 	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// differ reports whether two nodes have different values of the label Spread. Without Spread, it returns true.
+// differ reports whether two nodes have different values of the label that Spread names; true without Spread.
 func (r Request) differ(client, server *corev1.Node) bool {
 	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
 	return r.Spread == "" || a != b && a != "" && b != ""
@@ -145,7 +145,7 @@ func (r Request) explain(nodes []*corev1.Node) error {
 		fit, len(nodes), experiment.SameNode, reasons)
 }
 
-// resolveRuntime adds node selector and tolerations of a pod's RuntimeClass, as the API server does later.
+// resolveRuntime adds a RuntimeClass's node selector and tolerations to its pods, as the API server does later.
 func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods []*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod.Spec.RuntimeClassName == nil {

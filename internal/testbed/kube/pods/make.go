@@ -167,7 +167,7 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// A pod may stay this long in a state from which pods seldom recover. The comments name causes that pass in time.
+// A pod may stay this long in a state from which pods seldom recover. Each comment names a cause that passes in time.
 const (
 	imageGrace    = 20 * time.Second // the registry has returned one error
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound

@@ -114,7 +114,7 @@ func (p *Pod) restore(ctx context.Context) error {
 	return p.awaitReady(ctx)
 }
 
-// adopt keeps the state of a pod that this run has made, if the response to the request was lost.
+// adopt keeps the state of a pod that this run has made although the response to its request was lost.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +128,7 @@ type goneError struct{ why string }
 
 func (e *goneError) Error() string { return e.why }
 
-// gone returns a *goneError if the state now shows that the pod is lost, and otherwise nil.
+// gone returns a *goneError if now, the pod's state, shows that the pod is lost, and otherwise nil.
 func (p *Pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.UID():

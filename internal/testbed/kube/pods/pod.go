@@ -244,7 +244,8 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size in bytes at which the kubelet evicts a pod: all outputs, and 256 MiB more.
+// agentVolumeSize is the size in bytes of the volume for outputs: the agent's limit, and 256 MiB more. The kubelet
+// evicts a pod that exceeds it.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.
@@ -282,10 +283,10 @@ func ProgramIn(pod *corev1.Pod, container string) string {
 
 const sidecarPrefix = Container + "-"
 
-// Sidecar returns the name of the container of a Tare sidecar with this name.
+// Sidecar returns the container's name of one of Tare's own sidecars. name is the sidecar's name.
 func Sidecar(name string) string { return sidecarPrefix + name }
 
-// HasAgent reports whether a container is the one for programs or one of Tare's own sidecars, and so has an agent.
+// HasAgent reports whether an agent runs in the container: the container is for programs, or a sidecar of Tare's own.
 func HasAgent(container string) bool {
 	return container == Container || strings.HasPrefix(container, sidecarPrefix)
 }
@@ -301,8 +302,8 @@ func agentContainers(pod *corev1.Pod) []string {
 }
 
 // AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since the
-// requested capabilities apply only to root. The agent is copied from Tare's image. Its directory is in memory, so
-// that no secret is stored on a disk.
+// requested capabilities apply only to root. The agent is copied from Tare's image. The agent's directory is in memory,
+// so that no secret is stored on a disk.
 func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	name := Sidecar(want.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{

@@ -42,7 +42,7 @@ func Host(t testing.TB) testbed.Site {
 	return open(t, experiment.Needs{}, nil)
 }
 
-// Network opens a site with a wire of this rate and MTU. If this process may not make one, it skips the test.
+// Network opens a site with a wire of this rate and MTU. If this process may not make networks, it skips the test.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	return Members(t, 1, rate, mtu)

@@ -36,7 +36,7 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns a cgroup. find returns its directory in the hierarchy with this top directory and controllers.
+// groupAt returns a cgroup. find returns the cgroup's directory in a hierarchy with this top directory and controllers.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -120,7 +120,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. It adds a container's monitor process, which has the same id.
+// containers reads the cgroups of a pod's containers. It adds the usage of a container's monitor process, whose cgroup
+// has the container's id.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -198,12 +199,13 @@ type Usage struct {
 	CPU        time.Duration `json:"cpu"`
 	System     time.Duration `json:"system"`     // part of CPU that the kernel used; 0 if unknown
 	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
-	// Throttled counts the periods in which the cgroup's own CPU limit, not one below, stopped it; -1 if unknown.
+	// Throttled counts the periods in which the cgroup's own CPU limit stopped it; -1 if unknown. Limits of cgroups below
+	// it do not count.
 	Throttled  int     `json:"throttled"`
 	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Plus adds up the usage of two cgroups of a pod. Throttled stays unknown if it is unknown for one of them.
+// Plus adds up the usage of two cgroups of a pod. Throttled becomes unknown if it is unknown for one of them.
 func (u Usage) Plus(o Usage) Usage {
 	u.CPU, u.System, u.WorkingSet = u.CPU+o.CPU, u.System+o.System, u.WorkingSet+o.WorkingSet
 	known := u.Throttled >= 0 && o.Throttled >= 0
@@ -219,7 +221,7 @@ type Pods struct {
 	paths map[string]map[string]string // path of a pod's cgroup below its hierarchy, by root and UID
 }
 
-// These limit the search for a pod's cgroup. It is deeper if the node itself is a container (kind).
+// These limit the search for a pod's cgroup, which is deeper if the node itself is a container (kind).
 const (
 	searchDepth = 8
 	searchLimit = 50000 // maximum number of directories
@@ -239,7 +241,7 @@ func (p *Pods) Find(root string, uids []string) []Group {
 	return locate(files, uids, p.paths[root])
 }
 
-// locate finds the groups of pods. It tries the paths in known first, and updates them.
+// locate finds the groups of pods. known holds paths by UID: locate tries them first, and updates them.
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
@@ -268,7 +270,7 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	return groups
 }
 
-// search looks for the cgroups of missing pods, level by level. It moves pods from missing to found, with paths.
+// search looks for pods' cgroups below a hierarchy, the nearest first. It moves found pods from missing to found.
 func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
 	level := []string{"."}
 	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
@@ -329,7 +331,7 @@ func Grouped(files fs.FS) *time.Duration {
 		return nil
 	}
 	entries, err := fs.ReadDir(files, ".")
-	if err != nil || len(entries) > 1000 { // real nodes have a handful
+	if err != nil || len(entries) > 1000 { // real nodes have a handful of cgroups at the top
 		return nil
 	}
 	var sum time.Duration
