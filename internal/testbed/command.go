@@ -187,7 +187,7 @@ type Printer interface {
 	Printed(stream string, from int64) ([]byte, error)
 }
 
-// Timed is a Process on this machine whose start time, the moment of its fork, is known.
+// Timed is a Process on this machine whose start time is known. The start time is the moment of the fork.
 type Timed interface {
 	Begun() time.Time
 }

@@ -18,7 +18,7 @@ type Resource struct {
 	Name string `json:"name"` // a constant such as ResourceWire
 	// Used is the used share of the capacity, from 0 to 1. In a reading, it counts bits sent, or CPU seconds used.
 	Used float64 `json:"used,omitempty"`
-	Held float64 `json:"-"` // occupied entries of a table, in a reading
+	Held float64 `json:"-"` // number of occupied entries of a table, in a reading
 	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0 if unknown.
 	Of      float64 `json:"of,omitempty"`
 	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire

@@ -261,7 +261,7 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 func Reading[O any](name string, do func(ctx context.Context, request O) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var request O
-		const limit = 1 << 30 // bytes; a request may contain many HTTP requests
+		const limit = 1 << 30 // maximum size of a request in bytes; a request may contain many HTTP requests
 		if err := json.NewDecoder(io.LimitReader(os.Stdin, limit)).Decode(&request); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

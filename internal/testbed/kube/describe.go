@@ -166,7 +166,7 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// relevant lists prefixes of DaemonSets and Deployments that can influence a measurement, and are recorded.
+// relevant lists name prefixes of the DaemonSets and Deployments that can influence a measurement. They are recorded.
 var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel",
 	"kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",

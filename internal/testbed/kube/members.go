@@ -52,7 +52,7 @@ func (s *Site) places() []testbed.Place {
 	})
 }
 
-// planAt returns the pod of a client or member without the changes of layers. number counts from 1.
+// planAt returns the pod of a client or member without the changes of layers. Clients and members are counted from 1.
 func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod {
 	pod := s.planPod(role)
 	if number > 1 || role == roleServer && s.members() > 1 {

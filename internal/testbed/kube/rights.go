@@ -116,7 +116,7 @@ func subject(user string) string {
 // shellQuoted quotes a text from a cluster as one word for a shell. It escapes control characters.
 func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
-// confined is in the message of the policy hack/deploy/rbac/confine.yaml when the policy refuses a request.
+// confined is a part of the policy's message when hack/deploy/rbac/confine.yaml refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
 // scope finds out in which namespaces the user's rights hold, by a dry run in a namespace that Tare has not made.
@@ -150,7 +150,7 @@ type examination struct {
 	Optional []testbed.Finding // rights without which a run records less
 }
 
-// Examine checks that the cluster of a context responds, and which of the rights for the use u the user has.
+// Examine checks that the cluster of a context responds, and that its user has the rights for the use u.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (examination, error) {
 	on, err := t.onCluster(ctx, name, limits)
 	if err != nil {

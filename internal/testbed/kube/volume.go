@@ -22,7 +22,8 @@ const (
 	volumeName      = "volume"
 )
 
-// Volume returns the path of the client's volume in the client's pod, a mount point or a block device; "" if none.
+// Volume returns the path of the client's volume in the client's pod: a mount point or a block device; "" without a
+// volume.
 func (s *Site) Volume() string {
 	switch {
 	case s.needs.Volume == nil:

@@ -41,7 +41,7 @@ var Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER"
 	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
 	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
 
-// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores CAP_ and unknown names.
+// CapabilityBits returns the bit set of named capabilities, or of ALL. It ignores the prefix CAP_ and unknown names.
 func CapabilityBits(names ...string) (bits uint64) {
 	for i, known := range Capabilities {
 		if slices.ContainsFunc(names, func(n string) bool { return n == "ALL" || strings.TrimPrefix(n, "CAP_") == known }) {
@@ -54,7 +54,7 @@ func CapabilityBits(names ...string) (bits uint64) {
 // Seccomp denies system calls with EPERM. Each call is a rule, and the rules keep their order.
 type Seccomp struct {
 	Calls []string `json:"calls"` // names of the system calls
-	// First limits the rules to calls whose first argument has this value; nil: the rules apply to all arguments.
+	// First limits the rules to calls whose first argument has this value; nil: the rules apply to every call.
 	First *uint64 `json:"first,omitempty"`
 }
 

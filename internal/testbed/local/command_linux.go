@@ -136,7 +136,8 @@ func (s *site) Cgroup(where testbed.Place) (*os.File, error) {
 	return s.groups.others.Dir(), nil
 }
 
-// makeGroups makes the cgroups. Their names contain the owner: if this process is killed, they are removed.
+// makeGroups makes the cgroups. Their names contain the owner, so that tare clean can remove them if this process is
+// killed.
 func (s *site) makeGroups() error {
 	of := scopes()
 	if of == nil {

@@ -45,7 +45,7 @@ type Stray struct {
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started the process
 }
 
-// Try calls f with a site without a rate limit, which it opens and closes, to test a feature of this machine.
+// Try opens a site without a rate limit, calls f with the site to test a feature of this machine, and closes the site.
 func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
 	bed, err := New()
 	if err != nil {

@@ -181,7 +181,7 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 		if err := cmp.Or(err, err2); err != nil {
 			return found, scanned, err
 		}
-		tail := 0 // bytes that are kept of the previous piece
+		tail := 0 // number of bytes that are kept of the previous piece
 		for at = begin / alignment * alignment; at < end; {
 			n, err := unix.Pread(int(f.Fd()), buffer[alignment:], at)
 			if err != nil || n == 0 {

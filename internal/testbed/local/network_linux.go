@@ -65,7 +65,7 @@ type network struct {
 	pods     []*pod            // the client's pod, then the members' pods
 	built    map[string]string // description of each part as it was built, for Mend
 
-	volumes []string // size in bytes up to which every IPv4 host must accept packets
+	volumes []string // directories of the members' volumes; nil if not requested
 }
 
 type netNamespace struct {
@@ -76,8 +76,8 @@ type netNamespace struct {
 }
 
 const (
-	minMTU = 576   // the kernel's largest MTU of a virtual cable
-	maxMTU = 65535 // the kernel's maximum for a virtual cable
+	minMTU = 576   // size in bytes up to which every IPv4 host must accept packets
+	maxMTU = 65535 // the kernel's largest MTU of a virtual cable
 )
 
 // openNetwork makes the namespaces of a site and connects them. It assigns the members in turn to the given number of

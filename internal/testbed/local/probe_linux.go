@@ -58,7 +58,8 @@ func refusal(err error) testbed.Status {
 	return testbed.Missing
 }
 
-// probeUserNamespace starts a program in a new user namespace and network namespace. Systems may refuse either.
+// probeUserNamespace starts a program in a new user namespace and network namespace. Systems may refuse either
+// namespace.
 func probeUserNamespace(ctx context.Context) testbed.Finding {
 	f := testbed.Finding{Name: "user namespace", Status: testbed.Works}
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {

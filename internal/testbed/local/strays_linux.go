@@ -189,7 +189,7 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 	return stray, true, awaitEnd(ctx, fd, stray)
 }
 
-// endLimit is how long a killed process may take to end. A process that waits for a disk ends with the wait.
+// endLimit is how long a killed process may take to end. A process that waits for a disk ends only after the wait.
 var endLimit = 10 * time.Second
 
 func awaitEnd(ctx context.Context, fd int, stray Stray) error {
@@ -215,7 +215,7 @@ const guardVariable = "TARE_GUARD"
 var guard struct {
 	mu      sync.Mutex
 	cleaner []string
-	shell   *exec.Cmd // nil: not started
+	shell   *exec.Cmd // process of the shell; nil: not started
 	pipe    *os.File  // end of the pipe that only this process holds open
 }
 

@@ -47,7 +47,7 @@ type volume struct {
 	how   experiment.LocalVolume
 
 	dir        string   // directory of the file and the mount point; its name contains the owner
-	loop       *os.File // open device; nil while the mount keeps the device
+	loop       *os.File // open loop device; nil while the mount keeps the device
 	holdLoop   bool     // set if the loop device is not mounted itself, and must be held open
 	mountPoint string   // mount point of the file system; "": not mounted
 	path       string   // directory or device for the workload; "": not made yet

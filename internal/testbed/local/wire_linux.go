@@ -312,7 +312,7 @@ func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc,
 		case *netlink.Tbf:
 			s.Rate = float64(d.Rate) * 8
 		case *netlink.Netem:
-			delay := math.Round(float64(d.Latency) / netlink.TickInUsec()) // in µs; the kernel's unit is ticks
+			delay := math.Round(float64(d.Latency) / netlink.TickInUsec()) // delay in µs; the kernel's unit is ticks
 			s.Delay, s.Loss = time.Duration(delay)*time.Microsecond, float64(d.Loss)/math.MaxUint32
 		default:
 			continue

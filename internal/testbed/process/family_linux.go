@@ -105,10 +105,10 @@ func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// After these times, an empty environment of a process counts as final.
+// An empty environment of a process counts as final after these time limits.
 const (
-	execLimit      = 2 * time.Second       // the process has no arguments: it may be in an exec or in its exit
-	variablesLimit = 50 * time.Millisecond // the process has arguments: its variables follow soon
+	execLimit      = 2 * time.Second       // limit for a process without arguments: it may be in an exec or in its exit
+	variablesLimit = 50 * time.Millisecond // limit for a process with arguments: its variables follow soon
 )
 
 // Environment reads the variables of a process. unsettled is how long an exec may still hide the variables.
@@ -127,7 +127,8 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits until the leader's descendants have ended. It names those that still run after leftGrace.
+// awaitLeftovers waits until the leader's descendants have ended. It returns the names of any that still run after
+// leftGrace.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -157,8 +158,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps the processes that a leader has left. Their children then become children of this
-// process. endFamily therefore repeats its search until it has found nothing twice in a row.
+// endFamily kills and reaps the processes that a leader has left. Their children then become children of this process.
+// endFamily therefore repeats its search until two searches in a row find nothing.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {

@@ -19,12 +19,12 @@ import (
 // ErrClosed is the error of Start after the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper keeps all programs of this process. A process must have only one Keeper, since another could take its
-// orphans. The exported fields must be set before the first Start.
+// Keeper starts and ends all programs of this process. A process must have only one Keeper, since another could take
+// its orphans. The exported fields must be set before the first Start.
 type Keeper struct {
 	// First is set if this process is the first of its process id namespace, and so the parent of all orphans in it.
 	First       bool
-	Scopes      *Scopes // makes a cgroup for each program; nil if this is impossible
+	Scopes      *Scopes // maker of a cgroup for each program; nil if cgroups cannot be made
 	OutputLimit int64   // limit in bytes in place of OutputLimit, unless 0
 
 	mu         sync.Mutex

@@ -17,7 +17,7 @@ import (
 // OutputDelay is how long a program's output may stay open when the program and its descendants have ended.
 const OutputDelay = 2 * time.Second
 
-// EndLimit is how long killed descendants may take to end. A process that waits for a disk ends with the wait.
+// EndLimit is how long killed descendants may take to end. A process that waits for a disk ends only after the wait.
 const EndLimit = 10 * time.Second
 
 // leftGrace is how long descendants may run when the program has ended. They are then killed (Usage.Left).
@@ -29,7 +29,7 @@ const OutputLimit = 256 << 20
 // Intervals are the times between observations of a running process. The last interval repeats.
 type Intervals []time.Duration
 
-// Until calls look after each interval until done is closed.
+// Until calls the function look at the end of each interval, until the channel done is closed.
 func (l Intervals) Until(done <-chan struct{}, look func()) {
 	timer := time.NewTimer(l[0])
 	defer timer.Stop()

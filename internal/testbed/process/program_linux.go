@@ -210,7 +210,7 @@ func (b *limitedWriter) Write(text []byte) (n int, err error) {
 	return n, err
 }
 
-// Done is closed when the program and all its descendants are gone.
+// Done returns a channel that is closed when the program and all its descendants are gone.
 func (p *Program) Done() <-chan struct{} { return p.done }
 
 // End waits until the program and all its descendants are gone, and returns how they ended.

@@ -180,7 +180,7 @@ func (s *Group) used() (user, system time.Duration) {
 	times := map[string]time.Duration{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		times[name], _ = time.ParseDuration(value + "us") // 0 on an error
+		times[name], _ = time.ParseDuration(value + "us") // an unreadable time is 0
 	}
 	return times["user_usec"], times["system_usec"]
 }
@@ -190,7 +190,7 @@ func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 // kill kills all processes in the cgroup, including processes that are being forked. A missing cgroup is no error.
 func (s *Group) kill() error {
 	f, err := os.OpenFile(filepath.Join(s.of.path(s.group), "cgroup.kill"), os.O_WRONLY, 0)
-	if isGone(err) { // before Linux 5.14 the file does not exist
+	if isGone(err) { // before Linux 5.14 the file cgroup.kill does not exist
 		for _, pid := range s.Processes() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}

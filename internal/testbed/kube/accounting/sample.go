@@ -326,7 +326,7 @@ func (m *Missing) Notes() []string {
 // before the first trial, the rules cannot be applied, and the trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
-		return out, nil // nil: Inspect was not called
+		return out, nil // missing is nil if Inspect was not called
 	}
 	c := &out.Conditions
 	for _, value := range []struct {

@@ -13,7 +13,7 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Client is a connection to the agent of one pod, which it renews. Several goroutines may use a Client.
+// Client is the client of one pod's agent. It renews a broken connection. Several goroutines may use a Client.
 type Client struct {
 	dial    dial
 	o       Options
@@ -37,7 +37,7 @@ type Options struct {
 	Patience time.Duration
 	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. An agent of another version is a *versionError. "" and "devel" fit all
+	// Version is the version of this Tare. An agent of another version makes a *versionError. "" and "devel" fit all
 	// versions.
 	Version string
 }

@@ -199,7 +199,7 @@ type capture struct {
 	file   *os.File // nil: the output is discarded
 	store  *quota   // disk space, of which the file takes a part
 	digest hash.Hash
-	size   atomic.Int64 // number of bytes written so far; read while Write runs
+	size   atomic.Int64 // number of bytes written so far; may be read during Write
 }
 
 func (p *program) newCapture(stream string, keep bool) (*capture, error) {

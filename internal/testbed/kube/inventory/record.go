@@ -26,7 +26,7 @@ import (
 const (
 	recordLabel      = "tare/record" // label of a record; its value is recordVersion
 	recordVersion    = "v1"
-	holderAnnotation = "tare/holder" // annotation of namespaces made before the record
+	holderAnnotation = "tare/holder" // annotation with the holder, for namespaces made before the record
 
 	keyHolder    = "holder"
 	keyRenewed   = "renewed"

@@ -265,7 +265,7 @@ func (r *Record) remover(owner Owner) *remover {
 type remover struct {
 	*cluster.Cluster
 	owner Owner
-	limit time.Duration // how long deleted objects may exist
+	limit time.Duration // how long objects may exist after their deletion
 }
 
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {

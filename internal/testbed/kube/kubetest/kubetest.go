@@ -21,8 +21,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// These environment variables name the test cluster. `make test` sets the last two only for a cluster that it has
-// made by a program below hack/cluster, for tests that break parts of the cluster.
+// These environment variables name the test cluster. `make test` sets the last two only if it has made the cluster by a
+// program below hack/cluster. Tests that break parts of the cluster need them.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG" // path of the kubeconfig
 	nameVariable       = "TARE_TEST_CLUSTER"    // name by which the program below hack/cluster knows the cluster

@@ -123,7 +123,8 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. Unlike with the node's name, the scheduler can then bind volumes.
+// Pin binds a pod to a node by a node selector. If the pod named the node instead, the scheduler could not bind
+// volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	host := labels.Set{corev1.LabelHostname: n.Labels[corev1.LabelHostname]}
 	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)

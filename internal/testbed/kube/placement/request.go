@@ -156,7 +156,7 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods []*corev1.Pod
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
-			continue // Tare may not read the class: the scheduler reports unsuitable nodes
+			continue // without the right to read the class, the scheduler reports unsuitable nodes
 		}
 		pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)

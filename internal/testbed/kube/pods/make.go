@@ -175,7 +175,7 @@ const (
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck returns the state of a pod that will not become ready within the time grace; "" for other pods.
+// stuck returns a state from which a pod seldom recovers, and how long the pod may stay in it; "" for other pods.
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:

@@ -164,7 +164,7 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers again, since restarted containers have new ids, unless the pod was replaced.
+// Refresh reads the pod's containers again, since restarted containers have new ids. It ignores a new pod of this name.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {

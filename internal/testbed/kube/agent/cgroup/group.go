@@ -224,7 +224,7 @@ type Pods struct {
 // These limit the search for a pod's cgroup, which is deeper if the node itself is a container (kind).
 const (
 	searchDepth = 8
-	searchLimit = 50000 // maximum number of directories
+	searchLimit = 50000 // maximum number of directories that a search reads
 )
 
 // Find returns the groups of the pods with these UIDs. It leaves out pods that have no cgroup.
