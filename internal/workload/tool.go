@@ -74,8 +74,8 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 }
 
-// ProbeVersion reads the version of a program at a path. If the program is missing, err is the reason, and the hint
-// helps.
+// ProbeVersion reads the version of a program at a path. For a missing program, the argument err is the reason, and the
+// argument hint says what a user can do.
 func ProbeVersion(ctx context.Context, name, path string, err error, hint string) testbed.Finding {
 	if err != nil {
 		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: hint}

@@ -69,7 +69,7 @@ type Config struct {
 	Read    []metric            `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
 }
 
-// metric is one metric and its source: exactly one of From, Regex and JSON.
+// metric is one metric and its source, which is exactly one of From, Regex and JSON.
 type metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
 	Label    string            `yaml:"label" json:"label,omitempty" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the metric that people see in reports; the metric's name if absent"`
@@ -89,11 +89,11 @@ type metric struct {
 type source string
 
 const (
-	wallClock  source = "wall-clock"  // in s
-	userCPU    source = "user-cpu"    // in s
-	systemCPU  source = "system-cpu"  // in s
+	wallClock  source = "wall-clock"  // wall-clock time of the program, in s
+	userCPU    source = "user-cpu"    // CPU time in user mode, in s
+	systemCPU  source = "system-cpu"  // CPU time in the kernel, in s
 	cpu        source = "cpu"         // user and system CPU time, in s
-	peakMemory source = "peak-memory" // in bytes
+	peakMemory source = "peak-memory" // highest resident memory, in bytes
 )
 
 func (source) Values() []string {
@@ -131,7 +131,7 @@ const (
 
 func (stream) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// which selects a number if an output contains several.
+// The type which is the choice of one number from an output that contains several.
 type which string
 
 const (

@@ -61,7 +61,7 @@ func (m metric) read(o *output) (float64, error) {
 	if err != nil {
 		return 0, invalid(err.Error())
 	}
-	v := m.Which.of(numbers)
+	v := m.Which.choose(numbers)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, invalid(fmt.Sprintf("%v is not a usable number", v))
 	}
@@ -133,8 +133,8 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 	return nil, errors.New("no JSON")
 }
 
-// of returns the number that the choice selects. There is at least one number.
-func (w which) of(numbers []float64) float64 {
+// choose returns the number that w selects from a list. The list must not be empty.
+func (w which) choose(numbers []float64) float64 {
 	total := 0.0
 	for _, v := range numbers {
 		total += v

@@ -42,7 +42,7 @@ type direction string
 
 // The directions, as the client sees them.
 const (
-	upload   direction = "upload"   // client to server
+	upload   direction = "upload"   // Directions of the data, as the client sees them.
 	download direction = "download" // server to client
 	both     direction = "both"     // both ways at the same time; the bandwidth is the sum
 )

@@ -140,7 +140,8 @@ type figures struct {
 	moved       float64 // bytes received, warm-up included
 }
 
-// read computes the figures of a run. The argument length includes the warm-up omit; both are in seconds.
+// read computes the figures of a run. The arguments are in seconds: length is the run with its warm-up, and omit is the
+// warm-up.
 func read(client, server *iperf3.Report, d direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way

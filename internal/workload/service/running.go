@@ -35,7 +35,7 @@ type Program struct {
 	Command testbed.Command // command without outputs
 }
 
-// Running is a program that was started, for use by one goroutine.
+// command; Start sets its outputs
 type Running struct {
 	Program
 	process testbed.Process
@@ -147,7 +147,7 @@ type outputStream struct {
 	to   *outputTail
 
 	mu          sync.Mutex
-	alreadyRead int64 // bytes that read has read, which Write receives again when the program ends
+	alreadyRead int64 // bytes that the method read has passed on; at the program's end, Write gets these bytes again and drops them
 }
 
 func (s *outputStream) Write(b []byte) (int, error) {
@@ -176,7 +176,7 @@ func (s *outputStream) read(p testbed.Printer) error {
 type outputTail struct {
 	mu      sync.Mutex
 	text    []byte
-	dropped int // bytes dropped before text
+	dropped int // number of bytes dropped from the output before the field text
 }
 
 // maxTail bounds the output that is kept between two trials, in bytes.

@@ -153,7 +153,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first ports are left to tools that start again in each trial.
+		// The first port is left to tools that start again in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}

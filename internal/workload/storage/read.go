@@ -23,7 +23,7 @@ const (
 	covered   = 0.95 // smallest share of the duration in which fio must have done I/O
 	leastCold = 0.1  // shortest time, in s, that reading all data once may take
 	mostLines = 4    // lines of standard error that an error shows
-	mostSaid  = 600  // characters of these lines
+	mostSaid  = 600  // characters of standard error that an error shows
 )
 
 func unreadable(format string, args ...any) error {

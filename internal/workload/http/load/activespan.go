@@ -12,9 +12,9 @@ import (
 	"tare/internal/workload/http/pause"
 )
 
-// due is one request that is to be sent at its intended time.
+// due is one request with the time at which it is to be sent.
 type due struct {
-	intended time.Duration // start of the latency
+	intended time.Duration // intended time, from which the latency counts
 	request  int           // index of the request's kind
 }
 
@@ -22,14 +22,14 @@ type due struct {
 type activeSpan struct {
 	session    *session
 	span       Span
-	begin, end time.Duration // the measured time
-	last       time.Duration // end of the drain
+	begin, end time.Duration // begin and end of the measured time
+	last       time.Duration // end of the drain, in which responses still count after the measured time
 	tallies    []tally
 	wake       chan struct{} // tells pace that a slot is free again
 	done       chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
-	arrivals  *arrivals // nil: a closed loop
+	arrivals  *arrivals // intended times; nil in a closed loop
 	mix       *mix
 	next      due
 	more      bool    // the request in next is still to be sent

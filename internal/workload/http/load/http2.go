@@ -20,8 +20,8 @@ type http2conn struct {
 	framer *http2.Framer // reads from the connection, writes to out
 	reader *bufio.Reader
 
-	// writing guards the fields for writing. The goroutine that holds writing may also take the connection's
-	// lock.
+	// writing guards the four fields from writing to nextID. The goroutine that holds the lock writing may also take
+	// the connection's lock.
 	writing sync.Mutex
 	out     bytes.Buffer
 	encoder *hpack.Encoder

@@ -125,8 +125,8 @@ func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	h.finish(sl, x, !end)
 }
 
-// finish ends a slot's request, and resets its stream if asked to. The caller holds the connection's lock;
-// finish releases it.
+// finish ends a slot's request. If reset is set, finish also resets the request's stream. The caller holds the
+// connection's lock; finish releases it.
 func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)

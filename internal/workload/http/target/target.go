@@ -44,7 +44,7 @@ const (
 	statusHeader = "Tare-Grpc-Status"
 )
 
-// most bounds the bodies of requests and responses, in bytes.
+// most is the largest size of the body of a request or a response, in bytes.
 const most = 64 << 20
 
 // longest is the longest delay of a response.
@@ -74,7 +74,7 @@ func New(conf *tls.Config) *http.Server {
 }
 
 type responseSpec struct {
-	bytes  int // -1: not given
+	bytes  int // bytes of the response's body; -1: the request gives no number
 	delay  time.Duration
 	status int
 }

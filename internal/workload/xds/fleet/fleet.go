@@ -100,7 +100,7 @@ type Counts struct {
 	Attempts  int               `json:"attempts"` // attempts to connect
 	Responses int               `json:"responses"`
 	Rejected  int               `json:"rejected"`         // responses that sidecars rejected
-	Lost      int               `json:"lost"`             // streams of ready sidecars that ended, in all stages so far
+	Lost      int               `json:"lost"`             // number of streams of ready sidecars that ended, in all stages so far
 	Bytes     int64             `json:"bytes"`            // bytes of all responses
 	Ready     map[string]int    `json:"ready,omitempty"`  // number of sidecars that became ready, by kind of connection (sidecar.Update)
 	Errors    map[string]int    `json:"errors,omitempty"` // number of errors, by the kind of sidecar.Error
