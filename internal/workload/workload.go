@@ -189,7 +189,7 @@ func Invalidf(rule, format string, args ...any) error {
 // Kind describes a workload to `tare list` and `tare doctor`.
 type Kind struct {
 	Name    string
-	Summary string // one line
+	Summary string // description of the workload in one line
 	// Example holds example values for the parameters that a file must give.
 	Example string
 	New     func() Workload

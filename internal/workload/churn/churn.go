@@ -16,8 +16,8 @@
 // slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
 // when none is free the generator is late, which is measured and has a limit.
 //
-// A trial begins without objects of earlier trials. The trial before, in whichever arm, has just deleted all
-// of its objects, so Prepare deletes leftovers, waits until they are gone, and then lets the cluster settle.
+// A trial begins without objects of earlier trials. Prepare deletes all leftovers, waits until the leftovers
+// are gone, and then lets the cluster settle, since the trial before has just deleted its objects.
 // Without churn the measured part makes all objects. With churn, Prepare makes the objects, and the measured
 // part takes a share of the objects down and up again, or changes this share. The trial then waits until all
 // objects are ready, and lets the cluster settle. After the trial, its objects are deleted
@@ -25,7 +25,7 @@
 //
 // The files: template.go turns a template into requests, and schedule.go computes their due times. api.go sends one
 // request, and generate.go all of them; it also deletes leftovers. watch.go and ready.go see objects become ready.
-// record.go computes metrics and raw files. trial.go runs a trial, and makes one object of each template for a try.
+// record.go computes metrics and raw files. trial.go runs a trial, and makes single objects for Try.
 package churn
 
 import (

@@ -34,7 +34,7 @@ type output struct {
 	over bool // set if the output is longer than readLimit
 
 	behaviour workload.Listener
-	digest    hash.Hash // digest of the output; nil if nothing needs it
+	digest    hash.Hash // digest of the output; nil if no digest is needed
 }
 
 func (o *output) Write(p []byte) (int, error) {

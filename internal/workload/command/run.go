@@ -188,7 +188,7 @@ type totals struct {
 	runner
 	runs      int
 	used      testbed.Usage
-	sums      map[string]float64 // sums over the runs, by metric, of the numbers in the output
+	sums      map[string]float64 // by metric: sum over the runs of the numbers in the output
 	behaviour workload.Behaviour
 	served    testbed.Usage // resources that the server used during the measured runs
 }

@@ -26,8 +26,8 @@ func (c *Config) rate() float64 { return cmp.Or(float64(c.Rate.OrZero()), usual)
 // clientRequest is one request to the generator. Exactly one field is set.
 type clientRequest struct {
 	Open   *query.Config `json:"open,omitempty"`
-	Begin  *load.Span    `json:"begin,omitempty"`  // begins a span; the response comes at once
-	Result *struct{}     `json:"result,omitempty"` // waits for the load.Result of the span
+	Begin  *load.Span    `json:"begin,omitempty"`  // request to begin a span; the response comes at once
+	Result *struct{}     `json:"result,omitempty"` // request for the load.Result at the end of the span
 }
 
 // runClient is the generator, which runs as a helper. It carries out requests from standard input until the input

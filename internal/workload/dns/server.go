@@ -24,8 +24,8 @@ var Helpers = []testbed.Helper{serverHelper, clientHelper}
 
 // serverRequest is one request to the builtin server. Exactly one field is set.
 type serverRequest struct {
-	Listen *zone.Config `json:"listen,omitempty"` // starts the server; the response comes when it listens
-	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of a label
+	Listen *zone.Config `json:"listen,omitempty"` // request to start the server; the response comes when the server listens
+	Count  *string      `json:"count,omitempty"`  // request for the zone.Counts of a label
 }
 
 // runServer is the builtin server, which runs as a helper. It carries out requests from standard input until the

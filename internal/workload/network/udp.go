@@ -143,7 +143,7 @@ const (
 	passing    = 20   // a step whose loss is up to this many times the limit is repeated
 	reached    = 0.97 // share of the offered rate that the sender must reach
 	usualSteps = 8    // typical number of steps, for estimates of time
-	maxSteps   = 30   // largest number of steps; the trial then fails
+	maxSteps   = 30   // largest number of steps; a search without a result after these steps makes the trial fail
 )
 
 // step is one run of the search. Rates are in bit/s of payload, in each direction.

@@ -30,7 +30,7 @@ import (
 
 // Program is one program of a service.
 type Program struct {
-	Name    string // such as "server"; also names its log file, and its part of the CPU time and memory of a trial
+	Name    string // name such as "server", also of the log file and of the part of a trial's CPU time and memory
 	Where   testbed.Place
 	Command testbed.Command // command without outputs
 }

@@ -260,7 +260,7 @@ func (c *Config) Measures() experiment.Measures {
 
 const (
 	mostSidecars = 100_000
-	highestRate  = 10_000 // in 1/s
+	highestRate  = 10_000 // sidecars that connect per second
 	longest      = time.Hour
 )
 

@@ -32,12 +32,12 @@ type activeSpan struct {
 	arrivals  *arrivals // intended times; nil in a closed loop
 	mix       *mix
 	next      due
-	more      bool    // the request in next is still to be sent
+	more      bool    // set if the request in the field next is still to be sent
 	free      []*slot // ring of all slots; the n slots from first are free
 	first, n  int
 	freeSince time.Duration
 	underWay  int
-	over      bool // no more requests are sent
+	over      bool // set when no more requests are sent
 
 	ended atomic.Bool // set when no more requests are sent, and requests under way are given up
 }

@@ -65,7 +65,7 @@ type Request struct {
 	// recorded only together with the other kinds.
 	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
-	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
+	Path   string `json:"path,omitempty"`   // path and query that replace the path and query of the URL
 	// Headers are names and values to add.
 	Headers [][2]string `json:"headers,omitempty"`
 	// Payload is the number of bytes of a body of noise, which is the same in every request. Body gives the
@@ -84,8 +84,8 @@ const answerHeader = "Tare-Answer-Bytes"
 
 // TLS is the client's side of TLS.
 type TLS struct {
-	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
-	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's certificates
+	ServerName string `json:"serverName,omitempty"` // name expected in the server's certificate; "": the host of the URL
 }
 
 // content of the file CA

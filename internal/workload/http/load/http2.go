@@ -70,7 +70,7 @@ func (h *http2conn) flush() {
 	_, err := h.conn.Write(h.out.Bytes())
 	h.out.Reset()
 	if err != nil {
-		_ = h.link.raw.Close() // read then returns the error
+		_ = h.link.raw.Close() // closing the connection makes the method read return an error
 	}
 }
 

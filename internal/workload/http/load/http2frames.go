@@ -244,9 +244,9 @@ type stream struct {
 	id          uint32
 	window      int64 // bytes of the request that may be sent
 	status      int
-	grpc        int // header grpc-status; -1: not received
+	grpc        int // value of the header grpc-status; -1: not received
 	grpcMessage string
-	length      int64   // header content-length; -1: not received
+	length      int64   // value of the header content-length; -1: not received
 	body        int64   // bytes received in DATA frames
 	prefix      [5]byte // prefix of the gRPC message: a flag and the length
 }
@@ -256,7 +256,7 @@ type headerFields struct {
 	message      string
 	length       int64
 	wrong        string
-	regular      bool // a header that is no pseudo-header was seen
+	regular      bool // set when a header that is no pseudo-header was read
 }
 
 // addHeaders adds a block of headers to a stream. It returns the text of an error, or "" if the block is right.

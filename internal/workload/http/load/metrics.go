@@ -40,8 +40,8 @@ type metricRow struct {
 	quantile float64 // the share of requests at or below the quantile; 0 for other metrics
 	of       func(*Histogram) time.Duration
 	value    func(*Result) float64
-	openLoop bool // only an open loop has a value
-	extra    bool // only workloads that ask for the metric have it
+	openLoop bool // set if the metric has a value in an open loop only
+	extra    bool // set if only workloads that ask for the metric have it
 }
 
 // metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and

@@ -6,8 +6,8 @@
 // In an open loop every request has an intended time, from a constant or a Poisson process. The intended time
 // does not depend on the server. The latency runs from the intended time to the last byte of the response. A
 // stall of the server therefore lengthens the latency of all requests that fall due during the stall, not
-// only of the requests under way. A closed loop does not send the requests that would have fallen due. This
-// error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
+// only of the requests under way. During a stall, a closed loop does not send the requests that an open loop
+// would send. This error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
 //
 // The time to first byte begins with the latency, and ends with the first byte of the response.
 //
@@ -228,7 +228,7 @@ type ClientRequest struct {
 
 type clientResponse struct {
 	Error  string    `json:"error,omitempty"`
-	Late   bool      `json:"late,omitempty"` // the error is ErrLate
+	Late   bool      `json:"late,omitempty"` // set if the error is ErrLate
 	Result *Result   `json:"result,omitempty"`
 	Now    time.Time `json:"now,omitzero"` // time by the clock of the client's process
 }

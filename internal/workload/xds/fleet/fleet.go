@@ -62,7 +62,7 @@ type TLS struct {
 // Ramp connects or disconnects the first Count sidecars, one after the other.
 type Ramp struct {
 	Count int     `json:"count"`
-	Rate  float64 `json:"rate"`  // in 1/s
+	Rate  float64 `json:"rate"`  // sidecars per second
 	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
 }
 
@@ -75,13 +75,13 @@ type Push struct {
 // Look asks for the state of the current stage.
 type Look struct {
 	For   time.Duration `json:"for"`             // longest wait for the end of the stage
-	Final bool          `json:"final,omitempty"` // the response holds a report even if the stage has not ended
+	Final bool          `json:"final,omitempty"` // set if the response must hold a report even before the stage has ended
 }
 
 // Response is the response to each request.
 type Response struct {
 	Now    time.Time `json:"now"`
-	Done   bool      `json:"done,omitempty"`   // the stage that was begun last has ended
+	Done   bool      `json:"done,omitempty"`   // set when the stage that was begun last has ended
 	Report *Report   `json:"report,omitempty"` // report on the current stage; only in the response to a Look
 	Heap   int64     `json:"heap,omitempty"`   // bytes in use on the server's heap
 }

@@ -19,7 +19,7 @@ import (
 type stage struct {
 	start    time.Time
 	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
-	times    []time.Duration // time of each member from its due time or the start of the stage, or one of the constants below
+	times    []time.Duration // time of each member, from its due time or else the start of the stage, to its finish; or pending or unexpected
 	lags     []time.Duration // time from each member's due time until its attempt began, in the order of the ramp
 	push     *Push           // the response of the server that members wait for; nil: in this stage, members connect or disconnect
 	expected int             // number of members that the stage waits for
