@@ -37,8 +37,8 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
 
-// Check returns an error if the tool's version is too old at a place such as "the volume", where it may differ from
-// the version on this machine. The argument text is the tool's output with the version.
+// Check returns an error if the tool's version at a place such as "the volume" is too old. The version at the place may
+// differ from the version on this machine. The argument text is the tool's output with the version.
 func (t Tool) Check(text, where string) error {
 	version, ok := t.ReadVersion(text)
 	switch {

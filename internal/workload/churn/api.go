@@ -33,7 +33,7 @@ func connect(config *rest.Config) (*api, error) {
 	own := rest.CopyConfig(config)
 	own.Timeout, own.UserAgent = 0, "tare/churn"
 	if own.Proxy == nil {
-		own.Proxy = http.ProxyFromEnvironment // client-go shares connections between configurations unless Proxy is set
+		own.Proxy = http.ProxyFromEnvironment // without Proxy, client-go would share one connection among configurations
 	}
 	client, err := rest.HTTPClientFor(own)
 	if err != nil {

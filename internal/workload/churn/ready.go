@@ -27,7 +27,7 @@ type Condition struct {
 	value string
 }
 
-// conditionKind is a kind of Condition.
+// conditionKind is a kind of Condition, such as exists.
 type conditionKind int
 
 const (

@@ -77,7 +77,7 @@ type metric struct {
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
 	Output   stream            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
-	Which    which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
+	Which    choice            `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
 	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
@@ -131,17 +131,17 @@ const (
 
 func (stream) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// The type which is the choice of one number from an output that contains several.
-type which string
+// choice is the way to get one number from an output that contains several.
+type choice string
 
 const (
-	first which = "first"
-	last  which = "last"
-	sum   which = "sum"
-	mean  which = "mean"
+	first choice = "first"
+	last  choice = "last"
+	sum   choice = "sum"
+	mean  choice = "mean"
 )
 
-func (which) Values() []string {
+func (choice) Values() []string {
 	return []string{string(first), string(last), string(sum), string(mean)}
 }
 

@@ -61,7 +61,7 @@ func (m metric) read(o *output) (float64, error) {
 	if err != nil {
 		return 0, invalid(err.Error())
 	}
-	v := m.Which.choose(numbers)
+	v := m.Which.pick(numbers)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, invalid(fmt.Sprintf("%v is not a usable number", v))
 	}
@@ -133,13 +133,13 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 	return nil, errors.New("no JSON")
 }
 
-// choose returns the number that w selects from a list. The list must not be empty.
-func (w which) choose(numbers []float64) float64 {
+// pick returns the number that c selects from a list. The list must not be empty.
+func (c choice) pick(numbers []float64) float64 {
 	total := 0.0
 	for _, v := range numbers {
 		total += v
 	}
-	switch w {
+	switch c {
 	case last:
 		return numbers[len(numbers)-1]
 	case sum:

@@ -40,9 +40,9 @@ func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
 
 type direction string
 
-// The directions, as the client sees them.
+// Directions of the data, as the client sees them.
 const (
-	upload   direction = "upload"   // Directions of the data, as the client sees them.
+	upload   direction = "upload"   // client to server
 	download direction = "download" // server to client
 	both     direction = "both"     // both ways at the same time; the bandwidth is the sum
 )

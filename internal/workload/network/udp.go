@@ -161,7 +161,8 @@ type search struct {
 	steps []step
 }
 
-// find returns the highest rate within the limit, at or below the ceiling. The ceiling 0 is no limit.
+// find returns the highest rate whose loss is within the limit. The rate is at most the ceiling; 0: there is no
+// ceiling.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
 	if err != nil || first.Within {

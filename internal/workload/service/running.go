@@ -32,10 +32,10 @@ import (
 type Program struct {
 	Name    string // name such as "server", also of the log file and of the part of a trial's CPU time and memory
 	Where   testbed.Place
-	Command testbed.Command // command without outputs
+	Command testbed.Command // command; Start sets its outputs
 }
 
-// command; Start sets its outputs
+// Running is a program that was started, for use by one goroutine.
 type Running struct {
 	Program
 	process testbed.Process

@@ -13,7 +13,7 @@ import (
 // Search describes a search. Loads are positive, such as requests per second or sidecars.
 type Search struct {
 	Fineness
-	// Near is a load near the expected capacity, where the search begins. Least and Most bound the loads that the
+	// Near is the load around which the search draws its first load. Least and Most bound the loads that the
 	// search tries.
 	Near, Least, Most float64
 	Unit              string // unit of the load in errors: "per second"

@@ -24,7 +24,7 @@ import (
 // role is the role of started pods in Kubernetes labels.
 const role = "start"
 
-// inPod is the path in a pod of the program of package firstbyte. The file is on the volume of Tare's agent, so that
+// inPod is the path of package firstbyte's program in a pod. The file is on the volume of Tare's agent, so that
 // pods may use any image.
 const inPod = "/var/run/tare/first-byte"
 

@@ -213,8 +213,8 @@ func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 // fewer than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// cached reports whether the trial's I/O went through the page cache. With direct: true this is an error that breaks
-// a rule.
+// cached reports whether the trial's I/O went through the page cache. With direct: true, I/O through the cache is
+// an error that breaks a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {

@@ -123,8 +123,8 @@ func (r *activeSpan) startWorkers() {
 	}
 }
 
-// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
-// when a request falls due, freed sends the request.
+// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free when a
+// request falls due, the method freed sends the request.
 func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	}
 }
 
-// closeIfDone closes done if no request is under way and none will follow. The caller holds the lock.
+// closeIfDone closes the channel done if no request is under way and none will follow. The caller holds the lock.
 func (r *activeSpan) closeIfDone() {
 	if r.underWay > 0 || r.more && !r.over {
 		return

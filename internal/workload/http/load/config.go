@@ -88,12 +88,12 @@ type TLS struct {
 	ServerName string `json:"serverName,omitempty"` // name expected in the server's certificate; "": the host of the URL
 }
 
-// content of the file CA
+// TLSConfig is the client's side of TLS in an experiment file.
 type TLSConfig struct {
 	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent, but Tare's own for the builtin server"`
 	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
 
-	trusted string // contents of CA
+	trusted string // content of the file CA
 }
 
 // ReadFiles reads the certificates to trust.

@@ -20,7 +20,7 @@ type http2conn struct {
 	framer *http2.Framer // reads from the connection, writes to out
 	reader *bufio.Reader
 
-	// writing guards the four fields from writing to nextID. The goroutine that holds the lock writing may also take
+	// writing guards the fields out, encoder, block and nextID. The goroutine that holds the lock writing may also take
 	// the connection's lock.
 	writing sync.Mutex
 	out     bytes.Buffer

@@ -110,8 +110,8 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// endIfDone ends a slot's request if its stream has ended or is wrong. The caller holds the connection's
-// lock; endIfDone releases it.
+// endIfDone ends a slot's request if its stream has ended (end) or broke the protocol (wrong describes how). The
+// caller holds the connection's lock; endIfDone releases it.
 func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	c := h.link.conn
 	if !end && wrong == "" {

@@ -31,15 +31,15 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends a slot's request, unless the slot already has a later turn. The argument last marks the last
-	// request of the network connection. If writing fails, read returns the error.
-	write(sl *slot, q *encodedRequest, turn uint64, last bool)
 	// write sends the slot's request with the number turn, unless the slot already carries a later request. The
-	// argument last marks the last request of the network connection. If writing fails, the method read returns the
-	// error.
+	// argument last marks the last request of the network connection. If writing fails, the method read returns
+	// the error.
+	write(sl *slot, q *encodedRequest, turn uint64, last bool)
+	// read reads responses until the network connection ends, and ends the requests that have a response. It
+	// returns the cause of the connection's end. Requests still under way fail with this error.
 	read() error
-	// read reads responses until the network connection ends, and ends the requests that have a response. It returns
-	// the cause of the connection's end. Requests still under way fail with this error.
+	// drop cancels one request. It returns false if only closing the connection can cancel the request. The
+	// caller holds the connection's lock.
 	drop(sl *slot) bool
 }
 

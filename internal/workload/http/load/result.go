@@ -70,8 +70,8 @@ type Result struct {
 
 // Exchange is one request and its response, once the request has ended. All times count from the same moment.
 type Exchange struct {
-	Name  string        // Request.Name
-	Due   time.Duration // Request.Name of the request
+	Name  string        // Request.Name of the request
+	Due   time.Duration // intended time; in a closed loop, the time at which the request was drawn
 	Free  time.Duration // time from which a connection was free for the request
 	Sent  time.Duration // time at which the request was sent, or dialling for it began
 	First time.Duration // time at which the first byte of the response arrived

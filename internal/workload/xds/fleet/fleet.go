@@ -28,7 +28,7 @@ import (
 // Helper runs a Fleet in a process of its own.
 var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return helperrpc.Main(ctx, New(ctx).Handle) }}
 
-// Request is a request to a fleet. At most one field is set; if none is, the response only gives the time.
+// Request is a request to a fleet. At most one field is set; if no field is set, the response only gives the time.
 type Request struct {
 	Open *Open  `json:"open,omitempty"`
 	Up   *Ramp  `json:"up,omitempty"`

@@ -45,7 +45,7 @@ func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == lds }
 const (
 	anyType, anyValue = 1, 2 // google.protobuf.Any
 
-	deltaResource = 2 // field of a Resource, the message around each resource in a delta response
+	deltaResource = 2 // number of the field resource in a Resource, the message around each resource of a delta response
 
 	clusterName, clusterType, clusterEDS = 1, 2, 3
 	typeEDS                              = 3 // value of clusterType for a cluster whose endpoints come by EDS
