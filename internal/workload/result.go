@@ -103,18 +103,18 @@ type Behaviour map[experiment.Aspect]Observation
 
 // Observation is one aspect of a Behaviour.
 type Observation struct {
-	// Marks holds one example of each kind of observation: lines on stderr, exit statuses, errors in answers,
-	// a digest of the output, changes to files.
+	// Marks holds one example of each kind of observation. An example is a line on stderr, an exit status, an error in
+	// an answer, a digest of the output, or a change to a file.
 	Marks []string `json:"marks,omitempty"`
 	Bytes int64    `json:"bytes,omitempty"` // size of the output of all runs, or of all answers
 	Lines int64    `json:"lines,omitempty"` // number of lines in the output of all runs
 	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
 }
 
-// MostMarks is the largest number of Marks in an Observation.
+// MostMarks is the largest number of elements of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds observations of an aspect. It keeps the first mark of each kind (KindOf), up to MostMarks.
+// Add adds observations of an aspect. Of each kind (KindOf) it keeps the first element of Marks, up to MostMarks kinds.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
@@ -130,8 +130,8 @@ func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 // varyingPart matches the parts of a line that differ between runs: directories, and words with digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
-// KindOf returns the kind of a mark. For a line on stderr, the kind is the line without its directories and
-// numbers, which differ between runs. For any other mark, the kind is the mark itself.
+// KindOf returns the kind of an element of Marks. For a line on stderr, the kind is the line without its directories
+// and numbers, which differ between runs. For any other element, the kind is the element itself.
 func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark

@@ -68,8 +68,7 @@ type Trial struct {
 	// Round is the trial's round, from 1. Random draws should differ between rounds, and be the same for all
 	// arms of a round.
 	Round int
-	// Seed is the seed for draws of this trial alone, such as the begin of a search
-	// (experiment.Plan.TrialSeed).
+	// Seed is the seed for draws of this trial alone, such as the start of a search (experiment.Plan.TrialSeed).
 	Seed uint64
 	// Clear removes what the trial leaves at its site, such as objects in a cluster. Prepare sets Clear
 	// before anything else, if it is needed. The runner calls Clear after every trial, valid or not, once the
@@ -190,7 +189,7 @@ func Invalidf(rule, format string, args ...any) error {
 // Kind describes a workload to `tare list` and `tare doctor`.
 type Kind struct {
 	Name    string
-	Summary string // one line
+	Summary string // description of the workload in one line
 	// Example holds example values for the parameters that a file must give.
 	Example string
 	New     func() Workload
@@ -200,14 +199,14 @@ type Kind struct {
 	Helpers []testbed.Helper
 }
 
-// CheckTime adds an error to the field unless the duration d is from least to most.
+// CheckTime adds an error to the field if the duration d is shorter than least or longer than most.
 func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
 	if d.Std() < least || d.Std() > most {
 		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
 	}
 }
 
-// CheckNumbers adds an error for each level that is not from 1 to most. The argument things is the noun for the error.
+// CheckNumbers adds an error for each level below 1 or above most. The argument things is the noun for the error.
 func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
 	for i, n := range levels {
 		if n < 1 || n > most {

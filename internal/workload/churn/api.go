@@ -22,18 +22,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is this workload's own connection to an API server. It has no client-side limit on requests, and repeats a
-// request only after a response with status 429.
+// api is the workload's own connection to an API server. It has no client-side limit on requests. It repeats a request
+// only after a response with status 429.
 type api struct {
 	http *http.Client
-	base string // URL without a final slash
+	base string // URL of the API server, without a final slash
 }
 
 func connect(config *rest.Config) (*api, error) {
 	own := rest.CopyConfig(config)
 	own.Timeout, own.UserAgent = 0, "tare/churn"
 	if own.Proxy == nil {
-		own.Proxy = http.ProxyFromEnvironment // client-go shares connections between configurations unless Proxy is set
+		own.Proxy = http.ProxyFromEnvironment // without Proxy, client-go would share one connection among configurations
 	}
 	client, err := rest.HTTPClientFor(own)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *apiError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", a.code, a.reason, a.message))
 }
 
-// Values of the Accept header: whole objects, or their metadata only.
+// Values of the Accept header. They ask for whole objects, or for the objects' metadata only.
 const (
 	whole    = "application/json"
 	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
@@ -78,8 +78,8 @@ type request struct {
 	body         []byte
 }
 
-// send returns the body of the response; the caller closes the body. For a status of 400 or more the error is an
-// *apiError.
+// send sends a request and returns the body of the response. The caller closes the body. For a status of 400 or more
+// the error is an *apiError.
 func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, a.base+r.path, bytes.NewReader(r.body))
 	if err != nil {

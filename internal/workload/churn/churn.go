@@ -16,8 +16,8 @@
 // slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
 // when none is free the generator is late, which is measured and has a limit.
 //
-// A trial begins without objects of earlier trials. The trial before, in whichever arm, has just deleted all
-// of its objects, so Prepare deletes leftovers, waits until they are gone, and then lets the cluster settle.
+// A trial begins without objects of earlier trials. Prepare deletes all leftovers, waits until the leftovers
+// are gone, and then lets the cluster settle, since the trial before has just deleted its objects.
 // Without churn the measured part makes all objects. With churn, Prepare makes the objects, and the measured
 // part takes a share of the objects down and up again, or changes this share. The trial then waits until all
 // objects are ready, and lets the cluster settle. After the trial, its objects are deleted
@@ -25,7 +25,7 @@
 //
 // The files: template.go turns a template into requests, and schedule.go computes their due times. api.go sends one
 // request, and generate.go all of them; it also deletes leftovers. watch.go and ready.go see objects become ready.
-// record.go computes metrics and raw files. trial.go runs a trial, and makes one object of each template for a try.
+// record.go computes metrics and raw files. trial.go runs a trial, and makes single objects for Try.
 package churn
 
 import (
@@ -73,14 +73,14 @@ type Config struct {
 	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the reached rate"`
 }
 
-// Template is a template of objects: exactly one of File and Inline.
+// Template is a template of objects. Exactly one of the fields File and Inline gives its text.
 type Template struct {
 	Inline strictyaml.Document `yaml:"inline" json:"inline,omitempty" doc:"the object, with {{.Index}}, {{.Name}} and so on"`
 	File   string              `yaml:"file" json:"file,omitempty" doc:"file with the object in place of inline, relative to the experiment file; its content is kept with the run"`
 	Ready  Condition           `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
 	Fixed  int                 `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; such a template takes no turns"`
 
-	read string // content of File
+	read string // content of the file File
 }
 
 // security is a level of the Pod Security Standards.
@@ -191,9 +191,8 @@ func (c *Config) fixed() int {
 	return n
 }
 
-// rights lists the rights to make, change, watch and delete the objects, and to remove leftovers of a run. The
-// resource of a kind is guessed by the rule that nearly all kinds follow; only the cluster knows the resource for
-// certain.
+// rights lists the rights to make, change, watch and delete the objects, and to remove leftovers of a run. The name of
+// a resource is guessed from its kind by Kubernetes' usual spelling. Only the cluster knows the name for certain.
 func (c *Config) rights(namespace string) []experiment.Right {
 	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)
@@ -215,7 +214,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 const (
 	mostObjects  = 200_000
 	mostRequests = 500_000
-	highestRate  = 10_000 // in 1/s
+	highestRate  = 10_000 // requests per second
 	longest      = 6 * time.Hour
 )
 

@@ -16,9 +16,9 @@ import (
 	"tare/internal/testbed"
 )
 
-// sendAll sends all requests and returns when all have a response. Their times count from start. One goroutine
-// waits for each request's due time and hands the request to a free worker. When no worker is free, this
-// request and the requests behind it are late, which the send lag shows.
+// sendAll sends all requests and returns when all have a response. The times of the requests count from the argument
+// start. One goroutine waits for each request's due time and hands the request to a free worker. When no worker is
+// free, this request and the requests behind it are late, which the send lag shows.
 func (s *runningTrial) sendAll(ctx context.Context, start time.Time, all []*timedRequest) error {
 	due := make(chan *timedRequest)
 	var workers sync.WaitGroup
@@ -100,8 +100,9 @@ func (p *target) request(o *timedRequest) request {
 // background makes the garbage collector delete an object's dependents after the object, as kubectl does.
 var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)
 
-// foreground makes the API server keep an object until all of its dependents are gone, so that Tare only waits for
-// the object. It gives the garbage collector work for each object, so pods, which have no dependents, do without it.
+// foreground makes the API server keep an object until all of its dependents are gone, so that Tare only waits for the
+// object. Pods have no dependents. They are deleted without foreground, which costs the garbage collector work for each
+// object.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is the number of deletions that are requested at the same time.

@@ -22,16 +22,16 @@ import (
 //	condition=NAME     the condition of this name is True
 //	status.PATH=VALUE  the field of the status has this value
 type Condition struct {
-	how   means
+	how   conditionKind
 	name  string // name of the condition, or the path of the field below status
 	value string
 }
 
-// means is a kind of Condition.
-type means int
+// conditionKind is a kind of Condition, such as exists.
+type conditionKind int
 
 const (
-	auto means = iota
+	auto conditionKind = iota
 	exists
 	available
 	condition
@@ -39,9 +39,9 @@ const (
 )
 
 // words holds the texts of the kinds of Condition that have no name or value.
-var words = map[means]string{auto: "auto", exists: "exists", available: "available"}
+var words = map[conditionKind]string{auto: "auto", exists: "exists", available: "available"}
 
-// The expressions take 2 ms to compile, so they are compiled only for a file that has a condition.
+// The regular expressions below take 2 ms to compile. They are therefore compiled only for a file that has a condition.
 const (
 	conditionForm = `condition=([A-Za-z0-9]([-A-Za-z0-9_./]{0,126}[A-Za-z0-9])?)`
 	fieldForm     = `status((\.[A-Za-z0-9_-]{1,63}){1,10})=([^\s]{1,253})`
@@ -99,8 +99,8 @@ func (c Condition) String() string {
 // replicated holds the kinds whose status counts replicas.
 var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
 
-// of returns the condition that auto means for a kind of object. It returns any other condition unchanged.
-func (c Condition) of(k kind) Condition {
+// forKind returns the condition that auto means for a kind of object. It returns any other condition unchanged.
+func (c Condition) forKind(k kind) Condition {
 	switch {
 	case c.how != auto:
 		return c
@@ -126,7 +126,7 @@ type watchedObject struct {
 	Status json.RawMessage `json:"status"`
 }
 
-// status is the part of any kind's status that conditions need.
+// status is the part of an object's status that conditions need. It fits objects of any kind.
 type status struct {
 	Available  int64             `json:"availableReplicas"`
 	Updated    *int64            `json:"updatedReplicas"`
@@ -245,9 +245,9 @@ func (s *source) checkUpdate() error {
 	return nil
 }
 
-// hasGeneration reports whether the object shows which generation the condition is met for: the status, or
-// the condition in the status, has an observedGeneration. Without a generation, an object that was ready
-// before an update also looks ready after the update.
+// hasGeneration reports whether the object shows for which of its generations the condition is met. The field
+// observedGeneration shows the generation, in the status or in the status's entry for the condition. Without a
+// generation, an object that was ready before an update also looks ready after the update.
 func (c Condition) hasGeneration(o *watchedObject) bool {
 	if c.how == exists {
 		return true
@@ -265,8 +265,8 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated notes the first update among requests on an object whose status has no observedGeneration. It reports
-// whether the first request is an update. The end of such an update cannot be seen.
+// noteUndated notes the first update among requests on an object whose status has no observedGeneration: nothing shows
+// when this update is complete. It reports whether the first request is an update.
 func (w *watch) noteUndated(requests []*timedRequest) bool {
 	for _, o := range requests {
 		if o.verb == update {

@@ -93,11 +93,11 @@ func TestAuto(t *testing.T) {
 		{"example.org", "v1", "Deployment"}:           "exists",
 		{"crd.varmor.org", "v1beta1", "VarmorPolicy"}: "exists",
 	} {
-		if got := (Condition{}).of(kind).String(); got != want {
+		if got := (Condition{}).forKind(kind).String(); got != want {
 			t.Errorf("%v is ready by %s, want %s", kind, got, want)
 		}
 	}
-	if got := (Condition{how: exists}).of(kind{"", "v1", "Pod"}); got.how != exists {
+	if got := (Condition{how: exists}).forKind(kind{"", "v1", "Pod"}); got.how != exists {
 		t.Errorf("a condition that is given becomes %s", got)
 	}
 }

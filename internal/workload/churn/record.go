@@ -17,8 +17,7 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 
-// Bounds of histograms, in nanoseconds, the unit of HdrHistogram's logs. Steps are at least a microsecond, with three
-// significant digits.
+// Bounds of histograms in nanoseconds, the unit of HdrHistogram's logs, and the number of significant digits.
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
@@ -48,7 +47,7 @@ func (h *histogram) values(name string, into map[string]float64) {
 		into[name+"-mean"] = h.Mean() / float64(time.Second)
 	}
 	for _, q := range quantiles {
-		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // of the quantile among all planned values in ascending order, from 1
+		rank := max(1, int(float64(q)*float64(h.planned)+0.5)) // rank of the quantile among all planned values in ascending order, from 1
 		if q.Supported(h.planned) && rank <= n {
 			into[name+"-"+q.String()] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
 		}

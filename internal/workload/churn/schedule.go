@@ -25,7 +25,7 @@ func (v verb) String() string { return [...]string{"create", "update", "delete"}
 
 func (v verb) metric() string { return v.String() + "-latency" }
 
-// readyMetric is the name of the metrics of the time until an object is ready.
+// readyMetric begins the names of the metrics of the time until an object is ready.
 const readyMetric = "ready"
 
 // timedRequest is one request with a due time, and its result. Times count from the beginning of sendAll, by this
@@ -33,10 +33,10 @@ const readyMetric = "ready"
 type timedRequest struct {
 	at       time.Duration // due time
 	verb     verb
-	source   int    // index of the template
-	index    int    // index of the object
-	name     string // name of the object
-	revision int    // revision of the object after the request
+	source   int // index of the template
+	index    int // index of the object
+	name     string
+	revision int // revision of the object after the request
 	body     []byte
 	awaited  bool // set if the trial waits until the object is ready
 
@@ -103,7 +103,7 @@ func due(i int, rate float64) time.Duration {
 
 // schedule is all requests of a trial.
 type schedule struct {
-	base     []*timedRequest // sent before the measurement: they make fixed objects and, with churn, all other objects
+	base     []*timedRequest // requests sent before the measurement, which make fixed objects and, with churn, all other objects
 	measured []*timedRequest
 }
 
@@ -157,7 +157,8 @@ func (p *target) schedule() (*schedule, error) {
 	return &all, nil
 }
 
-// make makes the request that creates an object. The incarnation counts from 1, and is part of the object's name.
+// make makes the request that creates an object. The argument incarnation counts the objects made at this index one
+// after the other, from 1. The object's name contains the incarnation.
 func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
 	o := &timedRequest{verb: create, source: l.moving[index%len(l.moving)], index: index,
 		name: fmt.Sprintf("%s-%d-%d", l.stem, index, incarnation), revision: 1, awaited: true}
@@ -165,7 +166,8 @@ func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
 	return o, l.write(o, "")
 }
 
-// churn makes the requests of all turns. The churned objects are spread evenly among all objects.
+// churn makes the requests of all turns, in which the churned objects go down and up again or change. The churned
+// objects are spread evenly among all objects.
 func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	c := l.config
 	var list []*timedRequest
@@ -183,7 +185,8 @@ func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	return list, nil
 }
 
-// changes returns the changes of one turn. The first change is made to all objects before the second begins.
+// changes returns the one or two changes of a turn. Each change is a function that makes the request for the object at
+// an index. The first change is made to all churned objects before the second change begins.
 func (l *scheduleBuilder) changes(turn int) []func(index int) (*timedRequest, error) {
 	change := func(scale string) func(int) (*timedRequest, error) {
 		return func(index int) (*timedRequest, error) {

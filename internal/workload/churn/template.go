@@ -46,7 +46,7 @@ type source struct {
 	ready    Condition // condition for the template's kind, never auto
 	fixed    int
 	kind     kind
-	resource schema.GroupVersionResource // resource of the kind, which newTarget sets
+	resource schema.GroupVersionResource // resource of the template's kind; newTarget sets this field
 }
 
 // compile parses the template and renders one object as a check.
@@ -73,7 +73,7 @@ func (t Template) compile() (*source, error) {
 	if s.kind, err = kindOf(object); err != nil {
 		return nil, err
 	}
-	s.ready = t.Ready.of(s.kind)
+	s.ready = t.Ready.forKind(s.kind)
 	return s, nil
 }
 
@@ -179,7 +179,7 @@ const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 // ownership is the labels and owner references by which the objects belong to a run.
 type ownership struct {
 	labels map[string]string
-	owners []metav1.OwnerReference // owners with which Kubernetes deletes the objects if the run is lost
+	owners []metav1.OwnerReference // owners of the objects: if the run is lost, Kubernetes deletes the objects together with their owners
 }
 
 // finish sets the parts of an object that a template may not choose: name, namespace, labels, owners and the
@@ -221,7 +221,7 @@ func (s *source) finish(object map[string]any, v values, own ownership) ([]byte,
 	return json.Marshal(object)
 }
 
-// member returns the map under this name in an object. It adds an empty map if there is none.
+// member returns the map in an object's field of this name. If the object lacks the field, member adds an empty map.
 func member(object map[string]any, name string) (map[string]any, error) {
 	switch have := object[name].(type) {
 	case map[string]any:

@@ -26,7 +26,7 @@ import (
 // role is the value of inventory.RoleLabel on the objects of this workload.
 const role = "churn"
 
-// target is the namespace for a trial's objects, with the connections to its API server.
+// target is the namespace for a trial's objects, with the connections to the cluster's API server.
 type target struct {
 	config    *Config
 	api       *api // connection for requests and lists
@@ -156,7 +156,7 @@ func (p *target) close() {
 	p.watching.close()
 }
 
-// runningTrial is a trial between the beginning of Prepare and its end.
+// runningTrial is a trial from the beginning of Prepare to the end of the trial.
 type runningTrial struct {
 	*target
 	schedule *schedule
@@ -276,7 +276,7 @@ func broken(ctx context.Context, rule, format string, args ...any) error {
 	return workload.Invalidf(rule, format, args...)
 }
 
-// keepExamples keeps, as a raw file, the first object of each template in the form that is sent.
+// keepExamples records the first object of each template in a raw file, as the object is sent.
 func (p *target) keepExamples(raw workload.Raw, all *schedule) error {
 	requests := slices.Concat(all.base, all.measured)
 	for i, s := range p.sources {

@@ -24,7 +24,7 @@ import (
 // tracker sees objects become ready, by one watch for each resource.
 type tracker struct {
 	*target
-	start   atomic.Pointer[time.Time] // beginning of the last phase; readyAt counts from it
+	start   atomic.Pointer[time.Time] // start of the current phase; readyAt counts from this time
 	left    atomic.Int64              // number of requests whose objects are not ready
 	all     chan struct{}             // receives a value when left reaches 0
 	watches []*watch
@@ -76,7 +76,8 @@ func (t *tracker) run(ctx context.Context) error {
 	return nil
 }
 
-// phase begins a phase: the tracker waits for these requests. Their times count from start.
+// phase begins a phase of the trial, such as the measured part. In it the tracker waits for the objects of these
+// requests. The times of the requests count from the argument start.
 func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
 	for _, o := range requests {
@@ -134,7 +135,7 @@ func (e *event) refusal() error {
 	return a
 }
 
-// seeObject settles the requests on an object that now meets their conditions.
+// seeObject ends the wait for the requests on an object that now meets their conditions.
 func (w *watch) seeObject(o *watchedObject) {
 	waiting := w.awaited[o.Metadata.Name]
 	if len(waiting) == 0 {

@@ -69,7 +69,7 @@ type Config struct {
 	Read    []metric            `yaml:"metrics" json:"metrics,omitempty" doc:"metrics; wall clock, CPU time and peak memory if absent"`
 }
 
-// metric is one metric and its source: exactly one of From, Regex and JSON.
+// metric is one metric and its source, which is exactly one of From, Regex and JSON.
 type metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
 	Label    string            `yaml:"label" json:"label,omitempty" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the metric that people see in reports; the metric's name if absent"`
@@ -77,7 +77,7 @@ type metric struct {
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
 	Output   stream            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
-	Which    which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
+	Which    choice            `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
 	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
@@ -89,11 +89,11 @@ type metric struct {
 type source string
 
 const (
-	wallClock  source = "wall-clock"  // in s
-	userCPU    source = "user-cpu"    // in s
-	systemCPU  source = "system-cpu"  // in s
+	wallClock  source = "wall-clock"  // wall-clock time of the program, in s
+	userCPU    source = "user-cpu"    // CPU time in user mode, in s
+	systemCPU  source = "system-cpu"  // CPU time in the kernel, in s
 	cpu        source = "cpu"         // user and system CPU time, in s
-	peakMemory source = "peak-memory" // in bytes
+	peakMemory source = "peak-memory" // highest resident memory, in bytes
 )
 
 func (source) Values() []string {
@@ -131,17 +131,17 @@ const (
 
 func (stream) Values() []string { return []string{string(stdout), string(stderr)} }
 
-// which selects a number if an output contains several.
-type which string
+// choice is the way to get one number from an output that contains several.
+type choice string
 
 const (
-	first which = "first"
-	last  which = "last"
-	sum   which = "sum"
-	mean  which = "mean"
+	first choice = "first"
+	last  choice = "last"
+	sum   choice = "sum"
+	mean  choice = "mean"
 )
 
-func (which) Values() []string {
+func (choice) Values() []string {
 	return []string{string(first), string(last), string(sum), string(mean)}
 }
 

@@ -34,7 +34,7 @@ type output struct {
 	over bool // set if the output is longer than readLimit
 
 	behaviour workload.Listener
-	digest    hash.Hash // digest of the output; nil if nothing needs it
+	digest    hash.Hash // digest of the output; nil if no digest is needed
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -61,7 +61,7 @@ func (m metric) read(o *output) (float64, error) {
 	if err != nil {
 		return 0, invalid(err.Error())
 	}
-	v := m.Which.of(numbers)
+	v := m.Which.pick(numbers)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, invalid(fmt.Sprintf("%v is not a usable number", v))
 	}
@@ -133,13 +133,13 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 	return nil, errors.New("no JSON")
 }
 
-// of returns the number that the choice selects. There is at least one number.
-func (w which) of(numbers []float64) float64 {
+// pick returns the number that c selects from a list. The list must not be empty.
+func (c choice) pick(numbers []float64) float64 {
 	total := 0.0
 	for _, v := range numbers {
 		total += v
 	}
-	switch w {
+	switch c {
 	case last:
 		return numbers[len(numbers)-1]
 	case sum:

@@ -115,8 +115,8 @@ type runner struct {
 	server *service.Server // nil if the workload has no server
 }
 
-// run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. If the run
-// counts, the beginnings of the outputs are kept in memory for reading metrics.
+// run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. In a measured run, for
+// which counts is set, the beginnings of the outputs are kept in memory for reading metrics.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[stream]*output, err error) {
 	outputs = map[stream]*output{}
 	for _, name := range []stream{stdout, stderr} {
@@ -188,7 +188,7 @@ type totals struct {
 	runner
 	runs      int
 	used      testbed.Usage
-	sums      map[string]float64 // sums over the runs, by metric, of the numbers in the output
+	sums      map[string]float64 // by metric: sum over the runs of the numbers in the output
 	behaviour workload.Behaviour
 	served    testbed.Usage // resources that the server used during the measured runs
 }

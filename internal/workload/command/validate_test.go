@@ -136,7 +136,7 @@ func FuzzNumbers(f *testing.F) {
 		}
 		var o output
 		o.kept.Write(text)
-		for _, which := range []which{first, last, sum, mean} {
+		for _, which := range []choice{first, last, sum, mean} {
 			v, err := metric{Name: "m", JSON: where, Which: which}.read(&o)
 			if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				t.Errorf("%s gave %v", which, v)

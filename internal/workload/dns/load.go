@@ -23,11 +23,11 @@ const usual = 1000
 
 func (c *Config) rate() float64 { return cmp.Or(float64(c.Rate.OrZero()), usual) }
 
-// clientRequest is one request to the generator. Exactly one member is set.
+// clientRequest is one request to the generator. Exactly one field is set.
 type clientRequest struct {
 	Open   *query.Config `json:"open,omitempty"`
-	Begin  *load.Span    `json:"begin,omitempty"`  // begins a span; the response comes at once
-	Result *struct{}     `json:"result,omitempty"` // waits for the load.Result of the span
+	Begin  *load.Span    `json:"begin,omitempty"`  // request to begin a span; the response comes at once
+	Result *struct{}     `json:"result,omitempty"` // request for the load.Result at the end of the span
 }
 
 // runClient is the generator, which runs as a helper. It carries out requests from standard input until the input
@@ -154,7 +154,8 @@ func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int)
 	return result, nil
 }
 
-// cause explains a failed request to the client: by the end of the server, or else by the request's error.
+// cause returns the cause of a failed request to the client. The cause is the end of the server if the server has
+// ended, and otherwise the request's error.
 func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
 		if ended := l.up.program.BrokenRule(ctx); ended != nil {

@@ -64,7 +64,7 @@ func (c *Config) proxyMeasures() experiment.Measures {
 
 type proxy struct {
 	*service.Running
-	socket string // path of its admin socket
+	socket string // path of the proxy's admin socket
 	files  []string
 }
 
@@ -172,7 +172,8 @@ func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	return nil
 }
 
-// cause explains a failed request to a proxy: by the end of a proxy, or else by the request's error.
+// cause returns the cause of a failed request to a proxy. The cause is the end of a proxy if any proxy has ended, and
+// otherwise the request's error.
 func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -222,7 +223,7 @@ func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error
 type proxyCounts struct {
 	Before    zone.Counts         `json:"before"`
 	After     zone.Counts         `json:"after"`
-	Resolvers [2][]resolverCounts `json:"resolvers"` // counters of the proxies' resolvers, before and after
+	Resolvers [2][]resolverCounts `json:"resolvers"` // counters of the proxies' resolvers, before and after the measured time
 	used      map[string]testbed.Usage
 }
 

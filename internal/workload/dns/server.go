@@ -22,10 +22,10 @@ var (
 // Helpers are the workload's helpers.
 var Helpers = []testbed.Helper{serverHelper, clientHelper}
 
-// serverRequest is one request to the builtin server. Exactly one member is set.
+// serverRequest is one request to the builtin server. Exactly one field is set.
 type serverRequest struct {
-	Listen *zone.Config `json:"listen,omitempty"` // starts the server; the response comes when it listens
-	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of a label
+	Listen *zone.Config `json:"listen,omitempty"` // request to start the server; the response comes when the server listens
+	Count  *string      `json:"count,omitempty"`  // request for the zone.Counts of a label
 }
 
 // runServer is the builtin server, which runs as a helper. It carries out requests from standard input until the
@@ -52,7 +52,8 @@ func runServer(ctx context.Context) error {
 
 var errEarly = errors.New("a request without content, or too early")
 
-// Shared names the server that cells share. The builtin server has a certificate only with transport TLS.
+// Shared names the server that cells share. Cells with transport TLS share a builtin server of their own, since only
+// this server has a certificate.
 func (c *Config) Shared() string {
 	switch {
 	case c.proxied():

@@ -36,7 +36,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 type Trial struct {
 	config  *Config
 	t       *workload.Trial
-	servers []*service.Running // empty: Tare has started no server
+	servers []*service.Running // servers that Tare has started; empty if there are none
 	clients []*client
 	slices  int
 	results []*load.Result // one result for each client, with its slices joined

@@ -68,7 +68,7 @@ func (o runOptions) arguments() []string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// settle is the longest time that a server may take to listen, and then to end.
+// settle is the time that a server has to listen at the start of a run, and the time that it has to end after the run.
 const settle = 10 * time.Second
 
 func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {

@@ -40,7 +40,7 @@ func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
 
 type direction string
 
-// The directions, as the client sees them.
+// Directions of the data, as the client sees them.
 const (
 	upload   direction = "upload"   // client to server
 	download direction = "download" // server to client

@@ -39,7 +39,7 @@ func missing(field string) error {
 
 // totals holds sums over the intervals after the warm-up, at one side of a run and in one direction of the data.
 type totals struct {
-	whole       float64 // bytes, warm-up included
+	whole       float64 // number of bytes, warm-up included
 	bytes       float64
 	seconds     float64
 	retransmits float64
@@ -131,16 +131,17 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
 type figures struct {
-	received    float64 // bit/s of payload; sum of both directions
-	sent        float64 // bit/s of payload; sum of both directions
-	loss        float64 // UDP: share of packets, 0 to 1; the worse of both directions
-	jitter      float64 // UDP: seconds, mean; 0 if unknown
-	retransmits float64 // TCP: segments; -1 if unknown
-	rtt         float64 // TCP: seconds, mean of the readings of the senders' kernels; 0 if unknown
-	moved       float64 // bytes received, warm-up included
+	received    float64 // rate of the received payload in bit/s, summed over both directions
+	sent        float64 // rate of the sent payload in bit/s, summed over both directions
+	loss        float64 // UDP: share of packets that were lost, 0 to 1, in the worse direction
+	jitter      float64 // UDP: mean jitter in s; 0 if unknown
+	retransmits float64 // TCP: number of segments that were sent again; -1 if unknown
+	rtt         float64 // TCP: mean of the round-trip times that the senders' kernels report, in s; 0 if unknown
+	moved       float64 // number of bytes received, warm-up included
 }
 
-// read computes the figures of a run. The argument length includes the warm-up omit; both are in seconds.
+// read computes the figures of a run. The arguments are in seconds: length is the run with its warm-up, and omit is the
+// warm-up.
 func read(client, server *iperf3.Report, d direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way

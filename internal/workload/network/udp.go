@@ -16,9 +16,9 @@ import (
 	"tare/internal/workload"
 )
 
-// If a measurement loses more than the limit, although the search found its rate, Tare repeats the
-// measurement: first at the same rate, then at a rate lower by backOff. Each further repetition doubles the
-// reduction. In all, there are at most measureAttempts measurements.
+// A measurement at the rate that the search found may lose more than the limit. Tare then repeats the measurement:
+// first at the same rate, then at a rate lower by backOff. Each further repetition doubles the reduction. In all, there
+// are at most measureAttempts measurements.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
@@ -29,8 +29,8 @@ const (
 // higher rates the timer is shortened so that bursts do not grow, down to the shortest period with which iperf3 still
 // keeps a rate.
 const (
-	burst        = 125_000 // bytes
-	shortestTick = 20      // µs
+	burst        = 125_000 // size of a burst, in bytes
+	shortestTick = 20      // shortest period of the pacing timer, in µs
 )
 
 func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (workload.Measured, error) {
@@ -143,15 +143,15 @@ const (
 	passing    = 20   // a step whose loss is up to this many times the limit is repeated
 	reached    = 0.97 // share of the offered rate that the sender must reach
 	usualSteps = 8    // typical number of steps, for estimates of time
-	maxSteps   = 30   // largest number of steps; the trial then fails
+	maxSteps   = 30   // largest number of steps; a search without a result after these steps makes the trial fail
 )
 
 // step is one run of the search. Rates are in bit/s of payload, in each direction.
 type step struct {
-	Offered  float64 `json:"offered"` // 0 is as much as the sender can send
+	Offered  float64 `json:"offered"` // offered rate; 0: as much as the sender can send
 	Sent     float64 `json:"sent"`
 	Received float64 `json:"received"`
-	Loss     float64 `json:"loss"` // share of packets
+	Loss     float64 `json:"loss"` // share of packets that were lost
 	Within   bool    `json:"within"`
 }
 
@@ -161,7 +161,8 @@ type search struct {
 	steps []step
 }
 
-// find returns the highest rate within the limit, at or below the ceiling. The ceiling 0 is no limit.
+// find returns the highest rate whose loss is within the limit. The rate is at most the ceiling; 0: there is no
+// ceiling.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
 	if err != nil || first.Within {
@@ -214,8 +215,8 @@ func (s *search) step(ctx context.Context, offered float64) (step, error) {
 // path without loss. On a machine with two processors and a load of 6, the search found 385 to 563 Mbit/s
 // with buffers of 208 KiB, and 905 to 965 Mbit/s with buffers of 2 MiB.
 const (
-	wantedBuffer  = 2 << 20   // bytes
-	grantedBuffer = 208 << 10 // bytes; default of rmem_max and wmem_max, which every kernel grants
+	wantedBuffer  = 2 << 20   // size that Tare asks for, in bytes
+	grantedBuffer = 208 << 10 // size that every kernel grants, in bytes; default of rmem_max and wmem_max
 )
 
 // buffers returns the size of UDP's socket buffers that the pods' kernels grant, in bytes, up to wantedBuffer. Older

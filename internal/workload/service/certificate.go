@@ -30,8 +30,8 @@ func SelfSigned(at ByPath, more ...x509.ExtKeyUsage) (cert, key string, err erro
 	return cert, key, err
 }
 
-// Signed makes an authority's certificate, and the servers' certificate with its key, which the authority has
-// signed. All are PEM. The authority's key is not kept.
+// Signed makes an authority's certificate, and a certificate for the servers with its key. The authority signs the
+// servers' certificate. All results are PEM texts. The authority's key is not kept.
 func Signed(name string, servers []netip.AddrPort) (authority, cert, key string, err error) {
 	root := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tare authority"},

@@ -30,9 +30,9 @@ import (
 
 // Program is one program of a service.
 type Program struct {
-	Name    string // such as "server"; also names its log file, and its part of the CPU time and memory of a trial
+	Name    string // name such as "server", also of the log file and of the part of a trial's CPU time and memory
 	Where   testbed.Place
-	Command testbed.Command // command without outputs
+	Command testbed.Command // command; Start sets its outputs
 }
 
 // Running is a program that was started, for use by one goroutine.
@@ -147,7 +147,7 @@ type outputStream struct {
 	to   *outputTail
 
 	mu          sync.Mutex
-	alreadyRead int64 // bytes that read has read, which Write receives again when the program ends
+	alreadyRead int64 // bytes that the method read has passed on; at the program's end, Write gets these bytes again and drops them
 }
 
 func (s *outputStream) Write(b []byte) (int, error) {
@@ -176,7 +176,7 @@ func (s *outputStream) read(p testbed.Printer) error {
 type outputTail struct {
 	mu      sync.Mutex
 	text    []byte
-	dropped int // bytes dropped before text
+	dropped int // number of bytes dropped from the output before the field text
 }
 
 // maxTail bounds the output that is kept between two trials, in bytes.

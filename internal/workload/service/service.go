@@ -153,7 +153,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first ports are left to tools that start again in each trial.
+		// The first port is left to tools that start again in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}
@@ -188,10 +188,10 @@ var Helper = testbed.Helper{Name: "service-ready", Run: helperrpc.Reading("the s
 // readyCheck is the helper's input: the server's address, and the page that must answer.
 type readyCheck struct {
 	Address netip.AddrPort `json:"address"`
-	Path    string         `json:"path,omitempty"` // "": the server must accept a connection
+	Path    string         `json:"path,omitempty"` // page that must answer; "": the server must accept a connection
 }
 
-// await waits until the client's pod reaches the server and the server's output matches.
+// await waits until the server meets the condition ready: its output matches, or the client's pod reaches it, or both.
 func (r *Running) await(ctx context.Context, site testbed.Site, address netip.AddrPort, ready Ready) error {
 	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
 	defer cancel()
@@ -247,7 +247,7 @@ func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCh
 	if err != nil {
 		return err
 	}
-	ctx, stop := testbed.Until(ctx, r.done) // the wait also ends when the server does
+	ctx, stop := testbed.Until(ctx, r.done) // the wait also ends when the server ends
 	defer stop()
 	why, _, err := helperrpc.Output(ctx, site, testbed.ClientPod, cmd)
 	if err == nil {

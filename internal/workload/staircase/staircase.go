@@ -13,20 +13,21 @@ import (
 // Search describes a search. Loads are positive, such as requests per second or sidecars.
 type Search struct {
 	Fineness
-	// Near is the load about which the search begins. Least and Most bound the loads that it tries.
+	// Near is the load around which the search draws its first load. Least and Most bound the loads that the
+	// search tries.
 	Near, Least, Most float64
 	Unit              string // unit of the load in errors: "per second"
 }
 
 // Fineness is the precision of a search.
 type Fineness struct {
-	Halvings int // times that the first step, a doubling, is halved
-	Turns    int // number of reversals whose loads are averaged; even
+	Halvings int // number of times that the first step, a doubling, is halved
+	Turns    int // even number of turns, changes of direction, whose loads are averaged
 	// Usual is the number of tries if the result lies between a quarter of Near and four times Near.
 	Usual int
 }
 
-// Fine finds a capacity to 2.2 %, in tries of about a second. Coarse finds it to 9 %, in longer tries.
+// Fine finds a capacity to 2.2 %, in tries of about a second. Coarse finds a capacity to 9 %, in longer tries.
 var (
 	Fine   = Fineness{Halvings: 5, Turns: 8, Usual: 23}
 	Coarse = Fineness{Halvings: 3, Turns: 4, Usual: 13}
@@ -52,31 +53,31 @@ func Spaced(quantity fmt.Stringer) string {
 }
 
 const (
-	doubling = math.Ln2 // the first step; steps are differences of logarithms of loads
-	// settling is the number of turns that the result leaves out. These are the first turns with the finest
-	// step, since noise may have turned the search too early.
+	doubling = math.Ln2 // first step of a search; a step is a difference of two loads' logarithms
+	// settling is the number of turns (changes of direction) that the result leaves out. These are the first turns with
+	// the finest step, since noise may have turned the search too early.
 	settling = 2
 )
 
-// First draws the first load of a search, evenly over one doubling about Near. The loads of a search form a
-// grid that the first load fixes, and its result lies on the grid. If all searches began at the same load,
-// all would have the same error. Repeating the search would only make a wrong value look certain.
+// First draws the first load of a search from a range about Near, whose upper end is twice its lower end. The result of
+// a search lies on a grid of loads that the first load fixes. If all searches began at the same load, all results would
+// have the same error. Repeating the search would only make a wrong value look certain.
 func (s Search) First(seed uint64) float64 {
 	most := math.Log(s.Most)
 	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), math.Log(s.Least))
 	return math.Exp(from + rand.New(rand.NewPCG(seed, 0)).Float64()*min(doubling, most-from))
 }
 
-// Find returns the load that is carried in half of the tries. It uses up-down steps (Levitt 1971, Transformed
-// up-down methods in psychoacoustics, Journal of the Acoustical Society of America 49). Each turn halves the
-// step, down to the finest step. The result is the geometric mean of the loads at the last turns with the
-// finest steps. The seed draws the first load, so each search needs its own seed. If even the least load is
-// not carried, or even the largest load is carried, Find returns an error that breaks the rule on rates.
+// Find returns the load that is carried in half of the tries. It uses up-down steps (Levitt 1971, Transformed up-down
+// methods in psychoacoustics, Journal of the Acoustical Society of America 49). A turn is a change of direction. Each
+// turn halves the step, down to the finest step. The result is the geometric mean of the loads at the last turns with
+// the finest step. The seed draws the first load, so each search needs its own seed. If even the least load is not
+// carried, or even the largest load is carried, Find returns an error that breaks the rule on rates.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, halved := math.Log(s.First(seed)), 0
 	step := func() float64 { return math.Ldexp(doubling, -halved) }
-	before, turns := false, []float64{} // loads at turns
+	before, turns := false, []float64{} // turns holds the loads at changes of direction with the finest step
 	for n := 0; len(turns) < settling+s.Turns && n < MostTries; n++ {
 		carried, err := try(math.Exp(x))
 		switch {

@@ -24,8 +24,8 @@ import (
 // role is the role of started pods in Kubernetes labels.
 const role = "start"
 
-// inPod is the path of the program of package firstbyte in a pod. It is on the agent's volume, so that pods may use
-// any image.
+// inPod is the path of package firstbyte's program in a pod. The file is on the volume of Tare's agent, so that
+// pods may use any image.
 const inPod = "/var/run/tare/first-byte"
 
 type podStarter struct {
@@ -42,7 +42,7 @@ type podStarter struct {
 	staying []*progress
 
 	mu    sync.Mutex
-	waits map[string]*progress // by pod name
+	waits map[string]*progress // progress of each pod, by pod name
 }
 
 func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStarter, err error) {

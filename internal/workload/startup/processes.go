@@ -174,8 +174,8 @@ func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
 	return sum, nil
 }
 
-// end kills all instances at the same time, and waits for their end. The program stays for the next trial; the site
-// removes it.
+// end kills all instances at the same time, and waits for their end. The program's file stays for the next trial; the
+// site removes the file.
 func (h *processStarter) end(context.Context) error {
 	var wait sync.WaitGroup
 	errs := make([]error, len(h.up))

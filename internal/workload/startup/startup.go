@@ -118,10 +118,10 @@ func (c *Config) validate() []experiment.FieldError {
 }
 
 const (
-	mean          = "start-mean"     // in s
+	mean          = "start-mean"     // mean time until the first byte, in s
 	memory        = "memory"         // memory of all instances, in bytes
 	cpu           = "cpu"            // CPUs that all instances use together
-	machineMemory = "memory-machine" // in bytes
+	machineMemory = "memory-machine" // fall of the machine's available memory, in bytes
 )
 
 // phases lists the phases of a pod in the order in which a pod reaches them.
@@ -168,11 +168,12 @@ type start struct {
 type starter interface {
 	// once starts an instance, and waits for its first byte. It then ends the instance or waits for its end.
 	once(ctx context.Context) (start, error)
-	// stay starts n instances that run until end, and waits for the first byte of each.
+	// stay starts n instances that run until the method end is called. It waits for the first byte of each instance.
 	stay(ctx context.Context, n int) error
-	// uses returns the resources that the staying instances use now.
+	// uses returns what the instances that stay started use: memory now, and CPU time so far.
 	uses(ctx context.Context) (use, error)
-	// end ends the staying instances, and releases the starter's own resources at the site. A second call does nothing.
+	// end ends the instances that stay started, and releases the starter's own resources at the site. A second call
+	// does nothing.
 	end(ctx context.Context) error
 }
 

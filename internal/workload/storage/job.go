@@ -40,7 +40,7 @@ type trial struct {
 	raw    workload.Raw
 	file   string // path in the client's pod
 	round  int    // number of the round, from 1; 0 if unknown
-	checks int    // number of checks for the mark so far
+	checks int    // number of checks of the layout's mark so far
 	// backing lists the files and directories behind the volume that the testbed knows.
 	backing []string
 	// dropped is set if the kernel is known to accept O_DIRECT and ignore it.
@@ -180,8 +180,8 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed returns the seed of fio's offsets. The seed differs between rounds, cells and purposes, and is the same for
-// all arms. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
+// seed returns the seed of fio's offsets. The seed differs between rounds, between cells, and between warm-up and
+// measurement. It is the same for all arms. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())

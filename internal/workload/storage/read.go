@@ -23,7 +23,7 @@ const (
 	covered   = 0.95 // smallest share of the duration in which fio must have done I/O
 	leastCold = 0.1  // shortest time, in s, that reading all data once may take
 	mostLines = 4    // lines of standard error that an error shows
-	mostSaid  = 600  // characters of these lines
+	mostSaid  = 600  // characters of standard error that an error shows
 )
 
 func unreadable(format string, args ...any) error {
@@ -213,8 +213,8 @@ func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 // fewer than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// cached reports whether the trial's I/O went through the page cache. With direct: true this is an error that breaks
-// a rule.
+// cached reports whether the trial's I/O went through the page cache. With direct: true, I/O through the cache is
+// an error that breaks a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {

@@ -68,7 +68,7 @@ const (
 
 func (engine) Values() []string { return []string{string(libAIO), string(iouRing), string(pSync)} }
 
-// mode is the form in which the pod has the volume.
+// mode is the way the pod uses the volume: as a file system, or as a block device.
 type mode string
 
 const (
@@ -169,7 +169,7 @@ func (c *Config) prefix(buffered bool) string {
 
 const part = "fio"
 
-// startUp is the time that one start and end of fio takes. A trial has three of them.
+// startUp is the time that one start and end of fio takes. A trial runs fio three times.
 const startUp = 350 * time.Millisecond
 
 // Measures returns the metrics of a trial. The limit has time for laying out the data; the expected time does not.
@@ -197,7 +197,7 @@ func (c *Config) measured(p string) []experiment.Metric {
 	latency := func(name string, optional bool) experiment.Metric {
 		return experiment.Metric{Name: p + name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional}
 	}
-	iops, bandwidth := c.Cap.of(c.BlockSize.One())
+	iops, bandwidth := c.Cap.forBlock(c.BlockSize.One())
 	metrics := []experiment.Metric{
 		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio, Cap: iops},
 		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: bandwidth},

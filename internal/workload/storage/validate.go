@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	leastSize = 16 << 20 // bytes of data
+	leastSize = 16 << 20 // smallest size of the data, in bytes
 	mostSize  = 64 << 40
 	sector    = 512
 	mostBlock = 64 << 20
@@ -111,9 +111,9 @@ type Cap struct {
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// of returns the caps for I/Os of the block size, or 0 without a cap. A cap of the bandwidth also limits the I/Os per
-// second. A cap of the I/Os per second also limits the bandwidth.
-func (c *Cap) of(block quantity.Size) (iops, bandwidth float64) {
+// forBlock returns the highest I/Os per second and the highest bandwidth for I/Os of a block size; 0: no cap is known.
+// A cap of the bandwidth also limits the I/Os per second. A cap of the I/Os per second also limits the bandwidth.
+func (c *Cap) forBlock(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0
 	}

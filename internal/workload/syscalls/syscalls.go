@@ -104,7 +104,7 @@ const (
 	leastDuration = 20 * time.Millisecond
 	longest       = time.Hour
 	mostProcesses = 1000
-	mostPath      = 3000                 // bytes; the probe stores a path in 4 KiB
+	mostPath      = 3000                 // longest path in bytes; the probe stores a path in 4 KiB
 	leastProcess  = 5 * time.Millisecond // shortest measured time of a process, enough for some batches
 )
 

@@ -116,7 +116,7 @@ func (t *trial) values() workload.Result {
 }
 
 const (
-	nanoseconds = 1e9     // in a second
+	nanoseconds = 1e9     // nanoseconds in a second
 	coarsest    = 100_000 // largest step of a CPU clock, in ns, that is fine enough for timing batches
 )
 
@@ -178,7 +178,7 @@ type line struct {
 	CPUTotal   float64 `json:"cpuTotal"`
 	Wall       float64 `json:"wall"`
 	WallTotal  float64 `json:"wallTotal"`
-	Step       uint64  `json:"step"`         // step of the process' CPU clock
+	Step       uint64  `json:"step"`         // step of the CPU clock of the process, in ns
 	On         *int    `json:"on,omitempty"` // CPU that the process was pinned to
 
 	// The next fields describe a failed call of the process.
@@ -247,16 +247,16 @@ var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", ex
 type request struct {
 	Mode      string `json:"mode"`
 	Test      Test   `json:"test"`
-	Amount    int    `json:"amount"` // measured time of each process in milliseconds, or number of operations
+	Amount    int    `json:"amount"` // modeRun: measured time of each process in milliseconds; modeExactly: number of operations
 	Processes int    `json:"processes"`
-	CPU       int    `json:"cpu"` // the first process runs on this CPU, counted among the allowed CPUs and modulo their number
+	CPU       int    `json:"cpu"` // index of the first process's CPU among the allowed CPUs, modulo their number
 	File      string `json:"file,omitempty"`
 	Directory string `json:"directory"`
 }
 
 const (
-	modeRun     = "run"     // processes that measure times
-	modeExactly = "exactly" // operations without times
+	modeRun     = "run"     // mode of processes that measure times
+	modeExactly = "exactly" // mode of a number of operations without times
 )
 
 func (c *Config) request() request {

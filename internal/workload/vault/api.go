@@ -102,7 +102,7 @@ func (a *api) await(ctx context.Context, path string) error {
 	return retry(ctx, func(ctx context.Context) error { return a.call(ctx, http.MethodGet, path, nil, nil) })
 }
 
-// request is one request to the workload's helper. Exactly one of the members from Prepare on is set.
+// request is one request to the workload's helper. Exactly one of the fields from Prepare to Empty is set.
 type request struct {
 	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs, or of the existing server
 	CA    string   `json:"ca,omitempty"`
@@ -113,7 +113,7 @@ type request struct {
 	Prepare *setUpRequest `json:"prepare,omitempty"`
 	Look    bool          `json:"look,omitempty"`
 	Clear   string        `json:"clear,omitempty"` // name of the mounts to remove
-	// Size is the path of a file whose size the helper returns. Empty is the path of a file to truncate.
+	// Size is the path of a file whose size the helper returns. Empty is the path of a file that the helper truncates.
 	Size  string `json:"size,omitempty"`
 	Empty string `json:"empty,omitempty"`
 

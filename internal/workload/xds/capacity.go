@@ -31,9 +31,10 @@ type Within struct {
 	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept reports whether enough of n sidecars kept to the limit. The argument kept is the number of sidecars that did.
-func (w Within) kept(kept, n int) bool {
-	return float64(kept) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
+// kept reports whether enough of n sidecars kept to the limit. The argument inTime is the number of sidecars that kept
+// to the limit.
+func (w Within) kept(inTime, n int) bool {
+	return float64(inTime) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
 
 // limit writes the limit for people: "ready ≤ 5 s", "ready of 99.9 % ≤ 5 s".
@@ -97,7 +98,7 @@ type tryRecord struct {
 	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it carried them
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
-	Took     float64 `json:"took"`                   // time until the last sidecar that was ready in time, in s
+	Took     float64 `json:"took"`                   // time of the last sidecar that was ready in time, in s
 	Push     float64 `json:"push"`                   // time of the slowest change that reached enough sidecars, in s
 	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time of the server, in s
 	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory of the server, in bytes
@@ -154,8 +155,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
-// try tries the number of sidecars in t, and records in t whether the server carried them. The server comes to rest
-// before the sidecars connect, and again after they have disconnected.
+// try tries the number of sidecars in the record t. It records in t whether the server carried the sidecars. The server
+// comes to rest before the sidecars connect, and again after they have disconnected.
 func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err

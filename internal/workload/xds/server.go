@@ -38,7 +38,7 @@ const (
 
 // xdsServer is the server that sidecars at a site connect to.
 type xdsServer struct {
-	resident  // the started server, or remote if there is none
+	resident  // server that the workload started, or a value of type remote if it started none
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none

@@ -108,8 +108,8 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp connects or disconnects the first n sidecars, and waits for them. The wait ends at the latest when the
-// duration wait has passed since the last sidecar was due.
+// ramp connects or disconnects the first n sidecars, and waits for them. The argument wait limits the wait: it is the
+// longest time after the last sidecar was due.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {
@@ -200,7 +200,7 @@ func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*sta
 	}
 }
 
-// Bounds of the time between the announcement of a change to the clients and the change.
+// Bounds of the time from the announcement of a change, which the clients get, to the change itself.
 const (
 	leastLead = 20 * time.Millisecond
 	mostLead  = 5 * time.Second

@@ -191,17 +191,17 @@ func (c *Config) rampTime(n int) time.Duration {
 
 // Metrics that are not part of a distribution.
 const (
-	connectRate  = "connect-rate"        // in 1/s
-	readyLast    = "ready-last"          // in s
-	pushLast     = "push-last"           // in s, mean over the changes
-	sidecarBytes = "sidecar-bytes"       // in bytes
-	pushBytes    = "push-bytes"          // in bytes
-	errorShare   = "errors"              // share of the attempts to connect
-	limitedShare = "limited"             // share of the attempts to connect
-	memoryReady  = "server-memory-ready" // in bytes
-	memoryPeak   = "server-memory-peak"  // in bytes
-	heapReady    = "server-heap-ready"   // in bytes
-	heapPush     = "server-heap-push"    // in bytes
+	connectRate  = "connect-rate"        // sidecars that became ready per second
+	readyLast    = "ready-last"          // time until the last sidecar was ready, in s
+	pushLast     = "push-last"           // time until the push reached the last sidecar, in s, mean over the changes
+	sidecarBytes = "sidecar-bytes"       // bytes of the responses while sidecars connect, per sidecar
+	pushBytes    = "push-bytes"          // bytes of the responses to a change, per sidecar
+	errorShare   = "errors"              // number of errors divided by the attempts to connect
+	limitedShare = "limited"             // number of refusals by the server's limit divided by the attempts to connect
+	memoryReady  = "server-memory-ready" // resident memory of the server after the sidecars have connected, in bytes
+	memoryPeak   = "server-memory-peak"  // highest resident memory of the server, in bytes
+	heapReady    = "server-heap-ready"   // heap of the server in use when all sidecars are ready, in bytes
+	heapPush     = "server-heap-push"    // heap of the server in use after the last push, in bytes
 )
 
 // Measures returns the metrics of a trial, and its duration.
@@ -260,7 +260,7 @@ func (c *Config) Measures() experiment.Measures {
 
 const (
 	mostSidecars = 100_000
-	highestRate  = 10_000 // in 1/s
+	highestRate  = 10_000 // sidecars that connect per second
 	longest      = time.Hour
 )
 
@@ -314,7 +314,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// within adds an error if a duration is not from least to longest.
+// within adds an error for a duration that is shorter than least or longer than longest.
 func within(errs *experiment.FieldErrors, field string, d quantity.Duration, least time.Duration) {
 	workload.CheckTime(errs, field, d, least, longest)
 }

@@ -38,7 +38,7 @@ var codes = map[dnsmessage.RCode]load.Kind{
 type Config struct {
 	Address    string                 `json:"address"` // "HOST:PORT"
 	Transport  dnstransport.Transport `json:"transport"`
-	CA         string                 `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
+	CA         string                 `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's certificates
 	ServerName string                 `json:"serverName,omitempty"` // name in the server's certificate; "": the host
 	Sockets    int                    `json:"sockets"`              // number of sockets or connections
 	Names      []string               `json:"names"`                // names that queries ask for in turn

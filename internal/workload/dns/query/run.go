@@ -18,7 +18,7 @@ import (
 	"tare/internal/workload/http/pause"
 )
 
-// Session is a number of sockets to one server. Spans of load use them one after the other.
+// Session holds sockets to one server. Spans of load use the sockets one span after the other.
 type Session struct {
 	conf      Config
 	tls       *tls.Config
@@ -41,7 +41,7 @@ type socket struct {
 
 	mu   sync.Mutex
 	conn net.Conn // nil while there is no connection
-	err  error    // the reason if conn is nil
+	err  error    // error of the last attempt to connect, if conn is nil
 	next uint16
 	open map[uint16]pending
 }
@@ -111,7 +111,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
 	s.mu.Lock()
-	made := s.result // the result with the connections made before the span
+	made := s.result // made counts the connections that were made before the span
 	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()

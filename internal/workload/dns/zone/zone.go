@@ -145,7 +145,7 @@ type labelCounts struct {
 	names   map[string]bool
 }
 
-// Bounds of the counts, since clients may send any names.
+// Bounds of the counts. Without bounds, clients could fill the memory with names.
 const (
 	mostLabels = 100_000
 	mostNames  = 100_000 // names that are kept per label
@@ -172,7 +172,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	packets, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String()) // on the same port
+	packets, err := listen.ListenPacket(ctx, "udp", tcp.Addr().String()) // UDP uses the same port as TCP
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}

@@ -12,9 +12,9 @@ import (
 	"tare/internal/workload/http/pause"
 )
 
-// due is one request that is to be sent at its intended time.
+// due is one request with the time at which it is to be sent.
 type due struct {
-	intended time.Duration // start of the latency
+	intended time.Duration // intended time, from which the latency counts
 	request  int           // index of the request's kind
 }
 
@@ -22,22 +22,22 @@ type due struct {
 type activeSpan struct {
 	session    *session
 	span       Span
-	begin, end time.Duration // the measured time
-	last       time.Duration // end of the drain
+	begin, end time.Duration // begin and end of the measured time
+	last       time.Duration // end of the drain, in which responses still count after the measured time
 	tallies    []tally
 	wake       chan struct{} // tells pace that a slot is free again
 	done       chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
-	arrivals  *arrivals // nil: a closed loop
+	arrivals  *arrivals // intended times; nil in a closed loop
 	mix       *mix
 	next      due
-	more      bool    // the request in next is still to be sent
+	more      bool    // set if the request in the field next is still to be sent
 	free      []*slot // ring of all slots; the n slots from first are free
 	first, n  int
 	freeSince time.Duration
 	underWay  int
-	over      bool // no more requests are sent
+	over      bool // set when no more requests are sent
 
 	ended atomic.Bool // set when no more requests are sent, and requests under way are given up
 }
@@ -123,8 +123,8 @@ func (r *activeSpan) startWorkers() {
 	}
 }
 
-// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free
-// when a request falls due, freed sends the request.
+// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free when a
+// request falls due, the method freed sends the request.
 func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	}
 }
 
-// closeIfDone closes done if no request is under way and none will follow. The caller holds the lock.
+// closeIfDone closes the channel done if no request is under way and none will follow. The caller holds the lock.
 func (r *activeSpan) closeIfDone() {
 	if r.underWay > 0 || r.more && !r.over {
 		return

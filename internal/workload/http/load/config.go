@@ -27,7 +27,7 @@ type Protocol string
 // H2 and GRPC carry several requests on a connection at a time (Config.Streams).
 const (
 	HTTP1 Protocol = "http/1.1"
-	H2    Protocol = "h2"   // over TLS with ALPN; without TLS with prior knowledge
+	H2    Protocol = "h2"   // HTTP/2: over TLS by ALPN, without TLS by prior knowledge
 	GRPC  Protocol = "grpc" // unary calls over HTTP/2; messages are plain bytes, not encoded protocol buffers
 )
 
@@ -61,10 +61,11 @@ type Config struct {
 
 // Request is one kind of request.
 type Request struct {
-	// Name is a name under which the latency of these requests is also recorded apart; "": it is not recorded apart.
+	// Name is the name under which the latency of this kind of request is also recorded alone; "": the latency is
+	// recorded only together with the other kinds.
 	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
-	Path   string `json:"path,omitempty"`   // replaces the URL's path and query
+	Path   string `json:"path,omitempty"`   // path and query that replace the path and query of the URL
 	// Headers are names and values to add.
 	Headers [][2]string `json:"headers,omitempty"`
 	// Payload is the number of bytes of a body of noise, which is the same in every request. Body gives the
@@ -83,8 +84,8 @@ const answerHeader = "Tare-Answer-Bytes"
 
 // TLS is the client's side of TLS.
 type TLS struct {
-	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's
-	ServerName string `json:"serverName,omitempty"` // expected in the server's certificate; "": the host
+	CA         string `json:"ca,omitempty"`         // certificates to trust, in PEM; "": the system's certificates
+	ServerName string `json:"serverName,omitempty"` // name expected in the server's certificate; "": the host of the URL
 }
 
 // TLSConfig is the client's side of TLS in an experiment file.
@@ -92,7 +93,7 @@ type TLSConfig struct {
 	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent, but Tare's own for the builtin server"`
 	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
 
-	trusted string // contents of CA
+	trusted string // content of the file CA
 }
 
 // ReadFiles reads the certificates to trust.
@@ -168,7 +169,7 @@ func (c Config) clientTLS(u *url.URL) (*tls.Config, error) {
 
 // encodedRequest is a kind of request, encoded before the load begins.
 type encodedRequest struct {
-	name    string // Request.Name
+	name    string // copy of Request.Name
 	payload int    // bytes of the body, without framing
 	answer  int    // expected bytes of the response's body; -1: any number
 	// keep and last each hold the whole HTTP/1.1 request. The request in last also asks the server to close
@@ -206,7 +207,7 @@ func encode(p Protocol, u *url.URL, r Request) (*encodedRequest, error) {
 	return o, o.http2(p, method, path, u, headers, body)
 }
 
-// noise returns a body that does not compress. It is the same every time.
+// noise returns a body of n bytes that does not compress. Every call returns the same bytes.
 func noise(n int) []byte {
 	var seed [32]byte
 	copy(seed[:], "a body of noise")

@@ -42,7 +42,7 @@ func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
 }
 
 // put writes a request. If writing fails, the connection is broken. A response may still have arrived before
-// the failure. Therefore only read decides how the request ended.
+// the failure. Therefore only the method read decides how the request ended.
 func (h *http1) put(request []byte) {
 	if _, err := h.conn.Write(request); err != nil {
 		h.link.conn.mu.Lock()

@@ -20,8 +20,8 @@ type http2conn struct {
 	framer *http2.Framer // reads from the connection, writes to out
 	reader *bufio.Reader
 
-	// writing guards the fields for writing. The goroutine that holds writing may also take the connection's
-	// lock.
+	// writing guards the fields out, encoder, block and nextID. The goroutine that holds the lock writing may also take
+	// the connection's lock.
 	writing sync.Mutex
 	out     bytes.Buffer
 	encoder *hpack.Encoder
@@ -70,7 +70,7 @@ func (h *http2conn) flush() {
 	_, err := h.conn.Write(h.out.Bytes())
 	h.out.Reset()
 	if err != nil {
-		_ = h.link.raw.Close() // read then returns the error
+		_ = h.link.raw.Close() // closing the connection makes the method read return an error
 	}
 }
 

@@ -110,8 +110,8 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// endIfDone ends a slot's request if its stream has ended or is wrong. The caller holds the connection's
-// lock; endIfDone releases it.
+// endIfDone ends a slot's request if its stream has ended (end) or broke the protocol (wrong describes how). The
+// caller holds the connection's lock; endIfDone releases it.
 func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	c := h.link.conn
 	if !end && wrong == "" {
@@ -125,8 +125,8 @@ func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	h.finish(sl, x, !end)
 }
 
-// finish ends a slot's request, and resets its stream if asked to. The caller holds the connection's lock;
-// finish releases it.
+// finish ends a slot's request. If reset is set, finish also resets the request's stream. The caller holds the
+// connection's lock; finish releases it.
 func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)
@@ -244,9 +244,9 @@ type stream struct {
 	id          uint32
 	window      int64 // bytes of the request that may be sent
 	status      int
-	grpc        int // header grpc-status; -1: not received
+	grpc        int // value of the header grpc-status; -1: not received
 	grpcMessage string
-	length      int64   // header content-length; -1: not received
+	length      int64   // value of the header content-length; -1: not received
 	body        int64   // bytes received in DATA frames
 	prefix      [5]byte // prefix of the gRPC message: a flag and the length
 }
@@ -256,7 +256,7 @@ type headerFields struct {
 	message      string
 	length       int64
 	wrong        string
-	regular      bool // a header that is no pseudo-header was seen
+	regular      bool // set when a header that is no pseudo-header was read
 }
 
 // addHeaders adds a block of headers to a stream. It returns the text of an error, or "" if the block is right.

@@ -16,7 +16,7 @@ import (
 // link is one network connection, from its dial to its end.
 type link struct {
 	conn    *connection
-	ctx     context.Context // ends with the dial
+	ctx     context.Context // context of the dial; it ends with the dial
 	cancel  context.CancelFunc
 	dialled chan struct{} // closed when the dial has ended
 
@@ -31,11 +31,12 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends a slot's request, unless the slot already has a later turn. The argument last marks the last
-	// request of the network connection. If writing fails, read returns the error.
+	// write sends the slot's request with the number turn, unless the slot already carries a later request. The
+	// argument last marks the last request of the network connection. If writing fails, the method read returns
+	// the error.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
-	// read reads responses, and ends the requests that they answer, until the network connection ends. The
-	// error is the cause of that end. Requests still under way fail with this error.
+	// read reads responses until the network connection ends, and ends the requests that have a response. It
+	// returns the cause of the connection's end. Requests still under way fail with this error.
 	read() error
 	// drop cancels one request. It returns false if only closing the connection can cancel the request. The
 	// caller holds the connection's lock.
@@ -85,7 +86,7 @@ func (k *link) live() {
 	if err != nil {
 		close(k.dialled)
 		if r := s.run.Load(); r != nil && r.arrivals == nil {
-			time.Sleep(time.Millisecond) // a closed loop would dial without pause while no server listens
+			time.Sleep(time.Millisecond) // without the pause, a closed loop would dial all the time while no server listens
 		}
 		k.ended(err)
 		return
@@ -234,7 +235,7 @@ type connection struct {
 	slots   []*slot
 
 	mu   sync.Mutex // guards the slots in use and the links
-	link *link      // takes new requests; nil: the next request makes a link
+	link *link      // link that takes new requests; nil: the next request makes a link
 }
 
 // slot carries one request at a time. A free slot is in the ring of its activeSpan. The goroutine that sends
@@ -249,8 +250,8 @@ type slot struct {
 	sent    time.Duration // time at which the request was sent, or dialling for it began
 	first   time.Duration // time at which the first byte of the response arrived
 	busy    bool
-	turn    uint64 // counts the slot's requests, so that work for an earlier request is recognised
-	link    *link  // carries the request
+	turn    uint64 // number of the slot's request; it shows when work is for an earlier request
+	link    *link  // link that carries the request
 	givenUp Kind   // kind of error under which the request was given up; "": it was not given up
 	stream  stream // state of an HTTP/2 request
 }

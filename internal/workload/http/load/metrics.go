@@ -15,7 +15,7 @@ import (
 // timing is a time within each request, and the histogram of a Result that collects the time.
 type timing struct {
 	histogram func(*Result) **Histogram
-	time      func(Exchange) (d time.Duration, covered bool) // covered: the histogram covers this request
+	time      func(Exchange) (d time.Duration, covered bool) // time of a request; covered: the histogram counts the request
 }
 
 var (
@@ -40,8 +40,8 @@ type metricRow struct {
 	quantile float64 // the share of requests at or below the quantile; 0 for other metrics
 	of       func(*Histogram) time.Duration
 	value    func(*Result) float64
-	openLoop bool // only an open loop has a value
-	extra    bool // only workloads that ask for the metric have it
+	openLoop bool // set if the metric has a value in an open loop only
+	extra    bool // set if only workloads that ask for the metric have it
 }
 
 // metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and
@@ -129,8 +129,8 @@ const Beyond = 100
 
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
-// CheckHeadline checks the names of headline metrics. Each name is a quantile or one of others. For a quantile,
-// every rate must send enough requests in the time d. The argument noun is the word for requests in messages:
+// CheckHeadline checks the names of headline metrics. Each name must be a quantile or in the list others. For a
+// quantile, every rate must send enough requests in the time d. The argument noun is the word for requests in messages:
 // "requests", "queries".
 func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
 	names := slices.Clone(others)
@@ -161,8 +161,8 @@ const timerError = 50 * time.Microsecond
 // LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge applies the rules to an open loop. The generator's lateness may be at most the share late of the latency.
-// Without errors, the responses must reach LeastRate of the offered rate. The argument noun is the word for
+// Judge applies the rules to an open loop. The argument late is the share of the latency by which the generator may be
+// late. Without errors, the responses must reach LeastRate of the offered rate. The argument noun is the word for
 // requests in messages: "requests", "queries".
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
 	lag, latency := r.Lag.Mean(), r.Latency.Mean()

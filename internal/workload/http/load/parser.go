@@ -9,15 +9,15 @@ import (
 // response is the part of an HTTP/1.1 response that the generator uses.
 type response struct {
 	status int
-	body   int64 // length in bytes, without framing
+	body   int64 // length of the body in bytes, without framing
 	close  bool  // the connection takes no more requests
 }
 
 // Bounds of a response.
 const (
-	readBuffer = 16 << 10  // bytes; also the longest line
+	readBuffer = 16 << 10  // size of the read buffer in bytes; also the longest line
 	mostHead   = 256 << 10 // bytes of status line, headers and trailers, interim responses included
-	mostBody   = 1 << 50   // bytes; keeps sums of lengths from overflowing
+	mostBody   = 1 << 50   // bytes of a body; the bound keeps sums of lengths from overflowing
 )
 
 // responseParser parses the responses of one connection and drops their bodies (RFC 9112). The requests must
@@ -26,7 +26,7 @@ const (
 // response states its length in one form only.
 type responseParser struct {
 	buf    [readBuffer]byte
-	r, w   int // the part of buf that is not parsed yet
+	r, w   int // the bytes of buf from r to w are not parsed yet
 	state  func(*responseParser) (more bool, err error)
 	head   head
 	budget int   // bytes left for the head
@@ -37,7 +37,7 @@ type responseParser struct {
 type head struct {
 	status  int
 	http10  bool
-	length  int64 // -1: no header gives the length
+	length  int64 // length of the body in bytes; -1: no header gives the length
 	chunked bool
 	close   bool
 	keep    bool
@@ -250,30 +250,30 @@ func (h *head) header(line []byte) error {
 		}
 	}
 	switch {
-	case is(name, "Content-Length"):
+	case sameName(name, "Content-Length"):
 		n, ok := number(value, 10)
 		if !ok || h.length >= 0 && h.length != n {
 			return malformedf("length %.60q", value)
 		}
 		h.length = n
-	case is(name, "Transfer-Encoding"):
-		if h.chunked || !is(value, "chunked") {
+	case sameName(name, "Transfer-Encoding"):
+		if h.chunked || !sameName(value, "chunked") {
 			return malformedf("transfer encoding %.60q: only chunked is known", value)
 		}
 		h.chunked = true
-	case is(name, "Connection"):
+	case sameName(name, "Connection"):
 		for option := range bytes.SplitSeq(value, []byte(",")) {
 			option = bytes.Trim(option, " \t")
-			h.close = h.close || is(option, "close")
-			h.keep = h.keep || is(option, "keep-alive")
+			h.close = h.close || sameName(option, "close")
+			h.keep = h.keep || sameName(option, "keep-alive")
 		}
 	}
 	return nil
 }
 
-// is compares a text with a name, and ignores upper and lower case. It compares the lengths first, since most
+// sameName reports whether a text is the given name in upper or lower case. It compares the lengths first, since most
 // names differ in length.
-func is(text []byte, name string) bool {
+func sameName(text []byte, name string) bool {
 	return len(text) == len(name) && bytes.EqualFold(text, []byte(name))
 }
 

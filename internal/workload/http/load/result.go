@@ -70,13 +70,13 @@ type Result struct {
 
 // Exchange is one request and its response, once the request has ended. All times count from the same moment.
 type Exchange struct {
-	Name  string        // Request.Name
+	Name  string        // Request.Name of the request
 	Due   time.Duration // intended time; in a closed loop, the time at which the request was drawn
 	Free  time.Duration // time from which a connection was free for the request
 	Sent  time.Duration // time at which the request was sent, or dialling for it began
 	First time.Duration // time at which the first byte of the response arrived
 	Last  time.Duration // time at which the last byte of the response arrived, or the request failed
-	Paced bool          // an open loop has sent the request
+	Paced bool          // set if an open loop sent the request
 	Kind  Kind          // kind of the error; "": the request ended OK
 	Text  string        // text of the error
 	// BytesSent and BytesReceived are the sizes of the bodies.
@@ -250,12 +250,12 @@ func (h *Histogram) Record(d time.Duration) {
 		h.over++
 		return
 	}
-	_ = h.hdr.RecordValue(max(int64(d), 0)) // a value within the range cannot fail
+	_ = h.hdr.RecordValue(max(int64(d), 0)) // recording a value within the range cannot fail
 }
 
 // Merge adds all times of another histogram.
 func (h *Histogram) Merge(other *Histogram) {
-	h.hdr.Merge(other.hdr) // drops nothing, since the ranges are the same
+	h.hdr.Merge(other.hdr) // Merge drops no value, since both histograms have the same range
 	h.over += other.over
 }
 

@@ -6,8 +6,8 @@
 // In an open loop every request has an intended time, from a constant or a Poisson process. The intended time
 // does not depend on the server. The latency runs from the intended time to the last byte of the response. A
 // stall of the server therefore lengthens the latency of all requests that fall due during the stall, not
-// only of the requests under way. A closed loop does not send the requests that would have fallen due. This
-// error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
+// only of the requests under way. During a stall, a closed loop does not send the requests that an open loop
+// would send. This error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
 //
 // The time to first byte begins with the latency, and ends with the first byte of the response.
 //
@@ -60,7 +60,7 @@ import (
 // defaultTimeout is the timeout of a Config without one.
 const defaultTimeout = 10 * time.Second
 
-// session is a number of connections to one server. Spans of load use them one after the other.
+// session holds connections to one server. Spans of load use the connections one span after the other.
 type session struct {
 	conf        Config
 	address     string // "HOST:PORT" to connect to
@@ -71,10 +71,10 @@ type session struct {
 	loops       *eventLoops
 	began       time.Time // all times within a session count from here
 
-	ctx     context.Context // ends with Close
+	ctx     context.Context // context of the session; Close ends it
 	cancel  context.CancelFunc
 	links   sync.WaitGroup // goroutines of links
-	running sync.Mutex     // held by Run
+	running sync.Mutex     // held while a span runs
 	run     atomic.Pointer[activeSpan]
 }
 
@@ -219,7 +219,7 @@ func (s *session) Close() {
 	s.loops = nil
 }
 
-// ClientRequest is one request to a Client. Exactly one member is set.
+// ClientRequest is one request to a Client. Exactly one field is set.
 type ClientRequest struct {
 	Open  *Config `json:"open,omitempty"`  // opens a session, and closes the session before it
 	Run   *Span   `json:"run,omitempty"`   // runs a span through the session
@@ -228,9 +228,9 @@ type ClientRequest struct {
 
 type clientResponse struct {
 	Error  string    `json:"error,omitempty"`
-	Late   bool      `json:"late,omitempty"` // the error is ErrLate
+	Late   bool      `json:"late,omitempty"` // set if the error is ErrLate
 	Result *Result   `json:"result,omitempty"`
-	Now    time.Time `json:"now,omitzero"` // by the clock of the client's process
+	Now    time.Time `json:"now,omitzero"` // time by the clock of the client's process
 }
 
 // Client carries out the requests of another process. The client's session stays open between requests.

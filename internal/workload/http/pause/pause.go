@@ -19,7 +19,7 @@ var timers = sync.Pool{New: func() any {
 	return t
 }}
 
-// For waits for the duration d.
+// For waits until the time d has passed.
 func For(d time.Duration) {
 	if d <= 0 {
 		return

@@ -1,17 +1,17 @@
 // Package target is Tare's own HTTP server, the target of a load if the user gives no server. It speaks
 // HTTP/1.1, HTTP/2 (over TLS, or without TLS with prior knowledge) and gRPC unary calls, on one port.
 //
-// The request says what to answer:
+// The path of a request asks for one of these responses:
 //
 //	/                    "ok"
 //	/bytes/N             N bytes
-//	/delay/DURATION      "ok" after that time, such as 20ms
-//	/status/CODE         that status
+//	/delay/DURATION      "ok" after the duration, such as 20ms
+//	/status/CODE         the status CODE
 //	/served              the number of earlier requests
-//	POST to any of them  the same, after reading the body
+//	POST to these paths  the same responses, after reading the body
 //
-// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC call of any
-// method is answered with the message of the call, or with N bytes. The call ends with the status in the
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for these responses on any path. A gRPC call of
+// any method is answered with the message of the call, or with N bytes. The call ends with the status in the
 // header Tare-Grpc-Status.
 //
 // The server uses net/http. Its cost per request is therefore typical of many servers.
@@ -44,7 +44,7 @@ const (
 	statusHeader = "Tare-Grpc-Status"
 )
 
-// most bounds the bodies of requests and responses, in bytes.
+// most is the largest size of the body of a request or a response, in bytes.
 const most = 64 << 20
 
 // longest is the longest delay of a response.
@@ -74,7 +74,7 @@ func New(conf *tls.Config) *http.Server {
 }
 
 type responseSpec struct {
-	bytes  int // -1: not given
+	bytes  int // bytes of the response's body; -1: the request gives no number
 	delay  time.Duration
 	status int
 }

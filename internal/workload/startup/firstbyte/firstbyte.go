@@ -267,8 +267,8 @@ func Program(architecture string) ([]byte, error) {
 	file = le.AppendUint16(file, 2)                                       // ET_EXEC
 	file = le.AppendUint16(file, m.number)
 	file = le.AppendUint32(file, 1)
-	file = le.AppendUint64(file, base+headers) // entry
-	file = le.AppendUint64(file, 64)           // program headers
+	file = le.AppendUint64(file, base+headers) // address of the first instruction
+	file = le.AppendUint64(file, 64)           // offset of the program header
 	file = le.AppendUint64(file, 0)            // no section headers
 	file = le.AppendUint32(file, 0)
 	for _, n := range []uint16{64, 56, 1, 64, 0, 0} { // sizes and numbers of the headers

@@ -37,7 +37,7 @@ type Report struct {
 // file describes a file and its part in the page cache.
 type file struct {
 	Path   string `json:"path"`
-	Size   int64  `json:"size"`   // bytes
+	Size   int64  `json:"size"`   // size of the file in bytes
 	Cached int64  `json:"cached"` // bytes in the page cache
 	Method string `json:"method"` // "cachestat" or "mincore"
 }

@@ -28,7 +28,7 @@ import (
 // Helper runs a Fleet in a process of its own.
 var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return helperrpc.Main(ctx, New(ctx).Handle) }}
 
-// Request is a request to a fleet. At most one field is set; if none is, the response only gives the time.
+// Request is a request to a fleet. At most one field is set; if no field is set, the response only gives the time.
 type Request struct {
 	Open *Open  `json:"open,omitempty"`
 	Up   *Ramp  `json:"up,omitempty"`
@@ -62,7 +62,7 @@ type TLS struct {
 // Ramp connects or disconnects the first Count sidecars, one after the other.
 type Ramp struct {
 	Count int     `json:"count"`
-	Rate  float64 `json:"rate"`  // in 1/s
+	Rate  float64 `json:"rate"`  // sidecars per second
 	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
 }
 
@@ -75,13 +75,13 @@ type Push struct {
 // Look asks for the state of the current stage.
 type Look struct {
 	For   time.Duration `json:"for"`             // longest wait for the end of the stage
-	Final bool          `json:"final,omitempty"` // the response holds a report even if the stage has not ended
+	Final bool          `json:"final,omitempty"` // set if the response must hold a report even before the stage has ended
 }
 
 // Response is the response to each request.
 type Response struct {
 	Now    time.Time `json:"now"`
-	Done   bool      `json:"done,omitempty"`   // the stage that was begun last has ended
+	Done   bool      `json:"done,omitempty"`   // set when the stage that was begun last has ended
 	Report *Report   `json:"report,omitempty"` // report on the current stage; only in the response to a Look
 	Heap   int64     `json:"heap,omitempty"`   // bytes in use on the server's heap
 }
@@ -100,7 +100,7 @@ type Counts struct {
 	Attempts  int               `json:"attempts"` // attempts to connect
 	Responses int               `json:"responses"`
 	Rejected  int               `json:"rejected"`         // responses that sidecars rejected
-	Lost      int               `json:"lost"`             // streams of ready sidecars that ended, in all stages so far
+	Lost      int               `json:"lost"`             // number of streams of ready sidecars that ended, in all stages so far
 	Bytes     int64             `json:"bytes"`            // bytes of all responses
 	Ready     map[string]int    `json:"ready,omitempty"`  // number of sidecars that became ready, by kind of connection (sidecar.Update)
 	Errors    map[string]int    `json:"errors,omitempty"` // number of errors, by the kind of sidecar.Error

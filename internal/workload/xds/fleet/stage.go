@@ -19,22 +19,22 @@ import (
 type stage struct {
 	start    time.Time
 	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
-	times    []time.Duration // time of each member from its due time or the start of the stage, or one of the constants below
+	times    []time.Duration // time of each member, from its due time or else the start of the stage, to its finish; or pending or unexpected
 	lags     []time.Duration // time from each member's due time until its attempt began, in the order of the ramp
 	push     *Push           // the response of the server that members wait for; nil: in this stage, members connect or disconnect
 	expected int             // number of members that the stage waits for
-	left     int             // number of members that have not finished
+	left     int             // number of members that have not finished the stage
 	last     time.Duration
 	done     chan struct{} // closed when left is 0
 }
 
 // Values in place of a member's time.
 const (
-	pending    = -1 // the member has not finished
+	pending    = -1 // the member has not finished the stage
 	unexpected = -2 // the stage does not wait for the member
 )
 
-// newStage makes a stage that waits for the members whose element in waits is true.
+// newStage makes a stage. The stage waits for each member whose element in waits is true.
 func newStage(waits []bool) *stage {
 	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
 	for i, wait := range waits {

@@ -37,7 +37,7 @@ const (
 )
 
 const (
-	// peek is the number of bytes at the beginning of a resource that must hold its type.
+	// peek is the size in bytes of the beginning of a resource. The beginning must hold the resource's type.
 	peek = 512
 	// mostPiece is the number of bytes that are read at a time.
 	mostPiece = 4096

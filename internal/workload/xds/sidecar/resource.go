@@ -30,7 +30,7 @@ var urls = [types]string{
 	"type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
 }
 
-// typed returns the type with this type URL.
+// typed returns the type with this type URL. For an unknown URL the type is other.
 func typed(url []byte) Type {
 	if i := slices.IndexFunc(urls[:], func(u string) bool { return u == string(url) }); i >= 0 {
 		return Type(i)
@@ -45,17 +45,17 @@ func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == lds }
 const (
 	anyType, anyValue = 1, 2 // google.protobuf.Any
 
-	deltaResource = 2 // in a Resource, the wrapper of each resource in a delta response
+	deltaResource = 2 // number of the field resource in a Resource, the message around each resource of a delta response
 
 	clusterName, clusterType, clusterEDS = 1, 2, 3
-	typeEDS                              = 3 // value of clusterType for endpoints by EDS
-	edsService                           = 2 // in clusterEDS
+	typeEDS                              = 3 // value of clusterType for a cluster whose endpoints come by EDS
+	edsService                           = 2 // field number inside the field clusterEDS
 
 	listenerChains, listenerAPI, listenerDefault = 3, 19, 25
 	apiListener                                  = 1
 	chainFilters                                 = 3
 	filterConfig                                 = 4
-	managerRDS                                   = 3 // in an HttpConnectionManager
+	managerRDS                                   = 3 // field number in an HttpConnectionManager
 	rdsName                                      = 2
 )
 
@@ -122,7 +122,7 @@ func unpack(packed []byte) (url, message []byte, err error) {
 	return url, message, err
 }
 
-// first returns the type URL of an Any that is cut off after its beginning.
+// first returns the type URL of an Any whose end is missing. If the URL is not complete, ok is false.
 func first(packed []byte) (url []byte, ok bool) {
 	number, kind, n := protowire.ConsumeTag(packed)
 	if n < 0 || number != anyType || kind != protowire.BytesType {
@@ -132,7 +132,8 @@ func first(packed []byte) (url []byte, ok bool) {
 	return url, n >= 0
 }
 
-// wrapped returns the beginning of the Any inside the beginning of a delta response's Resource.
+// wrapped returns the beginning of the Any in a Resource of a delta response. The argument b is the beginning of the
+// Resource. If it does not reach the Any, ok is false.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -155,7 +155,7 @@ type sidecar struct {
 	asked   [types]bool
 	got     [types]bool
 	ready   bool
-	// names holds the names asked for, of EDS and RDS resources.
+	// names holds the names of the EDS and RDS resources that the sidecar asks for.
 	names [types]names
 	// versions holds the last accepted version of each type. nonces holds the nonce of the last response of each
 	// type.
@@ -203,7 +203,7 @@ func (s *sidecar) respond(w *response, size int) error {
 	return s.flush()
 }
 
-// wanted returns the names of a type that the sidecar asks for after a response.
+// wanted returns the names of the resources of a type that the sidecar asks for after a response.
 func (s *sidecar) wanted(of Type, w *response) names {
 	found := w.names
 	if s.message.delta {
@@ -226,7 +226,7 @@ func (s *sidecar) acknowledge(t Type, wrong error) {
 	s.ask(request{of: t, version: s.versions[t], nonce: s.nonces[t], names: s.names[t].list(), wrong: wrong})
 }
 
-// subscribe asks for the names of a type if they have changed.
+// subscribe asks for the resources of a type by name, if the names differ from the names before.
 func (s *sidecar) subscribe(of Type, before names) {
 	wanted := s.names[of]
 	if wanted == before {
@@ -265,7 +265,7 @@ func (n names) list() []string {
 	return strings.Split(n.joined.Value(), separator)
 }
 
-// difference returns the elements of a that are not in b. Both lists are sorted.
+// difference returns the elements of the list a that the list b lacks. Both lists are sorted.
 func difference(a, b []string) []string {
 	var more []string
 	for _, name := range a {

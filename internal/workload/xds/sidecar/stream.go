@@ -20,7 +20,7 @@ import (
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
-	frames *http2.Framer // reads from the field in
+	frames *http2.Framer // reader of the server's frames
 	head   []byte        // bytes to write before the first message
 	out    []byte        // messages that the server's flow-control windows hold back
 
@@ -47,7 +47,7 @@ const (
 	readBuffer = 512 // size of each connection's read buffer, in bytes
 )
 
-// opening returns the bytes that each connection begins with. All connections can share them, since the header
+// opening returns the bytes that each connection begins with. All connections can share these bytes, since the header
 // compression state is new with each connection.
 func opening(s Server) []byte {
 	scheme, path := "http", "StreamAggregatedResources"
@@ -107,7 +107,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// write sends, in one call of Write, the frames that the argument frames adds to a writer.
+// write calls the function frames, which adds frames to a writer. It sends these frames in one call of Write.
 func (s *stream) write(frames func(*writer)) error {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)

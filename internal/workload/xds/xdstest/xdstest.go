@@ -52,8 +52,8 @@ type Options struct {
 	TLS    *tls.Config
 	Token  string // token that streams must present; "": none
 	Refuse int    // number of streams that are refused before the first that is served
-	Most   int    // number of streams that are served at a time, others are refused; 0: all are served
-	Record bool   // Server.Requests returns the requests
+	Most   int    // largest number of streams that are served at a time, others are refused; 0: no limit
+	Record bool   // keep the requests for Server.Requests
 }
 
 // Server is a running xDS server.
