@@ -198,7 +198,8 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff names the check of a layer, or of the site if kind is "".
+// onOff returns the name of a layer's check, or of the site's check if kind is empty. The argument of names the arm
+// that has the layer if the layer must be off.
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

@@ -33,7 +33,8 @@ type bed struct {
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
-// openBed makes the testbed of an experiment. Messages about waiting go to say. The journal is nil outside of a run.
+// openBed makes the testbed of an experiment. The function say gets messages about waiting. The journal is nil
+// outside of a run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Say: say}
@@ -105,8 +106,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace is inNamespace for commands that only test what works. They continue, and report it, if the system
-// does not allow a user namespace.
+// tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user namespace,
+// these commands continue and report the missing namespace.
 func tryNamespace() error {
 	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code

@@ -67,7 +67,8 @@ func (l *loader) arms(arms []Arm) {
 	}
 }
 
-// armLayers reports a kind of layer that an arm has twice, and factors in the baseline, since there is only one baseline.
+// armLayers reports a kind of layer that an arm has twice. It also reports factors in the baseline, since an
+// experiment has only one baseline.
 func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	seen := map[string]bool{}
 	for i, item := range a.Layers {
@@ -161,7 +162,7 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
 	var e Expansion
-	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, this error would come too late
+	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, the error would come too late
 		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
 			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}

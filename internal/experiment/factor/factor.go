@@ -69,7 +69,8 @@ type Level struct {
 // String returns text such as "mtu=1500".
 func (l Level) String() string { return l.Factor + "=" + l.Value }
 
-// Named holds the factors that the file defines, by name. $(NAME) in a config's texts stands for the level.
+// Named holds the factors that the file defines, by name. In a config's texts, $(NAME) stands for the level of the
+// factor NAME.
 type Named = map[string]Levels[Word]
 
 // Word is a level of a factor that the file defines, with its text in the file.
@@ -86,7 +87,7 @@ func (w Word) MarshalText() ([]byte, error) { return []byte(w), nil }
 
 var name = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
 
-// Filler replaces $(NAME) in texts by the current levels. It leaves a factor with several levels unchanged.
+// Filler replaces $(NAME) in texts by the level of the factor NAME. If the factor has several levels, $(NAME) stays.
 func Filler(n Named) *strings.Replacer {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(n)) {

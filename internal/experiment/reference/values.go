@@ -18,7 +18,7 @@ const maxFile = 64 << 10 // the largest size, in bytes, of a file that a value i
 
 // Values are the values of references at the start of a run.
 type Values struct {
-	all  []Reference // in the order of the request
+	all  []Reference // the references, in the order in which Take got them
 	held map[Reference]string
 }
 

@@ -156,13 +156,13 @@ var known string
 func tokens(text string) (all []Finding) {
 	small := strings.ToLower(text)
 	for line := range strings.Lines(known) {
-		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, keywords, entropy, pattern
+		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // fields: name, keywords, entropy, pattern
 		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
 			continue
 		}
-		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks all of these numbers
+		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks that every entropy is a number
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
-			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or the whole match
+			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the secret: the first group, or the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})
 			}
 		}

@@ -250,7 +250,7 @@ func plain(v reflect.Value) any {
 	return v.Interface()
 }
 
-// blank reports whether a value is empty. Numbers and bools never are.
+// blank reports whether a value is empty. Numbers and bools are never empty.
 func blank(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -204,14 +204,15 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
-	b.temporary = "" // Discard then has nothing to remove
+	b.temporary = "" // so that Discard removes nothing
 	for _, dir := range b.parents {
 		err = errors.Join(err, b.syncDir(dir))
 	}
 	return errors.Join(err, b.close())
 }
 
-// seal writes the trials again with their chains, which start from head. It returns the last chain.
+// seal writes the trials again with their chains. The argument head is the chain that the first trial continues. The
+// result is the last chain.
 func (b *Bulk) seal(head string) (last string, err error) {
 	sealed, err := b.root.Create(TrialsFile + ".new")
 	if err != nil {

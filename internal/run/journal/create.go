@@ -126,7 +126,8 @@ func planText(plan *experiment.Plan) ([]byte, error) {
 	return jsonText(PlanFile, &p)
 }
 
-// noteLines returns lines of notes.jsonl with the present time. Their chain continues from head.
+// noteLines returns lines of notes.jsonl with the present time. The argument head is the chain that the first line
+// continues.
 func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
 		n.Time = time.Now().UTC().Round(0)

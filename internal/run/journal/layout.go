@@ -66,7 +66,8 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk calls visit for directories below root as Find does. visit returns whether to walk through the subdirectories.
+// walk calls visit for directories below root as Find does. The result deeper of visit tells whether to walk through
+// the subdirectories.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {

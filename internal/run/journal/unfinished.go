@@ -45,7 +45,7 @@ func Unfinished(root string) ([]string, error) {
 func abandoned(dir string) (bool, error) {
 	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
-	case trials && !locked: // not made by Tare
+	case trials && !locked: // Tare did not make the directory
 		return false, nil
 	case !trials && !isStale(dir):
 		return false, nil
