@@ -273,7 +273,7 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered returns a cost.Error as a usage error. This error begins with the text before, and its hint names
+// unanswered returns a cost.Error as a usage error. The argument before begins the message, and the hint names
 // options that work. Any other error is returned unchanged.
 func unanswered(before string, err error) error {
 	if wrong, ok := errors.AsType[*cost.Error](err); ok {

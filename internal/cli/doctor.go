@@ -29,8 +29,8 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// unusable reports whether the part cannot be used. The testbed, the limits or an arm needs good findings only. Any
-// other part needs one good finding. An option is never unusable.
+// unusable reports whether the part cannot be used. The testbed, the limits or an arm is usable if all findings have
+// the status Works. A layer, workload or program is usable if one finding has it. An option is never unusable.
 func (p part) unusable() bool {
 	switch p.Kind {
 	case optionKind:
@@ -176,8 +176,8 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the selected parts. A layer is probed with the parameters that the experiment gives it. Without an
-// experiment, it is probed with all parameters that Tare can try.
+// examine probes the selected parts. With an experiment, a layer is probed only for the parameters that the
+// experiment gives it, if the layer can do so (layer.Prober). Without an experiment, a layer is probed as a whole.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {

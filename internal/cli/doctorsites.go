@@ -166,7 +166,7 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 }
 
 // armParts returns a part for each site of an arm, with findings for the site and each layer. If an arm has several
-// sites, the name of a part has the first cell of its site.
+// sites, the name of each part contains the first cell of the part's site.
 func armParts(tried []runner.Tried) []part {
 	sites := map[string]int{}
 	for _, t := range tried {

@@ -224,7 +224,7 @@ func printUnimported(s State, r *importer.Result, done int, misused bool) {
 		return
 	}
 	whole := done
-	if done == r.Files { // an import that ended earlier has read no broken file before its end
+	if done == r.Files { // an import that ended earlier ended at or before its first broken file
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))

@@ -149,7 +149,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func conclude(s State, err error) int {
 	defer func() {
 		limit, reached := machine.Exhausted(err)
-		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // a WriteError names this limit
+		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // a WriteError names the limit on file sizes
 			fmt.Fprintln(s.Stderr, "hint: "+limit.Reached())
 		}
 	}()
@@ -161,7 +161,7 @@ func conclude(s State, err error) int {
 		return ExitDone
 	case errors.As(err, &silent):
 		return int(silent)
-	case errors.As(err, &problems): // editors understand this form, which compilers use
+	case errors.As(err, &problems): // editors understand file:line:column, as compilers print it
 		fmt.Fprintln(s.Stderr, problems.Error())
 		return ExitUsage
 	case errors.As(err, &coded):

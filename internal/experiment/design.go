@@ -181,8 +181,8 @@ func (s Slices) String() string               { return cmp.Or(slicesNames[s], st
 
 // Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
 type Slice struct {
-	Expected time.Duration // the approximate time
-	Limit    time.Duration // the longest time
+	Expected time.Duration // the approximate additional time
+	Limit    time.Duration // the longest additional time
 }
 
 // slicesAuto cuts a trial into at most autoSlices slices, which lengthen the trial by at most autoLonger.

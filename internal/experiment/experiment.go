@@ -161,7 +161,8 @@ type Limits struct {
 type Kinds struct {
 	Layers    map[string]func() LayerConfig // each function returns a pointer to a config with its defaults
 	Workloads map[string]func() WorkloadConfig
-	// Read reads a file that a config names; nil: the name is relative to the directory of the experiment file.
+	// Read reads a file that a config names; nil: the name is a path on this machine, relative to the directory of
+	// the experiment file.
 	Read func(name string) ([]byte, error)
 	// Elsewhere returns a hint for an unknown name; "": there is no hint. The argument what is "layer", "workload" or
 	// "testbed". Elsewhere may be nil.

@@ -118,7 +118,8 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(item))
 }
 
-// config decodes the parameters of a layer or workload, which then reads its files and validates itself.
+// config decodes the parameters of a layer or workload. The layer or workload then reads its files and validates
+// itself.
 func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig) {
 	l.file.Decode(params, path, config)
 	if d := config.Declare(); d.Fill != nil {

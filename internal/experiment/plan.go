@@ -90,7 +90,7 @@ type Import struct {
 	Blocks []string `json:"blocks,omitempty"`
 	// Settings lists the settings of the workload that differ between the files of a cell.
 	Settings []ImportedSetting `json:"settings,omitempty"`
-	// Allowed names the settings that the user allowed to differ.
+	// Allowed lists the names of settings that the user allowed to differ.
 	Allowed []string `json:"allowed,omitempty"`
 	Command string   `json:"command,omitempty"` // the shell command that repeats the import; "": unknown
 	Map     string   `json:"map,omitempty"`     // the mapping file that describes the imported files; "": the format needs none

@@ -50,7 +50,7 @@ func (l Levels[T]) swept() {}
 // Is reports whether a type is Levels of any element type.
 func Is(t reflect.Type) bool { return t.Implements(reflect.TypeFor[interface{ swept() }]()) }
 
-// Text returns the text of a level: the form in the file, if the type has one.
+// Text returns the text of a level. The text is that of MarshalText, if the type has this method.
 func Text(value any) string {
 	if m, ok := value.(encoding.TextMarshaler); ok {
 		if text, err := m.MarshalText(); err == nil {

@@ -93,7 +93,7 @@ func (f *File) Report(n *Node, path, message, hint string) {
 }
 
 // ReportAt adds a problem at the value with a path ("arms[1].name"). If the file has no such value, the problem is at
-// the innermost map or list around it.
+// the innermost value on the path that the file has.
 func (f *File) ReportAt(path, message, hint string) {
 	n, _ := f.find(path)
 	f.Report(n, path, message, hint)

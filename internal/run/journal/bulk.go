@@ -50,7 +50,7 @@ const syncsAtOnce = 64
 // The name starts with a dot to hide the directory.
 const unfinished = ".unfinished-"
 
-// NewBulk begins a run directory. As with Create, dir must not exist or must be empty.
+// NewBulk begins a run directory. As with Create, the directory must be missing or empty.
 func NewBulk(dir string) (b *Bulk, err error) {
 	temporary, above, err := makeTemporary(dir)
 	if err != nil {

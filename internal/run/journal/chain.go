@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. It only wraps errors that are not due to the run's
-// files, such as a missing permission.
+// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as
+// a missing permission, stays of its type and gets the name of the run.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError

@@ -201,7 +201,7 @@ func (j *Journal) End(rounds int, why string) error {
 	return j.Record(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
-// Decided returns the number of rounds that decided the run, from the note NoteDecided; 0: there is no such note.
+// Decided returns the number of rounds after which the run was decided, from the note NoteDecided; 0: no such note.
 func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.

@@ -262,8 +262,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether an import has recorded a copy of the file that it never made. Older versions of
-// Tare did so if they kept series or histograms of the file's trials.
+// neverCopied reports whether the file's record names a copy that was never made. Older versions of Tare recorded
+// such a copy if they kept series or histograms of the file's trials.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
 		_, err := root.Stat(f.Raw + name)

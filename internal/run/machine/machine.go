@@ -113,7 +113,7 @@ type Cluster struct {
 	// Components maps DaemonSets and Deployments of the cluster to their images. It has only names that can affect
 	// results, such as the network plug-in's or the service mesh's.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to remarks about their parts that are substitutes.
+	// StandIns maps names of components to remarks about parts of the component that only imitate something real.
 	StandIns map[string]string `json:"standIns,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }

@@ -123,7 +123,8 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// plus adds the CPU times of an earlier account. A sign of -1 subtracts these times. The result has the memory of a.
+// plus adds the CPU times of an earlier account to the account a. A sign of -1 subtracts these times. The memory in
+// the result is the memory in a.
 func (a account) plus(earlier account, sign time.Duration) account {
 	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
