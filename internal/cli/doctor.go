@@ -126,8 +126,8 @@ measured. tare clean removes the leftovers of a killed --try.`,
 	return c
 }
 
-// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With try, it
-// also sets up the arms of the file, unless a part is missing.
+// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With the
+// argument try, it also sets up the arms of the file, unless a part is missing.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {

@@ -58,7 +58,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 		}
 	}
 	if !dry || slices.ContainsFunc(parts, part.unusable) {
-		return parts, nil // without the rights, dry runs would only repeat these findings
+		return parts, nil // without the rights, dry runs would only report the missing rights again
 	}
 	made := part{"testbed", "pods", nil}
 	for _, arm := range w.arms {

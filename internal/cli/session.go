@@ -38,7 +38,7 @@ type bed struct {
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Say: say}
-		o.Host = func() (testbed.Testbed, error) { return local.New() } // some layers also need this machine
+		o.Host = func() (testbed.Testbed, error) { return local.New() } // some layers also need the machine that Tare runs on
 		if j != nil {
 			dir, err := filepath.Abs(j.Dir())
 			if err != nil {
@@ -93,8 +93,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace, if networks need a user namespace. The error is then the
-// exit code of the new process. Otherwise the error is nil, and the command continues.
+// inNamespace starts this command again in a user namespace, if networks need a user namespace. After such a start,
+// the error is the exit code of the new process. Without such a start, the error is nil, and the command continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil

@@ -67,7 +67,8 @@ type Declaration struct {
 	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
 	// between the trials of arms (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of all arms.
+	// Launched is set if Tare's launcher (package launcher) starts the programs. In this case, the launcher starts
+	// the programs of all arms.
 	Launched bool
 	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
 	// with other parameters (layer.Session.Own).

@@ -255,7 +255,7 @@ func (l *loader) factorAlone(x *Experiment, i int) {
 	}
 }
 
-// factorLayer returns the path of a layer of a factor. The layer may stand alone in place of the factor.
+// factorLayer returns the path of a layer of a factor. In the file, a single layer may take the place of the factor.
 func (l *loader) factorLayer(i, j int) string {
 	at := strictyaml.Index("design.factorial", i)
 	if l.file.Has(at + ".layers") {

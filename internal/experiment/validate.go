@@ -87,7 +87,7 @@ func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	}
 }
 
-// differ reports arms that do the same as an earlier arm, unless other problems may make the arms look the same.
+// differ reports an arm that has the same layers as an earlier arm. It reports nothing if an arm has another problem.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return

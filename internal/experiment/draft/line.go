@@ -112,7 +112,7 @@ const (
 	mostSlices  = 8
 )
 
-// slicing returns the number of slices for a trial of a program with this duration; 0: no time for slices.
+// slicing returns the number of slices for a trial of a program that takes this time; 0: slices would take too long.
 func slicing(arms int, took time.Duration) int {
 	trial := within/time.Duration(rounds*arms) - aroundTrial
 	n := min(mostSlices, int(trial/(took+aroundSlice)))

@@ -100,8 +100,8 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed returns an error if a factor's name cannot stand in a text, if it has no level, or if it is unused. A
-// factor is used if a text contains it, or if the function elsewhere returns true.
+// CheckNamed returns an error if the factor has an invalid name or no level, or if it is unused. A factor is used if
+// one of the texts contains $(NAME), or if the function elsewhere returns true for the factor.
 func CheckNamed(n Named, factor string, texts []string, elsewhere func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):

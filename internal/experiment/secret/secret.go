@@ -162,7 +162,7 @@ const login = "login" // a subcommand of container and cloud tools. In their oth
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that a program with a secret may start: sshpass starts ssh. Their own options take no secret.
+// others are programs that a program with a secret may start: sshpass starts ssh. The options of ssh take no secret.
 var others = words(`ssh scp sftp rsync`)
 
 // attachedOnly are programs whose option takes a password only in the same argument (-pSECRET). Without this

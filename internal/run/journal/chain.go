@@ -49,7 +49,7 @@ func (e *DamageError) Found() string {
 }
 
 // asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as
-// a missing permission, stays of its type and gets the name of the run.
+// a missing permission, only gets the name of the run.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError

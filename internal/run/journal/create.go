@@ -14,9 +14,9 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Create makes a run directory and takes its lock. Before, the directory must be missing or empty, or hold the
-// remains of a killed Create. The argument file is the experiment as the user wrote it, and files are the files that
-// the experiment names; Create keeps their present content. The argument env is nil if the machine is unknown. When
+// Create makes a run directory and takes its lock. A directory that exists must be empty or hold only the remains of
+// a killed Create. The argument file is the experiment as the user wrote it, and files are the files that the
+// experiment names; Create keeps their present content. The argument env is nil if the machine is unknown. When
 // Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories with a new entry

@@ -24,7 +24,7 @@ type Journal struct {
 	mu   sync.Mutex
 	run  *Run            // the content on disk
 	raw  map[string]*raw // unrecorded raw output of this session, by directory
-	mask *mask.Mask      // nil: there are no secrets
+	mask *mask.Mask      // replaces secrets in texts; nil: there are no secrets
 	now  func() time.Time
 }
 

@@ -97,8 +97,8 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. It reads the notes before the trials. If another process writes
-// the run meanwhile, and the notes call the run finished, all trials are thus read.
+// read reads everything except the raw output. It reads the notes before the trials, since another process may write
+// the run meanwhile. If the notes call the run finished, all trials are then in the file.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {

@@ -42,8 +42,8 @@ type TriedLayer struct {
 }
 
 // Try sets up every arm as Run does, makes the proofs that a trial needs beforehand, tries the
-// workloads that can be tried, and takes everything down. A failure in one arm does not stop the others.
-// The caller closes the testbed. events receives SiteReady and Trying.
+// workloads that can be tried, and takes everything down. A failure in one arm does not stop the other arms.
+// The caller closes the testbed. The function events receives SiteReady and Trying.
 //
 // The error is set if Try could not finish: the context is done, or a layer could not be switched off or
 // taken down. The results so far are returned, too.
