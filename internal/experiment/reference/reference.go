@@ -35,7 +35,7 @@ type Reference struct {
 	File     string // the path in the file: absolute, or below ~/
 }
 
-// String returns the reference as a file has it.
+// String returns the text of the reference in a file.
 func (r Reference) String() string {
 	if r.File != "" {
 		return "$(file:" + r.File + ")"

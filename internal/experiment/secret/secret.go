@@ -29,7 +29,7 @@ type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence: only forms that no sentence has by chance are searched
+	Prose    Kind = iota // a sentence: only forms of secrets that no sentence has by chance are searched
 	Argument             // the argument of a program, or the value of a field
 	Code                 // lines of a shell, a manifest or similar
 )

@@ -173,7 +173,7 @@ func name(n *Node, path string) string {
 	return label(path)
 }
 
-// in returns words for messages that name the map with a path, such as " in link". They are empty for the file's
+// in returns words for messages that name the map at a path, such as " in link". The words are empty for the file's
 // top-level map.
 func in(path string) string {
 	if path == "" {

@@ -204,7 +204,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
-	b.temporary = "" // so that Discard removes nothing
+	b.temporary = "" // without a temporary directory, Discard removes nothing
 	for _, dir := range b.parents {
 		err = errors.Join(err, b.syncDir(dir))
 	}
