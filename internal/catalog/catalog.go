@@ -134,8 +134,9 @@ func RunHelper(ctx context.Context, name string) error {
 	return fmt.Errorf("no layer or workload has a process %q of its own", name)
 }
 
-// elsewhere returns a hint for the name of an unknown layer or workload: a kind that has a parameter or runs
-// a program of this name, or an example named after it.
+// elsewhere returns a hint for the name of an unknown layer or workload. The hint names a kind that has a parameter
+// or runs a program of this name, or an example whose file name contains the name. Without such a kind or example,
+// the hint is empty.
 func elsewhere(what, name string) string {
 	name = strings.ToLower(name)
 	if len(name) < 3 {
@@ -166,7 +167,7 @@ func elsewhere(what, name string) string {
 	return ""
 }
 
-// has describes the parameter or the program of this name that a kind has; "" if it has neither.
+// has describes the parameter or the program of this name that a kind has; "" if the kind has neither.
 func has(what, kind string, config interface{ Declare() experiment.Declaration }, name string) string {
 	for _, f := range strictyaml.Fields(reflect.TypeOf(config).Elem()) {
 		if strings.EqualFold(f.Name, name) || strings.EqualFold(f.Also, name) {

@@ -25,8 +25,9 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag makes tare clean ignore switches. Inspecting switches would lock their run for a moment, and tare resume
-// would fail in this moment. Nobody reads the output of tare clean after a killed run.
+// guardFlag is set if a guard starts tare clean after its owner was killed. tare clean then ignores switches:
+// inspecting them would lock their run for a moment, in which tare resume would fail. Nobody would read what tare
+// clean prints about switches.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -116,7 +117,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // more than four levels down
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // deeper than four levels
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)
@@ -173,7 +174,8 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	return len(left), bad
 }
 
-// below returns the paths that find returns for the roots. Roots may be named twice, or lie within one another.
+// below returns the paths that the function find returns for the roots. A path that is below two roots is returned
+// once.
 func below(roots []string, find func(root string) ([]string, error)) (paths []string, bad error) {
 	for _, root := range roots {
 		found, err := find(root)
@@ -242,7 +244,8 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 }
 
 // cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
-// number. If turn is set and dry is not, it turns the switches back. Otherwise it only prints them.
+// number. It turns the switches back if the argument turn is true and dry is false. In all other cases it only prints
+// them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
 	dirs, err := below(roots, journal.WithUndos)
 	if err != nil {

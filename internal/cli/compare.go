@@ -273,7 +273,8 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered adds the hint of a cost.Error about options that work.
+// unanswered returns a cost.Error as a usage error. The argument before begins the message, and the hint names
+// options that work. Any other error is returned unchanged.
 func unanswered(before string, err error) error {
 	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)

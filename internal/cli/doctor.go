@@ -29,8 +29,8 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// unusable reports whether the part cannot be used. One working way suffices for a layer or a workload. Everything must
-// work for the testbed, the limits or an arm.
+// unusable reports whether the part cannot be used. The testbed, the limits or an arm is usable if all findings have
+// the status Works. A layer, workload or program is usable if one finding has it. An option is never unusable.
 func (p part) unusable() bool {
 	switch p.Kind {
 	case optionKind:
@@ -42,9 +42,9 @@ func (p part) unusable() bool {
 }
 
 const (
-	volumePart = "local volume" // name of the part of the local testbed that only workloads with a volume need
-	optionKind = "option"       // kind of parts that an experiment can do without
-	armKind    = "arm"          // kind of parts that stand for arms
+	volumePart = "local volume" // part of the local testbed that only workloads with a volume need
+	optionKind = "option"       // kind of a part that an experiment can do without
+	armKind    = "arm"          // kind of a part that describes an arm
 	limitsKind = "limits"       // kind of the part that describes the system's limits
 )
 
@@ -126,8 +126,8 @@ measured. tare clean removes the leftovers of a killed --try.`,
 	return c
 }
 
-// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With try, it
-// also sets up the arms of the file, unless a part is missing.
+// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With the
+// argument try, it also sets up the arms of the file, unless a part is missing.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {
@@ -169,15 +169,15 @@ func neededBy(x *experiment.Experiment) selection {
 		network = network || w.Config.Declare().Needs.Network
 	}
 	if x.Testbed.Name() != experiment.TestbedLocal {
-		return func(string, string) bool { return false } // the experiment's parts are on the cluster
+		return func(string, string) bool { return false } // on a cluster, no part of this machine is needed
 	}
 	need["testbed local"] = network
 	need["testbed "+volumePart] = slices.ContainsFunc(x.Workloads, func(w experiment.WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil })
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the selected parts. It probes the ways in which the experiment uses a layer. Without an experiment,
-// it probes all ways.
+// examine probes the selected parts. With an experiment, a layer is probed only for the parameters that the
+// experiment gives it, if the layer can do so (layer.Prober). Without an experiment, a layer is probed as a whole.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {

@@ -58,7 +58,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 		}
 	}
 	if !dry || slices.ContainsFunc(parts, part.unusable) {
-		return parts, nil // without the rights, dry runs would only repeat these findings
+		return parts, nil // without the rights, dry runs would only report the missing rights again
 	}
 	made := part{"testbed", "pods", nil}
 	for _, arm := range w.arms {
@@ -166,7 +166,7 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 }
 
 // armParts returns a part for each site of an arm, with findings for the site and each layer. If an arm has several
-// sites, the name of a part has the first cell of its site.
+// sites, the name of each part contains the first cell of the part's site.
 func armParts(tried []runner.Tried) []part {
 	sites := map[string]int{}
 	for _, t := range tried {
@@ -198,7 +198,8 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff names the check of a layer, or of the site if kind is "".
+// onOff returns the name of a layer's check, or of the site's check if kind is empty. The argument of names the arm
+// that has the layer if the layer must be off.
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

@@ -59,7 +59,7 @@ func limited(ctx context.Context, r io.ReadCloser, name string) ([]byte, error) 
 	defer waits.Close()
 	data, err := io.ReadAll(io.LimitReader(waits, maxFile+1))
 	if err != nil {
-		if known, ok := errors.AsType[*fs.PathError](err); ok { // the PathError names the file already
+		if known, ok := errors.AsType[*fs.PathError](err); ok { // the message names the file, so the PathError need not
 			err = known.Err
 		}
 		return nil, usage(fmt.Errorf("read %s: %w", name, err))
@@ -100,7 +100,7 @@ func (o overrides) expandText(name string, data []byte) (*experiment.Experiment,
 	return x, expansion, usage(err)
 }
 
-// overrides are the parts of a design that flags can set.
+// overrides holds the flags that replace settings of the design.
 type overrides struct {
 	rounds int
 	seed   uint64
@@ -159,7 +159,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // the command can start again before it has read standard input
+			return "", nil, err // the command may start again here, so standard input is read later
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -225,7 +225,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
-				exit.Stderr = "" // the hint below has the program's stderr
+				exit.Stderr = "" // the hint has the program's stderr
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}

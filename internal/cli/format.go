@@ -63,8 +63,8 @@ func (p *paged) add(c *cobra.Command) {
 
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in the format of -o: the value itself as JSON and YAML, its rows as CSV, and its
-// document as text. For a page, it prints the name of the file.
+// view prints a result in the format of -o. JSON and YAML have the value itself. The function csv writes the value as
+// CSV, and the function of makes the document for text formats. For a page, view prints the name of the file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":
@@ -139,10 +139,11 @@ func ordered(d *json.Decoder) (any, error) {
 	return object, err
 }
 
-const step = "  " // indentation of one level
+const step = "  " // indentation of a nested value
 
-// yamlOf returns a value as YAML that has one meaning in YAML 1.1 and 1.2, with a newline. A string is in quotes, with
-// escapes, unless no reader could mistake it for another type. The text before the value ends with the indentation.
+// yamlOf returns a value as YAML that has one meaning in YAML 1.1 and 1.2, with a newline at its end. A string is in
+// quotes, with escapes, unless no reader could mistake it for another type. The argument indent is the indentation of
+// all lines but the first, which the caller has indented.
 func yamlOf(v any, indent string) string {
 	var lines []string
 	switch v := v.(type) {
@@ -260,8 +261,8 @@ func (l lines) hanging(first, indent, text string) {
 	}
 }
 
-// rows writes rows in columns. The last column is wrapped if necessary. Without enough room, the last column stands
-// on lines of its own.
+// rows writes rows in columns. The last column is wrapped if necessary. If the terminal is too narrow, the last
+// column is written on lines of its own.
 func (l lines) rows(indent string, rows [][]string) {
 	var widths []int
 	widest := 0 // width of the last column

@@ -143,9 +143,9 @@ type importedEach struct {
 
 type oneImported struct {
 	File      string           `json:"file"`
-	Directory string           `json:"directory,omitempty"` // absent if there is no run
-	Error     string           `json:"error,omitempty"`     // the reason why there is no run
-	Result    *importer.Result `json:"result,omitempty"`    // absent if the run existed before
+	Directory string           `json:"directory,omitempty"` // directory of the run; absent if there is no run
+	Error     string           `json:"error,omitempty"`     // reason why there is no run
+	Result    *importer.Result `json:"result,omitempty"`    // summary of the import; absent if the run existed before
 }
 
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
@@ -217,14 +217,14 @@ func importError(err error) error {
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing, unless
-// a file was broken, since this file may have had the data that the user named.
+// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing if no
+// file was broken. A broken file is printed in any case, since it may have the data that the user named.
 func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if misused && len(r.Problems) == 0 {
 		return
 	}
 	whole := done
-	if done == r.Files { // if not, the import ended at or before the first broken file
+	if done == r.Files { // an import that ended earlier ended at or before its first broken file
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
@@ -241,8 +241,8 @@ func trialCounts(r *importer.Result) string {
 	return text
 }
 
-// printProblems lists the broken files and trials, and the remarks. If the result lacks some of them, it prints their
-// number and then the argument others, which names the full list.
+// printProblems lists the broken files and trials, and the remarks. If the result leaves some problems out, it prints
+// their number and then the text others, which names the full list.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
@@ -255,8 +255,8 @@ func printProblems(s State, r *importer.Result, others string) {
 	}
 }
 
-// problems returns a line for each problem, in the order of the first problem with each reason. Three or more
-// problems with one reason share a line.
+// problems returns lines that describe the problems. Problems with the same cell and reason form a group. Groups are
+// in the order of their first problems. Three or more problems of a group share a line.
 func problems(list []importer.Problem) []string {
 	type kind struct{ cell, reason string }
 	var order []kind

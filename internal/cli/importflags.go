@@ -214,7 +214,7 @@ func importCommand(c *cobra.Command) string {
 		switch f.Name {
 		case "dir", "output", "quiet":
 		case "arm", "factor", "label":
-			values, _ := c.Flags().GetStringArray(f.Name) // these flags are arrays of strings
+			values, _ := c.Flags().GetStringArray(f.Name) // each of these flags has a list of values
 			for _, value := range values {
 				parts = append(parts, "--"+f.Name, shellWord(value))
 			}

@@ -83,7 +83,8 @@ func (q *choice) names() []string {
 	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
-// settle returns the chosen part. On a terminal, the user answers by a name or by its number in the list.
+// settle returns the chosen layer or workload. On a terminal, the user answers by a name or by its number in the
+// list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)

@@ -19,7 +19,7 @@ import (
 // progress shows the progress of a run on stderr: one live line on a terminal, or plain lines on a pipe. It writes
 // only at events of the run, so that it does not disturb a trial.
 type progress struct {
-	mu      sync.Mutex // held while an event is handled
+	mu      sync.Mutex // lock that is held while an event is handled
 	w       io.Writer
 	screen  io.Writer // output on which a line can be overwritten
 	live    bool
@@ -104,7 +104,8 @@ func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	p.status(text)
 }
 
-// busy shows that the run waits for a busy machine. A pipe gets this once; a terminal gets the time left.
+// busy shows that the run waits for a busy machine. On a pipe, it prints a line at the first event of a wait. On a
+// terminal, it also shows the remaining time.
 func (p *progress) busy(e runner.Waiting) {
 	if e.First {
 		p.line(fmt.Sprintf("the machine is too busy to measure on: waiting up to %s for it (%s)", span(e.Left), safetext.Line(e.Why)))
@@ -131,7 +132,8 @@ func (p *progress) waiting(what string) {
 	}
 }
 
-// done reports a finished trial. A pipe gets every trial; a terminal gets trials that broke a rule.
+// done reports a finished trial. On a pipe, it prints every trial. On a terminal, it prints only trials that broke a
+// rule.
 func (p *progress) done(e runner.TrialDone) {
 	t := e.Trial
 	name := fmt.Sprintf("round %d  %s  %s", t.Round, t.Cell, t.Arm)
@@ -205,8 +207,8 @@ func brief(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// interim holds estimates of a run so far, with intervals. They are not verdicts, and the number of rounds does not
-// depend on them. The rounds are analysed between trials.
+// interim holds estimates of a run so far, with intervals. The estimates are not verdicts, and the number of rounds
+// does not depend on them. The rounds are analysed between trials.
 type interim struct {
 	analyze  func() *analysis.Run
 	round    int    // current round
@@ -220,7 +222,7 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 		return false
 	}
 	i.round = round
-	if round < 3 { // one pair of trials has no interval
+	if round < 3 { // fewer than two complete rounds give no interval
 		return false
 	}
 	i.text = estimates(i.analyze())

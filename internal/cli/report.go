@@ -170,7 +170,7 @@ const (
 	ofPage    = "page"
 )
 
-// isPicture reports whether the output is only the picture of the overheads. The format or --of decides this.
+// isPicture reports whether the output is only the picture of the overheads, as selected by the format or by --of.
 func isPicture(out, of string) (bool, error) {
 	rendered := out == string(render.PNG) || out == string(render.PDF)
 	switch {

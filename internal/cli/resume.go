@@ -50,7 +50,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			}
 			extend := c.Flags().Changed("rounds")
 			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // the run ended early, so more rounds are a second look
+			if err == nil && !extend && run.Plan.Ended > 0 { // the run ended early, so more rounds extend it
 				extend, rounds = true, run.Plan.Planned()
 			}
 			if extend {
@@ -143,8 +143,8 @@ func (e *otherPlanError) Error() string {
 }
 
 // otherParts names the parts in which two plans compare different things or use different rules: arms, cells,
-// margins, limits and budgets. Trials of different things would otherwise have one name. Seed, rounds and precision
-// are ignored, since the command line may have set them.
+// margins, limits and budgets. With such a difference, different trials in one run would have the same name. Seed,
+// rounds and precision are ignored, since the command line may have set them.
 func otherParts(a, b *experiment.Plan) (names []string) {
 	one, errOne := compared(a)
 	other, errOther := compared(b)
@@ -164,7 +164,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
-		cells[i].Expected, cells[i].Tests = 0, "" // Expected is an estimate, and older versions do not record Tests
+		cells[i].Expected, cells[i].Tests = 0, "" // Expected is an estimate, and older versions do not record Tests: both may differ
 	}
 	text, err := json.Marshal(map[string]any{
 		"name": p.Name, "description": p.Description, "testbed": p.Testbed,
@@ -200,7 +200,7 @@ func extendable(run *journal.Run, rounds int) error {
 	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
 }
 
-const mostLooked = 20 // largest number of verdicts of the first look in the note of an extension
+const mostLooked = 20 // largest number of verdicts that the note of an extension lists
 
 // extendRun makes a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {

@@ -76,7 +76,7 @@ func markUsage(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
-		if errors.As(err, new(*codedError)) { // this error has a hint of its own
+		if errors.As(err, new(*codedError)) { // a codedError has a hint of its own
 			return err
 		}
 		if err != nil {
@@ -112,7 +112,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 // refuseOtherShells makes cobra's completion command fail for a shell without a script.
 func refuseOtherShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	c, _, _ := root.Find([]string{"completion"}) // the line above has added the command
+	c, _, _ := root.Find([]string{"completion"}) // InitDefaultCompletionCmd has added the command
 	var shells []string
 	for _, shell := range c.Commands() {
 		shells = append(shells, shell.Name())
@@ -130,7 +130,7 @@ func refuseOtherShells(root *cobra.Command) {
 // PluginName is the name of tare's binary as a plug-in of kubectl. `kubectl tare` runs this binary.
 const PluginName = "kubectl-tare"
 
-// asPlugin makes the texts name the command `kubectl tare`. For completion, kubectl calls the program
+// asPlugin replaces the command `tare` by `kubectl tare` in all texts. For completion, kubectl calls the program
 // kubectl_complete-tare.
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl tare"}
@@ -163,12 +163,12 @@ func pluginHint(root *cobra.Command, err error) error {
 
 var completeFiles = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 
-// completeRuns completes the run directories below runs/, and any other directory.
+// completeRuns completes the run directories below runs/. Without runs, it completes any directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return runsBelow(journal.DefaultRoot)
 }
 
-// runsBelow completes the run directories below a root, and any other directory.
+// runsBelow completes the run directories below a root. If the root has no runs, it completes any directory.
 func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
 	dirs, err := journal.Find(root)
 	if err != nil || len(dirs) == 0 {

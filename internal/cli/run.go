@@ -175,7 +175,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	}
 	j.Mask(values.mask)
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // these files belong to an earlier session
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report and the signature are of an earlier session
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(reference.With(ctx, values.values), runner.Options{

@@ -33,11 +33,12 @@ type bed struct {
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
-// openBed makes the testbed of an experiment. Messages about waiting go to say. The journal is nil outside of a run.
+// openBed makes the testbed of an experiment. The function say gets messages about waiting. The journal is nil
+// outside of a run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
 		o := kube.Options{Version: version.String(), Say: say}
-		o.Host = func() (testbed.Testbed, error) { return local.New() } // some layers also need this machine
+		o.Host = func() (testbed.Testbed, error) { return local.New() } // some layers also need the machine that Tare runs on
 		if j != nil {
 			dir, err := filepath.Abs(j.Dir())
 			if err != nil {
@@ -92,8 +93,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace, if networks need a user namespace. The error is then the
-// exit code of the new process. Otherwise the error is nil, and the command continues.
+// inNamespace starts this command again in a user namespace, if networks need a user namespace. After such a start,
+// the error is the exit code of the new process. Without such a start, the error is nil, and the command continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil
@@ -105,8 +106,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace is inNamespace for commands that only test what works. They continue, and report it, if the system
-// does not allow a user namespace.
+// tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user namespace,
+// these commands continue and report the missing namespace.
 func tryNamespace() error {
 	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code

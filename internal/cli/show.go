@@ -128,7 +128,7 @@ func oneByOne(args []string) [][]string {
 	return slices.Collect(slices.Chunk(args, 1))
 }
 
-// noRun returns the error of a directory that is not a run. If the directory contains runs, the hint names one of
+// noRun returns the error for a directory that is not a run. If the directory contains runs, the hint names one of
 // these runs.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)

@@ -30,7 +30,7 @@ type State struct {
 	Stdout, Stderr io.Writer
 	// StdoutTerminal and StderrTerminal are set if the output is a terminal.
 	StdoutTerminal, StderrTerminal bool
-	Width                          int // columns of the terminal, or COLUMNS if Stdout is no terminal; 0 if unknown
+	Width                          int // width of the terminal, or COLUMNS if Stdout is no terminal; 0 if unknown
 	Color                          bool
 	Plugin                         bool // set if kubectl called Tare, as `kubectl tare`
 	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
@@ -48,7 +48,7 @@ func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
 	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
-	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // there is no place left to report an error
+	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // a last error cannot be reported
 }
 
 // System returns the state of this process.
@@ -132,7 +132,7 @@ func hinted(err error, format string, args ...any) error {
 	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
 }
 
-// usage marks an error as the user's, unless it is an interrupt.
+// usage marks an error as a mistake of the user, with the exit code ExitUsage. An interrupt is returned unchanged.
 func usage(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -149,7 +149,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func conclude(s State, err error) int {
 	defer func() {
 		limit, reached := machine.Exhausted(err)
-		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // the text of this error names the limit
+		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // a WriteError names the limit on file sizes
 			fmt.Fprintln(s.Stderr, "hint: "+limit.Reached())
 		}
 	}()
@@ -161,7 +161,7 @@ func conclude(s State, err error) int {
 		return ExitDone
 	case errors.As(err, &silent):
 		return int(silent)
-	case errors.As(err, &problems): // editors understand this form, which compilers use
+	case errors.As(err, &problems): // editors understand file:line:column, as compilers print it
 		fmt.Fprintln(s.Stderr, problems.Error())
 		return ExitUsage
 	case errors.As(err, &coded):

@@ -125,8 +125,9 @@ func verify(dir string) (verification, error) {
 	return v, nil
 }
 
-// checkPlan expands the experiment of a run again and compares the plan. A difference is damage if this version of
-// Tare made the run. Otherwise the error other has the reason for the difference.
+// checkPlan expands the experiment of a run again and compares the result with the run's plan. If this version of
+// Tare made the run, a difference is damage. The result other is any other error, such as a difference in a run of
+// another version.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
@@ -168,7 +169,7 @@ func addSign(c *cobra.Command, key *string) {
 }
 
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a key may ask its user
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // time in which the user may have to confirm the use of a key
 	defer cancel()
 	var out bytes.Buffer
 	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
@@ -185,8 +186,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if there is a key. It returns the error of signing, or else the argument ran, which is
-// the run's own error.
+// signed signs a finished run, if there is a key. It returns the error of signing. If signing has no error, it
+// returns the argument ran, which is the run's own error.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

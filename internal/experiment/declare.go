@@ -40,7 +40,7 @@ type Declaration struct {
 	// is already known to be wrong holds its default.
 	Validate func() []FieldError
 	Needs    Needs // the testbed's features that the layer or workload needs
-	// Elsewhere is the hint for an experiment on another testbed than Needs.Only:
+	// Elsewhere is the hint for an experiment on another testbed than the testbed Needs.Only:
 	// "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
 	Programs  []Program // the programs that are started, if the file names them
@@ -67,19 +67,21 @@ type Declaration struct {
 	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
 	// between the trials of arms (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. It then starts the programs of all arms.
+	// Launched is set if Tare's launcher (package launcher) starts the programs. In this case, the launcher starts
+	// the programs of all arms.
 	Launched bool
 	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
 	// with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is about an arm with the same kind of layer but other parameters. It is set if the proof of that arm's
-	// own layer shows which of the two layers is on. ProveOff and ProveOffAfter are then not called in that arm.
+	// OwnProves is set if the proof that a layer of this kind is on also shows that no layer of this kind with other
+	// parameters is on. In an arm that has this kind of layer with other parameters, ProveOff and ProveOffAfter are
+	// then not called.
 	OwnProves bool
 }
 
 // The resources that workloads measure.
 const (
-	TestsServer  = "server" // measured by requests from outside
+	TestsServer  = "server" // a server, measured by requests from outside
 	TestsNetwork = "network"
 	TestsDisk    = "disk"
 )
@@ -122,7 +124,8 @@ type Needs struct {
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
 	// Only names the single testbed that has the needed features; "" for any.
 	Only string `json:"only,omitempty"`
-	// UsesVolume is set by a layer that changes the volume of the workloads, and has no effect without a volume.
+	// UsesVolume is set if the layer changes the volume of the workloads. Without a volume, such a layer has no
+	// effect.
 	UsesVolume bool `json:"usesVolume,omitempty"`
 	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
@@ -149,8 +152,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. It takes the larger of two volumes, member counts and client counts, the first of two
-// images, and tcp for two different protocols.
+// And combines two Needs. It takes the larger of two volumes or counts, and the first of two images. Two different
+// protocols become tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -250,11 +253,11 @@ type Cost struct {
 	Parts  []string // the programs under test whose usage is measured: "client", "server"
 }
 
-// Metrics lists the cost metrics. CPU seconds per unit of work are measured in total (the parts plus the
-// layers' own processes), per part, for the layers, and for the whole machine. Peak memory is measured per
-// part. The layers' CPU time is compared as a difference, since it is truly zero in an arm without layers.
-// The machine's CPU time includes the kernel's interrupts and threads, which no process is charged for. It
-// also includes the CPU time of other programs.
+// Metrics lists the cost metrics. CPU seconds per unit of work have one metric for each of Parts, one for the layers'
+// own processes, one for the sum of these, and one for the whole machine. Peak memory has a metric for each of Parts.
+// The layers' CPU time is compared as a difference, since it is truly zero in an arm without layers. The machine's
+// CPU time includes the kernel's interrupts and threads, which no process is charged for. It also includes the CPU
+// time of other programs.
 func (c Cost) Metrics() []Metric {
 	unit := "s/" + c.Unit
 	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}

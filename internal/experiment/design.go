@@ -13,7 +13,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Rounds is a number of rounds. In the form atMost, the run may stop earlier.
+// Rounds is a number of rounds. With AtMost in place of Fixed, the run may stop earlier.
 type Rounds struct {
 	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds of the run; a number without a field means the same"`
 	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"largest number of rounds of the run, which ends earlier if it is decided"`
@@ -128,7 +128,8 @@ func (s *SetUps) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, setUpsNames, text, 1, 999_999)
 }
 
-// wordOrNumber parses the word for a special value, or a number from step to most that is a multiple of step.
+// wordOrNumber parses a text: the word for a special value, or a number. The number must be a positive multiple of
+// the argument step, and not above the argument most.
 func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, step, most int) error {
 	for special, word := range words {
 		if word == string(text) {
@@ -180,8 +181,8 @@ func (s Slices) String() string               { return cmp.Or(slicesNames[s], st
 
 // Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
 type Slice struct {
-	Expected time.Duration // the approximate time
-	Limit    time.Duration // the longest time
+	Expected time.Duration // the approximate additional time
+	Limit    time.Duration // the longest additional time
 }
 
 // slicesAuto cuts a trial into at most autoSlices slices, which lengthen the trial by at most autoLonger.
@@ -240,7 +241,7 @@ func (x *Experiment) slicing() Slices {
 	return x.Design.Slices
 }
 
-// sliceable reports a number of slices in the file if trials cannot be cut.
+// sliceable reports a problem if the file sets a number of slices although trials cannot be cut.
 func (l *loader) sliceable(x *Experiment, e *Expansion) {
 	const at = "design.slices"
 	if x.Design.Slices == slicesNone || x.Design.Slices == slicesAuto {

@@ -50,7 +50,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 }
 
 func (x *Experiment) tooMany() error {
-	arms := 1 // the number includes the control
+	arms := 1 // the control
 	for _, a := range x.Arms {
 		arms += a.variants()
 	}
@@ -183,7 +183,7 @@ func (e *Expansion) addCells(x *Experiment) {
 		combinations(both, func(levels []int) {
 			config, testbed := clone(item.Config), clone(x.Testbed)
 			if l := testbed.Local; l != nil && len(l.Link.Rate) == 0 {
-				l.Link.Rate = factor.Of[quantity.Rate](1e9) // the rate of a small server
+				l.Link.Rate = factor.Of[quantity.Rate](1e9) // 1 Gbit/s, the rate of a small server
 				if item.Config.Declare().Tests == TestsServer {
 					l.Link.Rate = factor.Of[quantity.Rate](0) // unlimited
 				}

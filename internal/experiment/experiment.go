@@ -47,7 +47,7 @@ type Experiment struct {
 	busy  string          // the load, if GoOnBusy was called
 }
 
-// Testbed selects the place where trials run. Exactly one member is set.
+// Testbed selects the testbed. Exactly one member is set.
 type Testbed struct {
 	Local      *Local      `yaml:"local" doc:"this machine: nodes and pods as network namespaces"`
 	Kubernetes *Kubernetes `yaml:"kubernetes" doc:"a cluster that a kubeconfig reaches: pods on nodes"`
@@ -109,7 +109,7 @@ type Arm struct {
 	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
 	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
-	Factors []string              // the factors of design.factorial that are on, in an arm that Load made of factors
+	Factors []string              // the factors that are on, in an arm of design.factorial
 }
 
 // LayerItem is one layer of an arm. In the file, it is a map from the layer's kind, the only key, to the parameters.
@@ -118,8 +118,8 @@ type LayerItem struct {
 	Config LayerConfig
 }
 
-// WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key and its parameters
-// as the value. A name may stand beside it.
+// WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key and its parameters as the
+// value. The map may also have the keys name and label.
 type WorkloadItem struct {
 	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // defaults to the kind
 	Label  string `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the workload that people see in reports; the workload's name if absent"`
@@ -159,9 +159,10 @@ type Limits struct {
 
 // Kinds is the catalog: it makes the config of a layer or workload from the kind's name.
 type Kinds struct {
-	Layers    map[string]func() LayerConfig // each returns a pointer with the defaults set
+	Layers    map[string]func() LayerConfig // each function returns a pointer to a config with its defaults
 	Workloads map[string]func() WorkloadConfig
-	// Read reads a file that a config names; nil: the name is relative to the directory of the experiment file.
+	// Read reads a file that a config names; nil: the name is a path on this machine, relative to the directory of
+	// the experiment file.
 	Read func(name string) ([]byte, error)
 	// Elsewhere returns a hint for an unknown name; "": there is no hint. The argument what is "layer", "workload" or
 	// "testbed". Elsewhere may be nil.

@@ -63,7 +63,7 @@ type Resources struct {
 	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, if it differs from the limit"`
 }
 
-// Accounting selects the place where CPU time and memory are read.
+// Accounting selects where CPU time and memory are read.
 type Accounting string
 
 const (
@@ -112,7 +112,7 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-const shortestSilence = 5 * time.Minute // time for the restart of an API server
+const shortestSilence = 5 * time.Minute // an API server may take this long to restart
 
 // NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {

@@ -100,7 +100,7 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
 
-// workload decodes an item of the workloads. A name may stand beside the workload's kind.
+// workload decodes an item of the workloads. The item may have a name and a label beside the workload's kind.
 func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name", "label"})
 	if !ok {
@@ -118,7 +118,8 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(item))
 }
 
-// config decodes the parameters of a layer or workload, which then reads its files and validates itself.
+// config decodes the parameters of a layer or workload. The layer or workload then reads its files and validates
+// itself.
 func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig) {
 	l.file.Decode(params, path, config)
 	if d := config.Declare(); d.Fill != nil {
@@ -165,9 +166,9 @@ func (l *loader) read(name string) (data []byte, err error) {
 	return data, err
 }
 
-// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The
-// map may only have the further keys named in beside. choose returns the kind and the node of the kind's
-// parameters. If the file gives no parameters, this node is a Null node.
+// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The argument
+// beside lists the other keys that the map may have. choose returns the kind and the node of the kind's parameters.
+// If the file gives no parameters, this node is a Null node.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
 	if n.Form == strictyaml.Text {
 		if !slices.Contains(kinds, n.Value) {
@@ -206,7 +207,7 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 	return chosen.Key.Value, chosen.Value, true
 }
 
-// strange reports a key that is neither a known kind nor listed in beside.
+// strange reports a key that a choice between kinds must not have: a key of an unknown name, or a second kind.
 func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, what string, kinds []string) {
 	key := e.Key.Value
 	var message, hint string

@@ -8,9 +8,9 @@ import (
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
-// leastRows is the number of rounds over which orders are balanced, rounded up to whole squares. With this
-// number, the variance of a sum of deviations is at most 24/23 of the variance that independent orders would
-// give. With a single square of four rows, the factor would be 4/3.
+// leastRows is the least number of rounds over which the orders of arms are balanced. It is rounded up to whole
+// squares (see Order). Over 24 rounds, the variance of a sum of deviations is at most 24/23 of the variance that
+// independent orders would give. Over a single square of four rounds, the factor would be 4/3.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -106,13 +106,14 @@ func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
 
-// balancedRows returns the number of rows in one random order, which is a multiple of a square's rows.
+// balancedRows returns the number of rows that are put in one random order, for k arms. It is a multiple of the
+// number of rows of a square.
 func balancedRows(k int) int {
 	square := williamsRows(k)
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows returns the number of rows until all positions and successions are balanced.
+// williamsRows returns the number of rows that balance the positions and successions of k arms.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k

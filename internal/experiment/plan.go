@@ -90,7 +90,7 @@ type Import struct {
 	Blocks []string `json:"blocks,omitempty"`
 	// Settings lists the settings of the workload that differ between the files of a cell.
 	Settings []ImportedSetting `json:"settings,omitempty"`
-	// Allowed names the settings that the user allowed to differ.
+	// Allowed lists the names of settings that the user allowed to differ.
 	Allowed []string `json:"allowed,omitempty"`
 	Command string   `json:"command,omitempty"` // the shell command that repeats the import; "": unknown
 	Map     string   `json:"map,omitempty"`     // the mapping file that describes the imported files; "": the format needs none
@@ -111,10 +111,10 @@ func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 // comparisons were decided before, or if the machine's condition ended the run.
 func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
-// Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended leaves a
-// quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension. False claims,
-// including the false claims of the first look, thus stay at 5.5 % or less in every kind of noise that was simulated
-// (docs/method.md). By Bonferroni false claims are at most 6.25 %, and 6.67 % after any number of extensions.
+// Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended leaves
+// a quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension. The share of runs
+// with a false claim, at the first look or after the extension, was 5.9 % or less in every kind of noise that was
+// simulated (docs/method.md). By Bonferroni this share is at most 6.25 %, and 6.67 % after any number of extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
@@ -235,8 +235,8 @@ type PowerLaw struct {
 // Plan.Arms, and Cells has the same indices as Plan.Cells.
 type Expansion struct {
 	Plan   Plan
-	Layers [][]LayerItem // by arm
-	Cells  []CellSetup   // by cell
+	Layers [][]LayerItem // the layers of each arm
+	Cells  []CellSetup   // the workload of each cell
 }
 
 // Needs returns the features of the testbed that an arm needs in a cell. The layers of all arms count, so

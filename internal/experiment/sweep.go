@@ -20,7 +20,8 @@ type sweep struct {
 	levels []string // the levels as text
 }
 
-// sweeps lists the factors of a config, a pointer to a struct, in the order of its fields, also with one level.
+// sweeps lists the factors of a config, a pointer to a struct, in the order of its fields. A factor with one level is
+// listed, too.
 func sweeps(config any) []sweep {
 	var found []sweep
 	collect(reflect.ValueOf(config).Elem(), "", nil, &found)
@@ -76,7 +77,7 @@ func swept(all []sweep) []sweep {
 	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
 
-// hold sets a factor of a config to one of its levels. config is a pointer to a struct.
+// hold sets a factor of a config to one of its levels. The argument config is a pointer to a struct.
 func (s sweep) hold(config any, level int) {
 	v := reflect.ValueOf(config)
 	for _, step := range s.index {
@@ -94,7 +95,8 @@ func (s sweep) held(level int) factor.Level {
 	return factor.Level{Factor: s.name, Value: s.levels[level]}
 }
 
-// combinations calls f with every combination of levels, once without factors. The last factor changes fastest.
+// combinations calls f with every combination of levels. Without factors, it calls f once. The last factor changes
+// fastest.
 func combinations(factors []sweep, f func(levels []int)) {
 	levels := make([]int, len(factors))
 	for {
@@ -253,7 +255,7 @@ func (l *loader) factorAlone(x *Experiment, i int) {
 	}
 }
 
-// factorLayer returns the path of a layer of a factor. The layer may stand alone in place of the factor.
+// factorLayer returns the path of a layer of a factor. In the file, a single layer may take the place of the factor.
 func (l *loader) factorLayer(i, j int) string {
 	at := strictyaml.Index("design.factorial", i)
 	if l.file.Has(at + ".layers") {

@@ -67,7 +67,8 @@ func (l *loader) arms(arms []Arm) {
 	}
 }
 
-// armLayers reports a kind of layer that an arm has twice, and factors in the baseline, since there is only one baseline.
+// armLayers reports a kind of layer that an arm has twice. It also reports factors in the baseline, since an
+// experiment has only one baseline.
 func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	seen := map[string]bool{}
 	for i, item := range a.Layers {
@@ -86,7 +87,7 @@ func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	}
 }
 
-// differ reports arms that do the same as an earlier arm, unless other problems may make the arms look the same.
+// differ reports an arm that has the same layers as an earlier arm. It reports nothing if an arm has another problem.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
@@ -161,7 +162,7 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
 	var e Expansion
-	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, this error would come too late
+	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, the error would come too late
 		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
 			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}

@@ -23,8 +23,8 @@ import (
 type comparison struct {
 	Line     string // the command line, for the file's first line
 	Programs []Program
-	Layers   []string // as the user wrote them: the name of a layer, a layer in the form of a file, or a command that wraps the program
-	Allow    []string // the aspects in which programs may differ from the first (experiment.Aspect)
+	Layers   []string // the texts of the user: the name of a layer, a layer as a file has it, or a command that wraps the program
+	Allow    []string // the aspects in which programs may differ from the first program (experiment.Aspect)
 }
 
 // Program is a program to measure: a text for the shell, or a command that starts without a shell.
@@ -112,14 +112,15 @@ const (
 	mostSlices  = 8
 )
 
-// slicing returns the number of slices for a trial of a program with this duration; 0: no time for slices.
+// slicing returns the number of slices for a trial of a program that takes this time; 0: slices would take too long.
 func slicing(arms int, took time.Duration) int {
 	trial := within/time.Duration(rounds*arms) - aroundTrial
 	n := min(mostSlices, int(trial/(took+aroundSlice)))
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. took is the approximate duration of one run, and kinds holds the names of the layers.
+// File writes the experiment. The argument took is the approximate duration of one execution. The argument kinds
+// holds the names of the layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
@@ -205,7 +206,7 @@ func (a *comparison) called(i int) string {
 	return plain(base(p))
 }
 
-// inline matches a layer in the form of a file.
+// inline matches a layer as a file has it: the name of its kind, a colon and its parameters.
 var inline = regexp.MustCompile(`^([a-z0-9-]+):\s`)
 
 func front(text string, kinds []string) (arm, error) {

@@ -50,7 +50,7 @@ func (l Levels[T]) swept() {}
 // Is reports whether a type is Levels of any element type.
 func Is(t reflect.Type) bool { return t.Implements(reflect.TypeFor[interface{ swept() }]()) }
 
-// Text returns the text of a level: the form in the file, if the type has one.
+// Text returns the text of a level. The text is that of MarshalText, if the type has this method.
 func Text(value any) string {
 	if m, ok := value.(encoding.TextMarshaler); ok {
 		if text, err := m.MarshalText(); err == nil {
@@ -69,7 +69,8 @@ type Level struct {
 // String returns text such as "mtu=1500".
 func (l Level) String() string { return l.Factor + "=" + l.Value }
 
-// Named holds the factors that the file defines, by name. $(NAME) in a config's texts stands for the level.
+// Named holds the factors that the file defines, by name. In a config's texts, $(NAME) stands for the level of the
+// factor NAME.
 type Named = map[string]Levels[Word]
 
 // Word is a level of a factor that the file defines, with its text in the file.
@@ -86,7 +87,7 @@ func (w Word) MarshalText() ([]byte, error) { return []byte(w), nil }
 
 var name = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
 
-// Filler replaces $(NAME) in texts by the current levels. It leaves a factor with several levels unchanged.
+// Filler replaces $(NAME) in texts by the level of the factor NAME. If the factor has several levels, $(NAME) stays.
 func Filler(n Named) *strings.Replacer {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(n)) {
@@ -99,8 +100,8 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed returns an error if a factor's name cannot stand in a text, if it has no level, or if it is unused. A
-// factor is used if a text contains it, or if the function elsewhere returns true.
+// CheckNamed returns an error if the factor has an invalid name or no level, or if it is unused. A factor is used if
+// one of the texts contains $(NAME), or if the function elsewhere returns true for the factor.
 func CheckNamed(n Named, factor string, texts []string, elsewhere func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):

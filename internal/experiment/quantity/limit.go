@@ -59,7 +59,7 @@ func (l Limit) String() string {
 	return digits(l.Number) + l.Unit
 }
 
-// Share returns the limit as a fraction of the baseline. ok is false if the limit is no percentage.
+// Share returns the limit as a fraction of the baseline. The result ok is false if the limit is no percentage.
 func (l Limit) Share() (share float64, ok bool) { return l.Number / 100, l.Unit == "%" }
 
 // In returns the limit as an amount in the unit of a metric. The limit's unit may have another prefix, and a
@@ -95,7 +95,8 @@ func AmountIn(unit string) string {
 	return "5MiB" + m.per
 }
 
-// bare are the units of plain numbers. All except the first are shares, which may also be percentages.
+// bare lists the units of metrics whose limits may be plain numbers. The first unit is that of a count. All other
+// units are those of shares, whose limits may also be percentages.
 var bare = []string{"", "1", "share", "ratio"}
 
 var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}

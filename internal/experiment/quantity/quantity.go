@@ -215,7 +215,7 @@ func (p Percent) String() string               { return digits(float64(p)*100) +
 // Frequency is a number of events per second.
 type Frequency float64
 
-// frequencyUnits stand after the number: 50/s, 3000/min.
+// frequencyUnits are the units behind a number: 50/s, 3000/min.
 var frequencyUnits = []unit{{"/min", 1. / 60}, {"/s", 1}}
 
 const rarest = 1e-6 // the smallest frequency: about once in ten days

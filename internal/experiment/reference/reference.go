@@ -35,7 +35,7 @@ type Reference struct {
 	File     string // the path in the file: absolute, or below ~/
 }
 
-// String returns the reference in the form of a file.
+// String returns the text of the reference in a file.
 func (r Reference) String() string {
 	if r.File != "" {
 		return "$(file:" + r.File + ")"
@@ -92,7 +92,7 @@ func parse(text string) (parts []part, err error) {
 	return append(parts, part{literal: literal.String()}), nil
 }
 
-// names lists the references among parts, for messages.
+// names lists the references among the parts of a text, for messages.
 func names(parts []part) string {
 	var all []string
 	for _, r := range taken(parts) {
@@ -202,7 +202,7 @@ func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
 	return append(errs, a.Validate(field)...)
 }
 
-// Validate returns every problem, by the field that holds the arguments.
+// Validate returns every problem of the arguments. The argument field is the name of the field that holds them.
 func (a Arguments) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range a {
@@ -223,7 +223,7 @@ type Text string
 // References lists the references in the value.
 func (t Text) References() []Reference { return In(string(t)) }
 
-// Validate returns the problems of the value, by its field.
+// Validate returns the problems of the value. The argument field is the name of the field that holds it.
 func (t Text) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if err := Check(string(t)); err != nil {

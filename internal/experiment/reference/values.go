@@ -18,7 +18,7 @@ const maxFile = 64 << 10 // the largest size, in bytes, of a file that a value i
 
 // Values are the values of references at the start of a run.
 type Values struct {
-	all  []Reference // in the order of the request
+	all  []Reference // the references, in the order in which Take got them
 	held map[Reference]string
 }
 
@@ -93,7 +93,7 @@ func (v *Values) Each(f func(r Reference, value string)) {
 // key is the key of the values in a context.
 type key struct{}
 
-// With returns a context in which references stand for these values.
+// With returns a context in which references have the values v.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
 // value returns the value of a reference at the start of the context's run, or the current value outside of a run.

@@ -30,14 +30,14 @@ var (
 	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words before KEY
 	possibleWords = words(`KEY KEYS AUTH SESSION SIGNATURE SIG CREDS SALT SAS`)
 	addressWords  = words(`DSN DATABASE_URL DATABASE_URI DB_URL DB_URI CONNECTION_STRING CONN_STR MONGO_URL MONGO_URI REDIS_URL AMQP_URL`)
-	// aboutWords end names of properties of a secret: PASSWORD_FILE, TOKEN_TTL.
+	// aboutWords are the last words in names of a secret's properties: PASSWORD_FILE, TOKEN_TTL.
 	aboutWords = words(`FILE FILES PATH DIR NAME NAMES SIZE BITS BYTES LENGTH LEN COUNT TYPE TTL URL URI ENDPOINT HOST PORT
 		TIMEOUT EXPIRY EXPIRATION POLICY FORMAT PATTERN REGEX PREFIX SUFFIX ALGORITHM ALG MODE REF REFERENCE STORE PROVIDER
 		ISSUER AUDIENCE SCOPE LIMIT RATE BUCKET ENABLED DISABLED REQUIRED SOCK SOCKET COMMAND CMD PROMPT ROTATION AGE FIELD
 		HEADER KIND CLASS METHOD SPACE RANGE MIN MAX MINIMUM MAXIMUM DISTRIBUTION STDIN VERSION OWNER GROUP REVIEW REVIEWS`)
 )
 
-// amountWords begin the names of amounts: MAX_TOKEN.
+// amountWords are the first words in names of amounts: MAX_TOKEN.
 var amountWords = words(`MAX MIN NUM NUMBER N`)
 
 func words(list string) map[string]bool {
@@ -123,7 +123,7 @@ var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 // withoutCredentials matches a URL, or the keywords of a driver, without a password.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
-// standIn and standInForm are the words and patterns that stand in place of a secret.
+// standIn and standInForm are the words and patterns that people write in place of a secret.
 var (
 	standIn     = words(`true false yes no on off none null nil always never auto default required optional enabled disabled basic bearer digest negotiate redacted masked any all ask prompt stdin env`)
 	standInForm = regexp.MustCompile("^(" + strings.Join([]string{
@@ -156,13 +156,13 @@ var known string
 func tokens(text string) (all []Finding) {
 	small := strings.ToLower(text)
 	for line := range strings.Lines(known) {
-		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, keywords, entropy, pattern
+		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // fields: name, keywords, entropy, pattern
 		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
 			continue
 		}
-		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks all of these numbers
+		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks that every entropy is a number
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
-			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group, or the whole match
+			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the secret: the first group, or the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})
 			}
 		}

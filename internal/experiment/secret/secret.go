@@ -29,12 +29,12 @@ type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence, in which only forms are searched that no sentence has by chance
+	Prose    Kind = iota // a sentence: only forms of secrets that no sentence has by chance are searched
 	Argument             // the argument of a program, or the value of a field
 	Code                 // lines of a shell, a manifest or similar
 )
 
-// form is a pattern of a secret beside its name.
+// form is a pattern that matches a secret together with its name.
 type form struct {
 	least   Kind // the first kind of text in which the form is searched; the form is searched in all later kinds, too
 	pattern *regexp.Regexp
@@ -162,10 +162,11 @@ const login = "login" // a subcommand of container and cloud tools. In their oth
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that a program in given may start, such as sshpass. Their own options take no secret.
+// others are programs that a program with a secret may start: sshpass starts ssh. The options of ssh take no secret.
 var others = words(`ssh scp sftp rsync`)
 
-// attachedOnly are programs whose option takes an attached password, or else prompts for it.
+// attachedOnly are programs whose option takes a password only in the same argument (-pSECRET). Without this
+// password, the option makes the program prompt for one.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
 // Arguments finds the secrets in a program and its arguments, by index: arguments after an option that names a

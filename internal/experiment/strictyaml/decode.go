@@ -9,7 +9,7 @@ import (
 	"tare/internal/experiment/factor"
 )
 
-// extension begins the top-level keys that are not decoded. Anchors may be defined there.
+// extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
 const extension = "x-"
 
 // Decode decodes a node into the value behind a pointer, which holds the defaults. Values with a problem are not set.
@@ -120,7 +120,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// repeated reports a key that was given before, and otherwise records it.
+// repeated reports a key that was given before as a problem, and returns true. It records any other key.
 func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
 	first := given[key.Value]
 	if first == nil {
@@ -250,7 +250,7 @@ func plain(v reflect.Value) any {
 	return v.Interface()
 }
 
-// blank reports whether a value is empty. Numbers and bools never are.
+// blank reports whether a value is empty. Numbers and bools are never empty.
 func blank(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

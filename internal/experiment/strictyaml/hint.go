@@ -139,7 +139,8 @@ func Suggest(word string, what string, candidates []string) string {
 	return suggest(word, what, candidates, func(string) bool { return true })
 }
 
-// suggest is Suggest if only some candidates may be suggested as the nearest.
+// suggest returns the hint for an unknown word, as Suggest does. It names the nearest candidate only if the function
+// may accepts this candidate.
 func suggest(word string, what string, candidates []string, may func(string) bool) string {
 	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
 	if len(candidates) == 0 {

@@ -259,7 +259,7 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // each alias has another key, and a null has the position of its key
+	copied := *value // a copy, since each alias has a key of its own, and a null has the position of its key
 	return &copied
 }
 

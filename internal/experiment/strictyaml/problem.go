@@ -13,8 +13,8 @@ import (
 // Problem is one error in a file.
 type Problem struct {
 	File    string `json:"file"`
-	Line    int    `json:"line"`   // counted from 1
-	Column  int    `json:"column"` // counted from 1, in characters
+	Line    int    `json:"line"`   // number of the line, from 1
+	Column  int    `json:"column"` // number of the character in the line, from 1
 	Path    string `json:"path"`   // "arms[1].layers[0].wireguard.implementation"; "" for the whole file
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"` // the suggested correction
@@ -87,14 +87,14 @@ func printable(s string) string {
 // Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place returns the position in the file of a part of a node's text. The part begins at byte start of the
-// text. If the file writes the text in another form, Place returns the node's own position, and problems no
-// longer show the lines from this position on.
+// Place returns the position in the file of a part of a node's text. The argument start is the position of the part
+// in the text, in bytes. If the file writes the text in another form, Place returns the node's own position, and
+// problems no longer show the lines from this position on.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
 	if strings.Contains(n.Value, "\n") {
-		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // the part is not before this line; the lines of a block begin below its key
+		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // earlier lines cannot have the part: a block begins below its key
 	}
 	for i := max(from, 0); i < len(f.lines) && i <= from+2; i++ {
 		source, before := f.lines[i], 0

@@ -57,7 +57,7 @@ const (
 	maxTokens   = 10_000  // the parser takes quadratic time for some input
 	maxDepth    = 64      // the nesting of lists and maps
 	maxIndent   = 1000    // the column of a key or a dash
-	maxNodes    = 100_000 // counted after aliases are followed
+	maxNodes    = 100_000 // number of nodes, counted after aliases are followed
 	maxProblems = 100
 )
 
@@ -70,7 +70,7 @@ type File struct {
 	name     string
 	lines    []string
 	problems Problems
-	dropped  bool         // set if there are more than maxProblems
+	dropped  bool         // set if more than maxProblems problems were found
 	trying   bool         // set while the suggestion of a hint is tried
 	hidden   map[int]bool // the lines that no problem may show
 }
@@ -92,7 +92,8 @@ func (f *File) Report(n *Node, path, message, hint string) {
 	f.report(n.Line, n.Column, path, message, hint)
 }
 
-// ReportAt adds a problem at the value with a path ("arms[1].name"), or at the innermost value around that place.
+// ReportAt adds a problem at the value with a path ("arms[1].name"). If the file has no such value, the problem is at
+// the innermost value on the path that the file has.
 func (f *File) ReportAt(path, message, hint string) {
 	n, _ := f.find(path)
 	f.Report(n, path, message, hint)
@@ -172,7 +173,8 @@ func name(n *Node, path string) string {
 	return label(path)
 }
 
-// in names the map of a value for messages; "" for the file's top-level map.
+// in returns words for messages that name the map at a path, such as " in link". The words are empty for the file's
+// top-level map.
 func in(path string) string {
 	if path == "" {
 		return ""

@@ -50,7 +50,7 @@ const syncsAtOnce = 64
 // The name starts with a dot to hide the directory.
 const unfinished = ".unfinished-"
 
-// NewBulk begins a run directory. As with Create, dir must not exist or must be empty.
+// NewBulk begins a run directory. As with Create, the directory must be missing or empty.
 func NewBulk(dir string) (b *Bulk, err error) {
 	temporary, above, err := makeTemporary(dir)
 	if err != nil {
@@ -204,14 +204,15 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
-	b.temporary = "" // Discard then has nothing to remove
+	b.temporary = "" // without a temporary directory, Discard removes nothing
 	for _, dir := range b.parents {
 		err = errors.Join(err, b.syncDir(dir))
 	}
 	return errors.Join(err, b.close())
 }
 
-// seal writes the trials again with their chains, which start from head. It returns the last chain.
+// seal writes the trials again with their chains. The argument head is the chain that the first trial continues. The
+// result is the last chain.
 func (b *Bulk) seal(head string) (last string, err error) {
 	sealed, err := b.root.Create(TrialsFile + ".new")
 	if err != nil {

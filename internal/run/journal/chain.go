@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. It only wraps errors that are not due to the run's
-// files, such as a missing permission.
+// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as
+// a missing permission, only gets the name of the run.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -99,7 +99,7 @@ func seal(line []byte, before string) (sealed []byte, chain string) {
 	return append(slices.Clip(body), chainBegins+chain+chainEnds...), chain
 }
 
-// link returns the chain of a line; body is the line without its chain.
+// link returns the chain of a line. The argument body is the line without its chain.
 func link(before string, body []byte) string {
 	sum := sha256.Sum256(slices.Concat([]byte(before), body))
 	return hex.EncodeToString(sum[:])
@@ -120,7 +120,7 @@ type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	heads  map[int]string // chain after a number of lines, by this number; the caller sets the keys
+	heads  map[int]string // chains of the lines whose numbers are keys; the caller sets the keys
 }
 
 // check checks the next line's chain.

@@ -14,8 +14,8 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Create makes a run directory and takes its lock. The directory must not exist, be empty, or hold the remains of a
-// killed Create. The argument file is the experiment as the user wrote it, and files are the files that the
+// Create makes a run directory and takes its lock. A directory that exists must be empty or hold only the remains of
+// a killed Create. The argument file is the experiment as the user wrote it, and files are the files that the
 // experiment names; Create keeps their present content. The argument env is nil if the machine is unknown. When
 // Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
@@ -126,7 +126,8 @@ func planText(plan *experiment.Plan) ([]byte, error) {
 	return jsonText(PlanFile, &p)
 }
 
-// noteLines returns lines of notes.jsonl with the present time. Their chain continues from head.
+// noteLines returns lines of notes.jsonl with the present time. The argument head is the chain that the first line
+// continues.
 func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
 		n.Time = time.Now().UTC().Round(0)
@@ -148,8 +149,9 @@ func environmentText(env *machine.Environment) (*machine.Environment, []byte, er
 	return &e, text, err
 }
 
-// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes the removal, and
-// begins the next session. A finished run can be opened, too, but records nothing more; Finished reports it.
+// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes the removal,
+// and begins the next session. A finished run can be opened, too, but records nothing more. Finished reports whether
+// the run is finished.
 func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)

@@ -187,7 +187,7 @@ const maxDepth = 64
 // object is an open object or list during a scan.
 type object struct {
 	list  bool
-	names [][]byte        // the first names
+	names [][]byte        // the first names in the object, up to smallObject
 	many  map[string]bool // all names of an object with more than smallObject names
 }
 

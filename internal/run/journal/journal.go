@@ -24,7 +24,7 @@ type Journal struct {
 	mu   sync.Mutex
 	run  *Run            // the content on disk
 	raw  map[string]*raw // unrecorded raw output of this session, by directory
-	mask *mask.Mask      // nil: there are no secrets
+	mask *mask.Mask      // replaces secrets in texts; nil: there are no secrets
 	now  func() time.Time
 }
 
@@ -114,7 +114,7 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: the second stage of Stein's rule. The argument why
+// SetRounds fixes the number of rounds, once in the life of a run: the second of Stein's two stages. The argument why
 // explains the number. Setting the same number again does nothing. Another number is an error: if the data determined
 // the number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
@@ -139,7 +139,8 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	return j.Record(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
-// SetUps returns the number recorded by FixSetUps in any session; false: none is recorded.
+// SetUps returns the number of rounds that share a set-up, as FixSetUps has recorded it in any session. The result
+// fixed is false if no number is recorded.
 func (j *Journal) SetUps() (every int, fixed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -151,7 +152,8 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// ExtraRounds returns the number in the last note NoteExtraRounds; 0: there is none.
+// ExtraRounds returns the number of extra rounds according to the last note NoteExtraRounds; 0: there is no such
+// note.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
 // Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second stage
@@ -199,7 +201,7 @@ func (j *Journal) End(rounds int, why string) error {
 	return j.Record(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
-// Decided returns the number of rounds in the note NoteDecided; 0: none.
+// Decided returns the number of rounds after which the run was decided, from the note NoteDecided; 0: no such note.
 func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.

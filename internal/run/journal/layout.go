@@ -32,7 +32,7 @@ const (
 	NoteSchema  = "tare.note/v1"
 )
 
-// Limits of file sizes. A damaged or hostile file then causes an error instead of exhausting memory.
+// Limits of file sizes. With these limits, a damaged or hostile file causes an error instead of exhausting memory.
 const (
 	maxLine = 16 << 20 // bytes of one line, or of one JSON document
 	maxLog  = 1 << 30  // bytes of trials.jsonl or notes.jsonl, enough for about 500,000 trials
@@ -66,7 +66,8 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk calls visit for directories below root as Find does. visit returns whether to walk through the subdirectories.
+// walk calls visit for directories below root as Find does. The result deeper of visit tells whether to walk through
+// the subdirectories.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {

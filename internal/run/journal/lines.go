@@ -73,10 +73,11 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 	return t, err
 }
 
-// eachLine calls f with every line of a log and returns the length of all whole lines in bytes. f must not keep the
-// line, and must refuse a line that is not JSON. Only the last line may be torn, and a torn line is ignored. A line is
-// torn if it is not valid JSON, even if it ends with a newline: a crash may leave a hole in it. An earlier line that is
-// not valid JSON is damage and always an error. A last line that only lacks its newline is whole.
+// eachLine calls f with every line of a log and returns the length of all whole lines in bytes. The function f must
+// not keep the line, and must refuse a line that is not JSON. Only the last line may be torn, and a torn line is
+// ignored. A line is torn if it is not valid JSON, even if it ends with a newline: a crash may leave a hole in it. An
+// earlier line that is not valid JSON is damage and always an error. A last line that only lacks its newline is
+// whole.
 func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	number := 0
@@ -135,7 +136,8 @@ type lineLog struct {
 	err  error // the first error; the log takes no lines after it
 }
 
-// openLog opens a log for writing after its first end bytes.
+// openLog opens a log for writing. The argument end is the length of its whole lines in bytes, after which new lines
+// begin.
 func openLog(root *os.Root, dir, name string, end int64) (*lineLog, error) {
 	f, err := root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -226,8 +228,8 @@ func (l *lineLog) repair() (dropped string, err error) {
 type WriteError struct {
 	Dir    string // the run directory
 	File   string // name of the file in Dir
-	Fresh  bool   // the run had not begun
-	Unmade bool   // a Bulk failed, and nothing of it is left
+	Fresh  bool   // set if the run had not begun
+	Unmade bool   // set if a Bulk failed and left nothing
 	Err    error
 }
 

@@ -109,7 +109,7 @@ func (r *raw) Create(name string) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// failed wraps a write error. finish returns the first such error: incomplete raw output must not be recorded.
+// failed wraps a write error. finish returns the first write error: incomplete raw output must not be recorded.
 func (r *raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()

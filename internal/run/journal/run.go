@@ -21,17 +21,17 @@ import (
 type Run struct {
 	Dir         string
 	Experiment  []byte               // the bytes of experiment.yaml, unchanged
-	Plan        *experiment.Plan     // a number in a parameter of unknown type is a json.Number
+	Plan        *experiment.Plan     // plan of the run, in which a number in a parameter of unknown type is a json.Number
 	Environment *machine.Environment // environment of the first session; nil if none was recorded
-	Trials      []Trial              // ordered by Seq
-	Notes       []Note               // ordered as written
+	Trials      []Trial              // trials, ordered by Seq
+	Notes       []Note               // notes, in the order of writing
 	Sessions    []Session
 	Rounds      int // number of rounds, if Stein's second stage or an extension fixed it; 0: not fixed
 	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
 	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
 	// plan, or if the record has no reason.
 	Ended    string
-	Finished bool // the run is complete; false: it is in progress or can be resumed
+	Finished bool // set if the run is complete; false: the run is in progress or can be resumed
 
 	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
@@ -40,9 +40,9 @@ type Run struct {
 
 // Session is the part of a run that one process carried out.
 type Session struct {
-	Number      int // counted from 1
+	Number      int // number of the session, from 1
 	Start       time.Time
-	Environment *machine.Environment // nil if none was recorded
+	Environment *machine.Environment // environment of the session; nil if none was recorded
 }
 
 // noteKind is the subject of a note.
@@ -97,8 +97,8 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. It reads the notes before the trials. If another process writes
-// the run meanwhile, and the notes call the run finished, all trials are thus read.
+// read reads everything except the raw output. It reads the notes before the trials, since another process may write
+// the run meanwhile. If the notes call the run finished, all trials are then in the file.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
@@ -257,8 +257,8 @@ func (r *Run) readTrials(root *os.Root) error {
 type Trial struct {
 	Seq      int    `json:"seq"`      // number of the trial within the run, from 1
 	Session  int    `json:"session"`  // number of the session, from 1
-	Round    int    `json:"round"`    // counted from 1
-	Attempt  int    `json:"attempt"`  // counted from 1 within the round
+	Round    int    `json:"round"`    // number of the round, from 1
+	Attempt  int    `json:"attempt"`  // number of the attempt within the round, from 1
 	Position int    `json:"position"` // position among the trials of the cell and round, from 1; 0: unknown
 	Cell     string `json:"cell"`
 	Arm      string `json:"arm"`
@@ -279,7 +279,7 @@ type Trial struct {
 	// Behaviour is the observed behaviour of the programs under test, such as exit statuses and answers;
 	// nil: not recorded, as by an older version of Tare.
 	Behaviour  workload.Behaviour `json:"behaviour,omitempty"`
-	Conditions machine.Conditions `json:"conditions,omitzero"` // zero: an imported trial
+	Conditions machine.Conditions `json:"conditions,omitzero"` // condition of the machine; zero for an imported trial
 	// Used maps parts of the trial to their resource usage. The parts are client, server and layer;
 	// parts of a layer are named KIND:PART, or sidecar:ROLE-NAME.
 	Used map[string]testbed.Usage `json:"used,omitempty"`
@@ -290,7 +290,7 @@ type Trial struct {
 	// Raw is the path of the raw output, relative to the run directory: a directory, or a file of an imported trial.
 	Raw    string            `json:"raw,omitempty"`
 	Files  map[string]string `json:"files,omitempty"`  // names of the files in Raw, with their SHA-256 digests
-	Source string            `json:"source,omitempty"` // path of the file, as given, of an invalid imported trial
+	Source string            `json:"source,omitempty"` // path of the imported file, as given; only for an invalid trial
 }
 
 // Valid reports whether the trial broke no rule. Only valid trials are data.

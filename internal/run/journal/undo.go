@@ -25,7 +25,7 @@ type undoDocument struct {
 type Undos struct {
 	dir  string
 	root *os.Root
-	lock *os.File // nil: the Journal holds the lock
+	lock *os.File // lock of the run directory; nil: the Journal holds the lock
 	list []layer.Undo
 }
 

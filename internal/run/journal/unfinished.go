@@ -45,7 +45,7 @@ func Unfinished(root string) ([]string, error) {
 func abandoned(dir string) (bool, error) {
 	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
-	case trials && !locked: // not made by Tare
+	case trials && !locked: // Tare did not make the directory
 		return false, nil
 	case !trials && !isStale(dir):
 		return false, nil
@@ -124,7 +124,8 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	return kept, err
 }
 
-// removeKnown removes files with matching names from a directory, without following links. It returns the other paths.
+// removeKnown removes files with matching names from a directory, without following links. It returns the paths of
+// all other files.
 func removeKnown(root *os.Root, dir string, known *regexp.Regexp) (left []string, err error) {
 	if info, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, nil

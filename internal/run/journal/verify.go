@@ -126,8 +126,8 @@ func (v *verified) compare(root *os.Root, name, wanted string) error {
 // Content is a file of a run whose digest is on record.
 type Content struct {
 	Name   string // path relative to the run directory, with slashes
-	Size   int64  // bytes
-	SHA256 string // hexadecimal
+	Size   int64  // size in bytes
+	SHA256 string // digest, in hexadecimal
 }
 
 // ErrNoChain is the error for a run without chains, which cannot be checked.
@@ -149,7 +149,7 @@ func Contents(dir string) (*Run, []Content, error) {
 		return nil, nil, err
 	}
 	defer root.Close()
-	// these lengths exclude lines that are added meanwhile
+	// lengths of the logs at the time of the check, since a session may add lines meanwhile
 	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd}
 	for _, name := range slices.Concat(r.verified, v.verified) {
 		sizes[name] = math.MaxInt64
@@ -185,7 +185,7 @@ func (c Content) Copy(w io.Writer, dir string) error {
 	return err
 }
 
-// copyContent writes at most the first size bytes of a file to w. It describes the written content.
+// copyContent writes a file to w, up to the argument size in bytes. It returns a description of the written content.
 func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, error) {
 	f, err := openFile(root, name, math.MaxInt64)
 	if err != nil {
@@ -262,8 +262,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether an import has recorded a copy of the file that it never made. Older versions of
-// Tare did so if they kept series or histograms of the file's trials.
+// neverCopied reports whether the file's record names a copy that was never made. Older versions of Tare recorded
+// such a copy if they kept series or histograms of the file's trials.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
 		_, err := root.Stat(f.Raw + name)

@@ -10,14 +10,15 @@ import (
 
 // cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. The limits of all apply.
 type cgroupPaths struct {
-	version int      // 2, 1, or 0 if there are no cgroups
+	version int      // version of cgroups, 1 or 2; 0: there are none
 	cpu     []string // directories with cpu.max (version 2) or cpu.cfs_quota_us (version 1)
 	memory  []string
 }
 
 const cgroupMount = "sys/fs/cgroup"
 
-// ownCgroup returns the cgroup of this process. groups holds its path by controller (see proc.Groups).
+// ownCgroup returns the cgroup of this process. The argument groups holds the cgroup's path by controller (see
+// proc.Groups).
 func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	if group, ok := groups[""]; ok && exists(sys, path.Join(cgroupMount, "cgroup.controllers")) {
 		dirs := ancestors(sys, cgroupMount, group)
@@ -75,8 +76,8 @@ func cpuQuota(sys fs.FS, dir string, version int) float64 {
 	return float64(q) / float64(p)
 }
 
-// memoryLimit returns the memory limit of one cgroup in bytes; 0 if there is none. In version 1, no
-// limit is the largest multiple of the page size.
+// memoryLimit returns the memory limit of one cgroup in bytes; 0 if there is none. A cgroup of version 1 without a
+// limit has the largest multiple of the page size in its file.
 func memoryLimit(sys fs.FS, dir string, version int) int64 {
 	name := "memory.max"
 	if version == 1 {

@@ -21,7 +21,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Describe records the machine that this process runs on, and the versions of the named tools. version
+// Describe records the machine that this process runs on, and the versions of the named tools. The argument version
 // is Tare's own. Unknown fields stay empty; there is no error.
 //
 // The record is meant to be published. It holds no host name, user name, address, serial number,

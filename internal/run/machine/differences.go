@@ -21,7 +21,7 @@ type property struct {
 // toolPrefix is the start of a tool property's name.
 const toolPrefix = "tool "
 
-// Same reports whether every record has the same value.
+// Same reports whether every record has the same value of the property.
 func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
 
 // FlagsProperty is the name of the property that holds the processor's flags, in order and separated by
@@ -170,7 +170,7 @@ func acrossClusters(e *Environment, values func(*Cluster) []string) string {
 		all = append(all, values(&e.Clusters[i])...)
 	}
 	slices.Sort(all)
-	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // without an unknown value
+	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // an unknown value is empty, and is left out
 }
 
 // components maps the names of components to their images over all clusters of a record.

@@ -15,7 +15,7 @@ const (
 	OpenFiles     limit = 'n' // number of open files
 	Processes     limit = 'u' // number of processes and threads of one user
 	VirtualMemory limit = 'v' // bytes of address space; Go reserves more than it uses
-	FileSize      limit = 'f' // bytes
+	FileSize      limit = 'f' // size of a file, in bytes
 )
 
 // Needs are the lowest limits that an operation can work with.

@@ -10,7 +10,7 @@ import (
 
 // Environment is the record of the machine that a run was made on: environment.json. Unknown fields are empty.
 type Environment struct {
-	Schema       string            `json:"schema"` // EnvironmentSchema
+	Schema       string            `json:"schema"` // name of the format (EnvironmentSchema)
 	Time         time.Time         `json:"time"`
 	TareVersion  string            `json:"tareVersion"`
 	Go           string            `json:"go"`
@@ -19,8 +19,8 @@ type Environment struct {
 	OS           string            `json:"os"` // PRETTY_NAME of os-release
 	Architecture string            `json:"architecture"`
 	CPU          CPU               `json:"cpu"`
-	Mitigations  map[string]string `json:"mitigations,omitempty"` // from /sys/devices/system/cpu/vulnerabilities
-	Memory       int64             `json:"memory"`                // bytes
+	Mitigations  map[string]string `json:"mitigations,omitempty"` // by vulnerability, from /sys/devices/system/cpu/vulnerabilities
+	Memory       int64             `json:"memory"`                // memory in bytes
 	Cgroup       Cgroup            `json:"cgroup"`
 	ClockSource  string            `json:"clockSource"`
 	Load         [3]float64        `json:"load"`
@@ -79,8 +79,8 @@ type Conditions struct {
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions of two periods with the durations first and later; o is of the later period. Adding
-// the two Activities is more exact, if they are known.
+// Joined joins the conditions of two periods of time, c of the first and o of the later period. The arguments first
+// and later are the durations of the periods. Adding the two Activities is more exact, if they are known.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {
@@ -110,10 +110,10 @@ type Cluster struct {
 	Platform string     `json:"platform"`       // "linux/amd64"
 	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
 	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
-	// Components maps names of workloads to their images, for those that can affect results, such as the
-	// network plug-in or the service mesh.
+	// Components maps DaemonSets and Deployments of the cluster to their images. It has only names that can affect
+	// results, such as the network plug-in's or the service mesh's.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to remarks about their parts that are substitutes.
+	// StandIns maps names of components to remarks about parts of the component that only imitate something real.
 	StandIns map[string]string `json:"standIns,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }
@@ -121,7 +121,7 @@ type Cluster struct {
 // ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
 type ArmNodes struct {
 	Arm   string   `json:"arm"`   // name of the arm
-	Nodes []string `json:"nodes"` // sorted
+	Nodes []string `json:"nodes"` // names of the nodes, sorted
 }
 
 // Node is one node of a cluster.
@@ -136,8 +136,8 @@ type Node struct {
 	Region       string            `json:"region,omitempty"`       // region, if the cluster has regions
 	Instance     string            `json:"instance,omitempty"`     // instance type
 	CPU          string            `json:"cpu,omitempty"`          // model of the processor
-	CPUs         string            `json:"cpus"`                   // capacity
-	Memory       string            `json:"memory"`                 // capacity
+	CPUs         string            `json:"cpus"`                   // number of CPUs that the node has
+	Memory       string            `json:"memory"`                 // memory that the node has
 	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
 	BootID       string            `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
 	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container

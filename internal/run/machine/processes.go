@@ -35,7 +35,7 @@ func others(all map[int]proc.Stat, self int) map[int]process {
 
 // inTree reports whether a process is root or a descendant of root.
 func inTree(all map[int]proc.Stat, pid, root int) bool {
-	for range all { // limits the walk to the longest possible chain of parents
+	for range all { // a process has at most as many ancestors as there are processes
 		if pid == root {
 			return true
 		}
@@ -80,7 +80,7 @@ func byName(before, after map[int]process) map[string]time.Duration {
 // survivor returns the process that now holds the CPU time which a process had used at the first reading. The
 // survivor is the process itself, or its nearest ancestor that still runs.
 func survivor(before, after map[int]process, pid int) int {
-	for range before { // limits the walk to the longest possible chain of parents
+	for range before { // a process has at most as many ancestors as there are processes
 		p, known := before[pid]
 		if !known || after[pid].start == p.start {
 			break

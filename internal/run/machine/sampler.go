@@ -73,9 +73,9 @@ func (s *Sampler) Start() error {
 	return nil
 }
 
-// Stop takes the snapshot after the trial and returns the activity since Start. It must be the first
-// call after the trial. own is the CPU time that Tare and its programs used since Start. This time is complete
-// only after all programs were waited for.
+// Stop takes the snapshot after the trial and returns the activity since Start. It must be the first call after the
+// trial. The argument own is the CPU time that Tare and its programs used since Start. This time is complete only
+// after all programs were waited for.
 func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
 		return Activity{}, errors.New("machine: Stop without a Start")
@@ -102,7 +102,7 @@ func (s *Sampler) readSlow(shot *snapshot) {
 // trial's periods can be added (Plus). Adding Conditions instead would be less exact: CPU time is counted in
 // ticks of 10 ms, negative results of a few ticks are set to zero, and the larger of two values counts.
 type Activity struct {
-	Totals                             // totals of the period; Time is zero, and Load is that at the end
+	Totals                             // totals of the period; Time is zero, and Load is the load at the end of the period
 	Wall      time.Duration            // duration between the two readings of the clock
 	Threads   time.Duration            // CPU time of kernel threads
 	Others    time.Duration            // CPU time of all processes that are not Tare's
@@ -118,7 +118,7 @@ func between(before, after *snapshot, own time.Duration) Activity {
 	}
 }
 
-// Plus adds the activities of two periods; o is of the later period.
+// Plus adds the activities of two periods. The argument o is the activity of the later period.
 func (s Activity) Plus(o Activity) Activity {
 	return Activity{
 		Totals: o.plus(s.Totals, 1, max(s.CPUs, o.CPUs)), Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads, Others: s.Others + o.Others,
@@ -126,7 +126,7 @@ func (s Activity) Plus(o Activity) Activity {
 	}
 }
 
-// plus adds the times of an earlier reading or period to t. A sign of -1 subtracts the times.
+// plus adds the times of an earlier reading or period to the totals t. A sign of -1 subtracts the times.
 func (t Totals) plus(earlier Totals, sign time.Duration, cpus int) Totals {
 	sum := Totals{CPUs: cpus, Busy: t.Busy + sign*earlier.Busy, Interrupts: t.Interrupts + sign*earlier.Interrupts,
 		Steal: t.Steal + sign*earlier.Steal, Waiting: -1, Load: t.Load}

@@ -35,7 +35,7 @@ type BlockStarted struct {
 // TrialDone is sent when a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
-	Failed   bool              // the trial failed and is not repeated: the failure is a result of its arm
+	Failed   bool              // set if the trial failed and is not repeated, since the failure is a result of its arm
 	Why      journal.Violation // the broken rule that makes the trial invalid
 	Progress Progress
 }
@@ -43,7 +43,8 @@ type TrialDone struct {
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// ExtraRoundsAdded is sent when rounds are added for rounds spoilt by the machine's condition. Rounds counts all of them.
+// ExtraRoundsAdded is sent when rounds are added for rounds spoilt by the machine's condition. The field Rounds is
+// the number of all rounds added so far.
 type ExtraRoundsAdded struct{ Rounds int }
 
 // SettingUp is sent when a new set-up of all arms begins. Number counts the set-ups of the run.
@@ -108,7 +109,7 @@ type clock struct {
 	cpuLimited bool
 	began      time.Time
 	first      int               // number of trials recorded before this session
-	missed     map[[2]string]int // rounds that an earlier session ran without the arm, by cell and arm
+	missed     map[[2]string]int // by cell and arm: number of rounds in which an earlier session left out the arm
 	dropped    map[int]bool      // arms that this session left out
 	setUp      time.Duration     // duration of the last set-up of all arms
 	allSetUps  time.Duration     // duration of all set-ups of this session
@@ -124,7 +125,8 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the settled steps. It scales the expected duration of the others by the speed of this session's trials.
+// progress counts the settled steps, which need no further attempt. It scales the expected duration of all other
+// steps by the speed of this session's trials.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)

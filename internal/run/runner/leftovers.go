@@ -47,7 +47,7 @@ func (w *watchedSite) Start(ctx context.Context, where testbed.Place, cmd testbe
 type watchedProcess struct {
 	testbed.Process
 	at   *watchedSite
-	said *workload.Listener // nil: stderr is not read
+	said *workload.Listener // listener to the program's stderr; nil: stderr is not read
 	once sync.Once
 }
 
@@ -74,7 +74,7 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 	return used, err
 }
 
-// recordBehaviour adds the observed behaviour to the trial, including that reported by the workload.
+// recordBehaviour adds the observed behaviour to the trial. The workload's result may report a part of the behaviour.
 func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

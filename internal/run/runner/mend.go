@@ -67,7 +67,7 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	}
 	if r.sites.on == p {
 		if err := r.sites.leave(ctx); err != nil {
-			return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on during the trials of all arms
+			return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer would stay on for all arms
 		}
 	}
 	// Errors are ignored: a broken site may not be removed cleanly. The proofs reveal leftovers.
@@ -97,9 +97,10 @@ func isDisturbance(err error) bool {
 	return is
 }
 
-// drop leaves out an arm for the rest of the session, from a round on; 0: from the beginning. If the session cannot go
-// on without the arm, drop returns the error unchanged. This holds for the baseline, a planned control and the last
-// treatment, in a pilot (which fixes the number of rounds for all arms), and if the context is done.
+// drop leaves out an arm for the rest of the session. The argument round is the first round without the arm; 0: the
+// session's first. The error is returned unchanged if the session cannot go on without the arm: the baseline, a
+// planned control or the last treatment. It is also returned in a pilot (which fixes the number of rounds for all
+// arms), if a limit of the system is reached, and if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {

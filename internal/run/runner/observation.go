@@ -55,7 +55,7 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	return s, cmp.Or(measuredErr, err)
 }
 
-// plus joins the observations of two periods of a trial; o is of the later period.
+// plus joins the observations of two periods of a trial. The argument o is the observation of the later period.
 func (s observation) plus(o observation) observation {
 	return observation{
 		wall: s.wall + o.wall, used: o.used.plus(s.used, 1),
@@ -123,7 +123,8 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// plus adds the CPU times of an earlier account. A sign of -1 subtracts these times. The result has the memory of a.
+// plus adds the CPU times of an earlier account to the account a. A sign of -1 subtracts these times. The memory in
+// the result is the memory in a.
 func (a account) plus(earlier account, sign time.Duration) account {
 	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -145,7 +146,7 @@ func (a account) total() time.Duration {
 // sidecars beside the programs under test ("sidecar:client-istio-proxy").
 type cost struct {
 	parts       map[string]testbed.Usage
-	unavailable bool // there are sidecars, but their usage is unknown
+	unavailable bool // set if there are sidecars whose usage is unknown
 }
 
 func (c cost) total() time.Duration {

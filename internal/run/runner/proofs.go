@@ -51,8 +51,8 @@ func (p *armSite) before(ctx context.Context) ([]layer.Check, error) {
 	return p.prove(ctx, layer.Did{}, func(e evidence) proof { return e.before })
 }
 
-// after makes the proofs that a trial passed through the arm's layers, and not through the layers of other
-// arms. kind is the kind of workload.
+// after makes the proofs that a trial passed through the arm's layers, and not through the layers of other arms. The
+// argument kind is the kind of the trial's workload.
 func (p *armSite) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	return p.prove(ctx, did, func(e evidence) proof { return e.after })
@@ -76,7 +76,7 @@ type absentLayer struct {
 	arm    string // the arm that has the layer
 	l      layer.Layer
 	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
-	beside bool        // the layer l can prove its absence although the layer own is on
+	beside bool        // set if the layer l can prove its absence although the layer own is on
 }
 
 // absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same

@@ -75,9 +75,9 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 // every earlier one: a brief load, such as the build of Tare, is ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes a
-// limit that the machine exceeds in every sample; "": there is none. The result still describes such a limit
-// among the argument fewer, a smaller set of limits.
+// Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes one
+// of the limits that the machine exceeds in every sample; "": there is none. The result still describes such a limit
+// out of the argument fewer, a smaller set of limits.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

@@ -21,7 +21,8 @@ import (
 type Sampler interface {
 	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
-	// Stop ends the sample. own is the CPU time that Tare and all its programs on this machine have used since Start.
+	// Stop ends the sample. The argument own is the CPU time that Tare and all its programs on this machine have used
+	// since Start.
 	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
 }
 
@@ -71,9 +72,9 @@ type run struct {
 	reasons   []error       // the reasons for leaving out arms
 	since     []int         // first round of this session in which an arm takes part, by arm
 	setUp     int           // number of the present set-up
-	used      bool          // a trial has run in the present set-up
+	used      bool          // set if a trial has run in the present set-up
 	groups    groups        // the rounds that share a set-up
-	undecided bool          // groups is not fixed yet
+	undecided bool          // set if groups is not fixed yet
 }
 
 // Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
@@ -230,7 +231,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 // longestRest limits a single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials spoilt by the machine's condition are repeated. The first wait is a Pause. Each
+// rest waits before trials spoilt by the machine's condition are repeated. The first wait lasts Options.Pause. Each
 // later wait is twice as long: a disturbance may last, and attempts are few.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
@@ -244,8 +245,9 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	return err
 }
 
-// attempts counts the recorded attempts at a step. The result stands is set if an attempt is data or a failure of
-// its arm. The result position is the highest position of all trials of this cell and round.
+// attempts returns the number of recorded attempts at a step. The result stands is true if an attempt needs no
+// repeat: it gave data, or the arm itself failed. The result position is the highest position of all trials of this
+// cell and round.
 func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()

@@ -15,8 +15,9 @@ import (
 	"tare/internal/report/wording"
 )
 
-// groups divides rounds into setUps groups of nearly equal length. The rounds of a group share a set-up. Later
-// rounds continue with groups of this length. If setUps is 0, all rounds are one group.
+// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds,
+// as many as the field rounds says, form setUps groups. Later rounds continue with groups of this length. If setUps
+// is 0, all rounds are one group.
 type groups struct{ setUps, rounds int }
 
 // begins reports whether a round is the first of a group that needs a new set-up.
@@ -66,7 +67,7 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	r.sites = all
-	older := false // an older version of Tare, which set up only once per session, began the run
+	older := false // set if an older version of Tare, which set up only once per session, began the run
 	for _, t := range r.Journal.Trials() {
 		r.setUp = max(r.setUp, t.SetUp)
 		older = older || t.SetUp == 0
@@ -146,7 +147,7 @@ func (r *run) renew(ctx context.Context, round int) error {
 		return nil
 	}
 	if err := r.sites.leave(ctx); err != nil {
-		return fmt.Errorf("turn a layer off: %w", err) // the layer would stay on for all arms
+		return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer would stay on for all arms
 	}
 	start := time.Now()
 	r.Events(SettingUp{Number: r.setUp + 1})
@@ -210,9 +211,9 @@ type siteStep func(*armSite, context.Context) error
 // setUpAtOnce is the maximum number of sites that inParallel sets up at a time.
 const setUpAtOnce = 4
 
-// setUpAll sets up every arm's sites with their layers, in a new random order each time. round is the next round;
-// 0: the session begins. An arm that worked before may be left out if it fails. Layers are put up one after the
-// other. Pods and servers are started for several sites at a time.
+// setUpAll sets up every arm's sites with their layers, in a new random order each time. The argument round is the
+// number of the next round; 0: the session begins. An arm that worked before may be left out if it fails. Layers are
+// put up one after the other. Pods and servers are started for several sites at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false

@@ -17,7 +17,7 @@ import (
 
 // sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
 type sites struct {
-	cells [][]*armSite // by cell and arm
+	cells [][]*armSite // the sites by cell and arm
 	list  []*armSite   // every site once
 	on    *armSite     // the site whose switchable layers are on; nil: all are off
 }
@@ -35,13 +35,13 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		levels[c] = string(level)
 		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
 	}
-	launchers := 0 // the maximum over all arms of launchers that start a program
+	launchers := 0 // largest number of launchers that start one program in an arm
 	for _, items := range x.Layers {
 		items := slices.DeleteFunc(slices.Clone(items), func(item experiment.LayerItem) bool { return !item.Config.Declare().Launched })
 		launchers = max(launchers, len(items))
 	}
 	run := layer.NewRun(ledger)
-	byLevel := map[string][]*armSite{} // by level, then by arm
+	byLevel := map[string][]*armSite{} // the sites by level, then by arm
 	for c, level := range levels {
 		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
@@ -80,8 +80,8 @@ func (s *sites) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// enter switches layers for a trial at a site: the previous site's layers off, this site's layers on. It
-// then waits for the longest settling time. switched reports whether any layer was switched.
+// enter switches layers for a trial at a site: the previous site's layers off, this site's layers on. It then waits
+// for the longest settling time. The result switched is true if any layer was switched.
 func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil
@@ -138,7 +138,7 @@ type armSite struct {
 	run       *layer.Run
 	starts    []testbed.Place // places in the site where the workloads start programs
 	absent    []absentLayer
-	workloads []workload.Resident // workloads with services, one for each value of Shared
+	workloads []workload.Resident // workloads with services, one workload for each service
 	launchers int                 // number of launchers that start every program under test, equal in all arms
 
 	bare     testbed.Site               // the site as made by the testbed; nil: not set up
@@ -209,7 +209,8 @@ func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	return p.keepProofs(active.Proofs)
 }
 
-// ready has the testbed make the site, including the layers' requests. Several sites may be made at the same time.
+// ready lets the testbed make the site, with everything that layers have added to its description. Several sites may
+// be made at the same time.
 func (p *armSite) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
 		if err := staged.Ready(ctx); err != nil {

@@ -32,10 +32,10 @@ type NoDataError struct {
 	Arm, Cell  string
 	Trials     int
 	Last       journal.Violation
-	CPULimited bool // programs ran under limits on CPU time
-	Sliceable  bool // the trials were whole and could be cut into slices
-	Failed     bool // the program itself fails in the baseline
-	Blind      bool // the rules that spoilt the trials do not depend on measured values
+	CPULimited bool // set if programs ran under limits on CPU time
+	Sliceable  bool // set if the trials were whole and could be cut into slices
+	Failed     bool // set if the program itself fails in the baseline
+	Blind      bool // set if the rules that spoilt the trials do not depend on measured values
 }
 
 // Environment reports whether the last violation is about the machine's condition, not the workload or a
@@ -87,7 +87,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 					return e
 				case waited || workload.IndependentOfValues(e.Last.Rule):
 					return nil
-				} // the load generator is late although the machine is not busy
+				} // here the load generator is late although the machine is not busy, so the arm is dropped if possible
 			}
 			if err := r.drop(ctx, a, round+1, e); err != nil {
 				return err
@@ -224,9 +224,9 @@ func (r *run) resume() (first int) {
 	return first
 }
 
-// total adds extra rounds to the number of planned rounds: one for each round that a left-out arm has missed,
-// and those that replace rounds spoilt by the machine's condition. The result spoilt counts the latter. All
-// arms run in extra rounds.
+// total adds extra rounds to the number of planned rounds. Extra rounds replace the rounds that a left-out arm has
+// missed, and rounds spoilt by the machine's condition. The result spoilt counts the extra rounds for spoilt rounds.
+// All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	missed := 0
 	for a, arm := range r.plan.Arms {
@@ -240,8 +240,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds counts the spoilt rounds up to the round last, in the cell with most spoilt rounds. A round is
-// spoilt if the last attempt at one of its trials is spoilt.
+// costRounds counts the spoilt rounds, in the cell with most spoilt rounds. The argument last is the last round that
+// counts. A round is spoilt if the last attempt at one of its trials is spoilt.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}

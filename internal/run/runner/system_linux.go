@@ -12,9 +12,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// asleep returns the time for which the machine was suspended since it started: the difference between CLOCK_BOOTTIME,
-// which counts suspension, and CLOCK_MONOTONIC. A busy machine may delay this thread between two readings.
-// CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME, and all are read again if that took long.
+// asleep returns the time for which the machine was suspended since it started: the difference between
+// CLOCK_BOOTTIME, which counts suspension, and CLOCK_MONOTONIC. A busy machine may delay this thread between two
+// readings. CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME. All are read again if the readings
+// took long.
 func asleep() (d time.Duration) {
 	var before, all, after unix.Timespec
 	for range 100 {

@@ -38,12 +38,12 @@ type TriedLayer struct {
 	Of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
 	Checks []layer.Check
 	Err    error // reason why a proof could not be made
-	Later  bool  // a trial adds further proofs
+	Later  bool  // set if a trial adds further proofs
 }
 
 // Try sets up every arm as Run does, makes the proofs that a trial needs beforehand, tries the
-// workloads that can be tried, and takes everything down. A failure in one arm does not stop the others.
-// The caller closes the testbed. events receives SiteReady and Trying.
+// workloads that can be tried, and takes everything down. A failure in one arm does not stop the other arms.
+// The caller closes the testbed. The function events receives SiteReady and Trying.
 //
 // The error is set if Try could not finish: the context is done, or a layer could not be switched off or
 // taken down. The results so far are returned, too.
@@ -54,7 +54,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	}
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
 	seen := map[*armSite]bool{}
-	var ready []*armSite // parallel to tried; nil: the set-up failed
+	var ready []*armSite // the sites in the order of tried; nil: the set-up failed
 	for c, armSites := range all.cells {
 		for _, p := range armSites {
 			if seen[p] {

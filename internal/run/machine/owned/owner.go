@@ -59,8 +59,8 @@ func Of(name string) (o Owner, kind string, ok bool) {
 	return o, m[1], err == nil
 }
 
-// Dir makes a directory in parent; "": in TMPDIR. The directory's name begins with the kind and this process, the
-// owner.
+// Dir makes a directory in the directory parent; "": in TMPDIR. The new directory's name begins with the kind and
+// this process, the owner.
 func Dir(parent, kind string) (string, error) {
 	self, err := This()
 	if err != nil {
@@ -69,7 +69,8 @@ func Dir(parent, kind string) (string, error) {
 	return os.MkdirTemp(parent, self.Name(kind)+"*")
 }
 
-// File makes a file in parent; "": in TMPDIR. The name begins like that of Dir's directory and ends with suffix.
+// File makes a file in the directory parent; "": in TMPDIR. The file's name begins with the kind and this process,
+// the owner, and ends with suffix.
 func File(parent, kind, suffix string) (*os.File, error) {
 	self, err := This()
 	if err != nil {
