@@ -35,7 +35,7 @@ func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	for i, f := range columns {
 		record[i] = f.column
 	}
-	_ = out.Write(record) // out.Error repeats this error
+	_ = out.Write(record) // out.Error returns the error of a failed Write
 	for _, line := range lines {
 		for i, f := range line {
 			record[i] = f.text()

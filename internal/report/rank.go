@@ -121,7 +121,7 @@ func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	return t
 }
 
-// signs returns the signs of an arm's verdicts. Of more than maxSigns verdicts, it returns counts.
+// signs returns the signs of an arm's verdicts. For more than maxSigns verdicts, it returns the number of each sign.
 func (c rankedArm) signs() doc.Text {
 	var text doc.Text
 	count := map[doc.Style]int{}

@@ -137,7 +137,7 @@ func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 // plain makes one line of safe text from any string. Writers escape the line for their form.
 func plain(s string) string { return safetext.Line(s) }
 
-// brief is plain for texts of any length. Of a very long text, it leaves out the middle.
+// brief makes one line of safe text from a text of any length. It leaves out the middle of a very long text.
 func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
 
 func plainAll(list []string) []string {
@@ -226,7 +226,7 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
 }
 
-// badged adds a remark to a text if holds is set.
+// badged adds a remark to a text if the argument holds is true.
 func badged(text doc.Text, holds bool, remark string) doc.Text {
 	if holds {
 		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})

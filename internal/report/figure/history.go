@@ -29,7 +29,7 @@ var (
 
 // Heights above and below the plot, in pixels.
 const (
-	historyTop  = 34 // height of two rows of labels of changes
+	historyTop  = 34 // height of the labels of changes, in two rows
 	historyFoot = 34 // height of the dates, and of the triangles at runs whose facts changed
 	historyRow  = 14 // height of the row of runs' labels below the dates
 )

@@ -91,16 +91,16 @@ func made(d *document.Document) func() (*document.Document, error) {
 // addPages adds the pages about all runs, the reports, and the comparisons that these pages link to.
 func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	s.page(indexPage, made(index(all, skipped, 0, false)))
-	d, pairs := timeline(all, skipped)
+	d, comparisons := timeline(all, skipped)
 	s.page(historyPage, made(d))
 	earlier := earlierOf(all)
 	for _, r := range all {
 		s.page(r.page(reportPage), r.report)
 		if before := earlier.before(r); before != nil && r.unfinished == nil {
-			pairs = append(pairs, pair{before.run, r.run})
+			comparisons = append(comparisons, comparison{before.run, r.run})
 		}
 	}
-	for _, p := range pairs {
+	for _, p := range comparisons {
 		s.page(p.after.compared(p.before), p.page)
 	}
 }

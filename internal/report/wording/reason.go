@@ -116,7 +116,7 @@ func runs(numbers []int) string {
 	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
-// runsAre states a property of runs. Without numbers, it speaks of the only run.
+// runsAre states a property of runs. Without numbers, the sentence is about the only run.
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
 		return "the run is " + what

@@ -102,7 +102,7 @@ func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
-// Fit describes the level where a line fits badly; "" if it fits.
+// Fit describes the level where a line fits badly; "" if the line fits at all levels.
 func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	if !f.Poor {
 		return ""

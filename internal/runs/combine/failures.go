@@ -7,7 +7,7 @@ import (
 	"tare/internal/stats"
 )
 
-// Failures is the frequency of program failures in a treatment, over all runs that count.
+// Failures is the frequency of program failures in a treatment, over all combined runs.
 type Failures struct {
 	Cell   string             `json:"cell"`
 	Arm    string             `json:"arm"`
@@ -39,7 +39,7 @@ func (r *Result) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed returns how often the program of an arm was executed, and how often it failed, in the runs that count.
+// Executed returns how often the program of an arm was executed, and how often it failed, in the combined runs.
 func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	for _, one := range r.Used {
 		own := one.Run.Executed(one.Trials, cell, arm)
@@ -86,9 +86,9 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withholdByFailures withholds verdicts that depend on failed trials: equivalence if any trial failed, since the cost
-// of a failed trial has no upper limit; a gain if trials of the arm failed; and a cost if trials of the baseline
-// failed. A gain or cost stays if every run with failed trials shows it, too.
+// withholdByFailures withholds verdicts that depend on failed trials, since the cost of a failed trial has no upper
+// limit. A failed trial of either arm withholds equivalence, a failed trial of the treatment withholds a gain, and a
+// failed trial of the baseline withholds a cost. A gain or cost stays if every run with failed trials shows it, too.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

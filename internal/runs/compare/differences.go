@@ -112,7 +112,7 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// leaves returns the properties of each run that the function list finds in its plan, by path.
+// leaves applies the function list to the plan of each run. The function returns properties by path.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
 	leaves := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
@@ -148,7 +148,6 @@ func (c *comparison) compareFacts(p *properties) {
 	}))
 }
 
-// factsOf returns the facts by name. If a fact differs between arms, its text lists the arms.
 func factsOf(imported *experiment.Import) map[string]string {
 	texts, byArm := map[string][]string{}, map[string][]string{}
 	for _, a := range imported.Arms {
@@ -175,7 +174,7 @@ func listed(values []string, most int) string {
 }
 
 // compareCells compares the parameters of cells that several runs have. If all cells have the same values of a
-// parameter, the parameter appears once, and otherwise once for each cell.
+// parameter, the parameter appears once. Otherwise, it appears once for each cell in which runs differ.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // properties by path
 	var order []string
@@ -212,7 +211,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // a parameter that differs between cells, but not between runs, is part of the cells' names
+			if one.differs { // differences between cells alone are left out: the names of cells show them
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}
@@ -220,8 +219,8 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	}
 }
 
-// DesignOf returns the design of a run by property: its rounds, arms and rules. The seed is left
-// out, since it only determines the order.
+// DesignOf returns the design of a run by property, such as its rounds, its confidence and its limits. The seed is
+// left out, since it only determines the order.
 func DesignOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
 		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),

@@ -239,7 +239,7 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		d.PositionEffects = nil // these effects are shares
+		d.PositionEffects = nil // effects of positions are shares, and the budget is an amount
 		d.Compare()
 	}
 	return d
@@ -258,7 +258,7 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // of n.Count or more failures
+		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // chance of n.Count or more failures at the limit
 	}
 	c.settled(n.Share, p)
 	return c
