@@ -75,7 +75,7 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // a single arm: the answers at the top of a page state its values
+		in = doc.Terminal // the answers at the top of a page state the values of a single arm
 	case s.many() && !all:
 		in = doc.Markdown | doc.Page // many arms: a terminal shows their ranking instead
 	}

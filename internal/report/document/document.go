@@ -20,7 +20,7 @@ import (
 type Document struct {
 	Title  string
 	Style  Style  // style of the title; the sign of a verdict's style stands before the title
-	About  string // text behind the title in the title of a browser's window
+	About  string // text that follows the title in the caption of a browser's window
 	Lede   string // line below the title
 	Level  int    // heading level of the title in Markdown; 0: level 1
 	Blocks []Block
@@ -41,7 +41,7 @@ const (
 	Terminal Forms = 1 << iota
 	Markdown
 	Page
-	NoForm // no writer shows blocks for this form
+	NoForm // form that no writer has
 )
 
 // Has reports whether the set contains form.
@@ -77,7 +77,7 @@ type Only struct {
 	Blocks []Block
 }
 
-// On returns blocks for some forms.
+// On returns blocks that only the given output forms show.
 func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
 
 // If returns the blocks for every form if ok is true, else no blocks.
@@ -117,7 +117,7 @@ type Alert struct {
 // Answers lists results in sentences, each with its verdict.
 type Answers struct{ List []Answer }
 
-// On returns blocks that only the given output forms show.
+// Answer is one result in a sentence. A page lists the possible causes of a change below the sentence.
 type Answer struct {
 	Verdict Text
 	Text    Text

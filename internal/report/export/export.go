@@ -169,7 +169,7 @@ func bundle(w io.Writer, r Run) error {
 	began = began.UTC().Truncate(time.Second)
 	top := journal.DefaultDir("", run.Plan.Name, began) + "/"
 
-	zip := gzip.NewWriter(w) // no file name and no time in the header, so that equal archives have equal bytes
+	zip := gzip.NewWriter(w) // the header has no file name and no time, so that archives of one run are identical
 	out := tar.NewWriter(zip)
 	add := func(name string, size int64, write func(io.Writer) error) error {
 		// All files have equal times, owners and modes, so that archives of one run are identical.

@@ -24,8 +24,8 @@ type Forest struct {
 	Reach    []analysis.Interval // further intervals that the axis covers, so that several plots share one axis
 }
 
-// Split divides the groups of a plot between two plots. The plot first gets as many groups as have at most limit rows
-// in all, but at least one group. The plot rest gets all other groups.
+// Split divides the groups of a plot between two plots. The result first has as many groups as fit in limit rows, but
+// at least one group. The result rest has all other groups.
 func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
 	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {

@@ -159,8 +159,8 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page writes the HTML page that the function write produces to a file, as a picture or PDF. The page and all
-// temporary files lie in the directory of that file, because the page's links are relative to the directory, and a
+// Page converts an HTML page to a picture or a PDF in a file. The function write produces the HTML. The page and all
+// temporary files lie in the directory of the file, because the page's links are relative to the directory, and a
 // sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))

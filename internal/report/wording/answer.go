@@ -38,12 +38,12 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 	for _, p := range a.Points {
 		same = same && p.Of == len(a.Cells) && len(p.Cells) == p.Of
 		if one {
-			p.Metric.Name = "" // the sentence begins with the name, so the points omit it
+			p.Metric.Name = "" // the sentence begins with the metric's name, so the point omits the name
 		}
 		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
-				continue // an answer states the reason of one metric only
+				continue // the answer has a reason already, and states only one
 			}
 			silent = text
 		}

@@ -141,7 +141,7 @@ func (w signWords) written(o analysis.Interval, d int, pointOnly bool, unit Scal
 	if point = w.before + unit.Labelled(number) + word; pointOnly {
 		return point, ""
 	}
-	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // each bound needs a word of its own, such as "more"
+	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // true if each bound needs a word of its own, such as "more"
 	lo, below := write(o.Lo, each)
 	hi, above := write(o.Hi, each)
 	return point, "[" + lo + below + ", " + hi + above + "]"

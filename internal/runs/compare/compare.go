@@ -40,9 +40,9 @@ type Input struct {
 	Trials []journal.Trial // the trials that Run was analysed from
 }
 
-// arm that all others are compared with; zero: the baseline of the first run
+// Options select the comparisons.
 type Options struct {
-	Reference reference // the zero value stands for the baseline of the first run
+	Reference reference // arm that all others are compared with; zero: the baseline of the first run
 	Matches   []match
 	// Occasions returns how much an overhead differs between runs without any change: the standard deviation of its
 	// contrasts (0: unknown), and the number of runs. Occasions may be nil.
@@ -93,7 +93,7 @@ type Result struct {
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
 	Warnings []analysis.Finding `json:"-"`
-	Plans    []*experiment.Plan `json:"-"` // the plans of the runs
+	Plans    []*experiment.Plan `json:"-"`
 }
 
 // family holds the numbers of hypotheses on headline metrics, for Holm's correction. All changes are one family, and
@@ -241,7 +241,7 @@ func distinct(in []Input) error {
 	return nil
 }
 
-// plan returns the plan of the reference's run. Its confidence and margin hold for all comparisons.
+// plan returns the plan of the reference's run. The confidence and margin of this plan hold for all comparisons.
 func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Run.Plan }
 
 // order returns the indices of the runs; the run of the reference is first.

@@ -148,6 +148,7 @@ func (c *comparison) compareFacts(p *properties) {
 	}))
 }
 
+// factsOf returns the facts by name. If a fact differs between arms, its text lists the arms.
 func factsOf(imported *experiment.Import) map[string]string {
 	texts, byArm := map[string][]string{}, map[string][]string{}
 	for _, a := range imported.Arms {

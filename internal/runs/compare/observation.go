@@ -52,7 +52,7 @@ type (
 	// OtherRules: a run has another confidence, margin or power in its plan.
 	OtherRules struct {
 		Run       int `json:"run"`
-		Reference int `json:"reference"` // number of the run whose confidence, margin and power hold
+		Reference int `json:"reference"` // number of the run whose confidence, margin and power are used
 	}
 	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no verdicts.
 	ChangedControl struct {

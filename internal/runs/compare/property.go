@@ -37,8 +37,8 @@ type Property struct {
 
 type properties []Property
 
-// add adds a property. The slice has marks the runs that are compared. The property is dropped if fewer than two runs
-// are compared, or if all of them lack a value.
+// add adds a property. The elements of has are true for the runs that are compared. The property is dropped if fewer
+// than two runs are compared, or if all of them lack a value.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {

@@ -138,7 +138,7 @@ type Case struct {
 
 	data       contrast.Data // the values of the arm and of its own run's baseline
 	estimate   contrast.Estimate
-	stands     analysis.Interval // an interval of Overhead that holds whatever values the failed trials would have had
+	stands     analysis.Interval // interval of Overhead that covers all values that the failed trials could have had
 	seen       float64           // P if failed trials are ignored
 	mean       float64           // the overhead of the mean, or of the typical round if there is no mean
 	ofFailures bool              // set if the case is about the frequency of failures
@@ -243,7 +243,7 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 // case can pass and can fail. Failing needs more rounds, since it is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
-	if err != nil || len(all) == 0 { // the experiment file's reader has reported impossible budgets
+	if err != nil || len(all) == 0 { // impossible budgets are reported when the experiment file is read
 		return 0, 0, 0
 	}
 	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}

@@ -142,8 +142,8 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// The first limit also holds for the rounds within a run: one of a hundred independent series exceeds it. The
-	// residuals lack the reported changes, so they have less autocorrelation than the values.
+	// One of a hundred independent series exceeds the limit 2.58/√n, which also serves for the rounds within a run.
+	// The residuals lack the reported changes, so they have less autocorrelation than the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
@@ -231,10 +231,10 @@ type changeSite struct {
 	sure             float64 // the probability of the claimed position
 }
 
-// locate estimates how certain the position of the single change in x is. The argument at is the claimed position. It
-// computes the posterior over all positions for one step between two levels in normal noise of unknown size, with
-// equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is
-// the sum of squares around the two means. An outlier does not look like a step, since the values are winsorized.
+// locate estimates how certain the position of the single change in x is. The argument at is the claimed position.
+// locate computes the posterior over all positions for one step between two levels in normal noise of unknown size,
+// with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k)
+// is the sum of squares around the two means. An outlier does not look like a step, since the values are winsorized.
 // hack/bench/history counts how often the bounds contain the true position.
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)

@@ -123,7 +123,7 @@ type Point struct {
 // no stretch.
 type Stretch struct {
 	First int `json:"first"` // the index of the first run
-	// Differs lists the parameters that differ from the last run before that is not left out; empty for the first
+	// Differs lists the parameters that differ from the latest earlier run that is not left out; empty for the first
 	// stretch.
 	Differs []Difference `json:"-"`
 

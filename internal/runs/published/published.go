@@ -85,11 +85,12 @@ type Metric struct {
 	Differences []Difference      `json:"differences"`
 }
 
-// the number of values that come from invalid trials
+// Moments are the mean of an arm's values, in the metric's unit, and their population variance, in the square of that
+// unit.
 type Moments struct {
 	Arm      string  `json:"arm"`
 	N        int     `json:"n"`
-	Invalid  int     `json:"invalid"` // the number of these values that come from invalid trials
+	Invalid  int     `json:"invalid"` // the number of values that come from invalid trials
 	Mean     float64 `json:"mean"`
 	Variance float64 `json:"variance"`
 }
