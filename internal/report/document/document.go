@@ -146,7 +146,8 @@ type Fact struct{ Key, Value string }
 // Code is text whose line breaks are kept.
 type Code struct{ Text string }
 
-// picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
+// picture is a function that draws an SVG when a page needs the SVG. The SVG is markup. The function escapes the text
+// in the SVG.
 type picture func() string
 
 // Figure is a picture, for wide and for narrow pages.

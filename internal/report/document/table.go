@@ -27,7 +27,7 @@ type Column struct {
 // Kind is the kind of content that the cells of a column have.
 type Kind int
 
-// Value is the usual kind. A Name is the name of its row; a terminal may shorten it. Prose is sentences; a
+// Value is the usual kind. A Name is the name of its row, which a terminal may shorten. Prose is sentences; a
 // terminal writes them below the row. A Drawing is shown on terminals only.
 const (
 	Value Kind = iota

@@ -21,7 +21,7 @@ type RunChart struct {
 	// because arms ran days apart or at unknown times. Sessions and times are then empty.
 	Ordered  bool
 	Lanes    []Lane
-	Sessions []analysis.Session // pauses between sessions are left out; empty: one session of all trials
+	Sessions []analysis.Session // sessions, drawn without the pauses between them; empty: one session of all trials
 }
 
 // Lane is the trials of one arm.

@@ -205,7 +205,7 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 
 type browser struct {
 	page               string // file of the page
-	scratch, temporary string // scratch lies beside the page; temporary is the browser's directory of temporary files
+	scratch, temporary string // scratch: a directory beside the page; temporary: the browser's directory of temporary files
 }
 
 // run starts the browser, which writes a file, and returns the content of the file.

@@ -203,7 +203,7 @@ func (a *access) cookie(host string) (name, value string) {
 }
 
 // named reports whether a request names this machine by an IP address, by localhost, or by the name that the server
-// listens on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
+// listens on. No web page of a stranger has one of these names. The port may differ, for example behind a tunnel.
 func (a *access) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -35,10 +35,10 @@ type siteSummary struct {
 	Skipped      []history.Skipped // runs that the site leaves out
 }
 
-// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works
-// at any address. The same runs give the same files. Without raw, raw files are listed with their digests but
-// not copied. Files of an earlier site are replaced. Any other file in the way is an error, which Site finds
-// before it writes anything. A run is skipped if it is damaged or if check returns an error.
+// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works at any
+// address. The same runs give the same files. If raw is false, raw files are listed with their digests but not
+// copied. Files of an earlier site are replaced. Any other file in the way is an error, which Site finds before it
+// writes anything. A run is skipped if it is damaged or if check returns an error.
 func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (siteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {

@@ -33,7 +33,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.MeanOver:    "the typical round is within the limit, the mean is not",
 }
 
-// GateReason words the reason for the outcome of a budget.
+// GateReason states the reason for the outcome of a budget.
 func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons lists the reasons why a gate has no verdicts; empty if it has verdicts.

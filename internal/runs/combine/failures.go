@@ -15,8 +15,8 @@ type Failures struct {
 	// Baseline is the frequency of failures in the baseline. The intervals treat all executions as
 	// independent, even executions on the same occasion.
 	Baseline analysis.Frequency `json:"baseline"`
-	// Shown are the numbers of the runs that show more failures in the arm than in the baseline, corrected
-	// for the number of runs (Bonferroni).
+	// Shown lists, by their numbers, the runs that show more failures in the arm than in the baseline. The tests are
+	// corrected for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
 	// PAdjusted is the smallest p-value over the runs, for the hypothesis that the arm fails as often as the
 	// baseline. Each p-value is after Holm's correction in its run, and corrected for the number of runs.

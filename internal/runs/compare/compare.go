@@ -85,7 +85,8 @@ type Result struct {
 	Differences []Property         `json:"differences"`
 	Same        []Property         `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
-	// Apart are arms, cells and metrics that not every run has in the same form.
+	// Apart lists arms, cells and metrics that some runs lack. It also lists metrics that differ between runs in
+	// unit, direction or scale.
 	Apart   []NotShared `json:"apart,omitempty"`
 	Family  family      `json:"family"`
 	Changes []Change    `json:"changes"`

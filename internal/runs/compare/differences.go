@@ -48,7 +48,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // the plan records the version of Tare, too
+		case name == "Tare": // left out here, because the plan records the version of Tare, too
 			continue
 		case property.Tool != "":
 			group, name = tools, property.Tool
