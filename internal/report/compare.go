@@ -148,8 +148,8 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims
-// on headline metrics are corrected together, as a family of the given size. Without all, a terminal omits the
+// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims on
+// headline metrics are corrected together, as a family of the given size. If all is false, a terminal omits the
 // exploratory metrics.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",

@@ -25,8 +25,8 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany returns blocks for all forms. If the run has many treatments, a terminal shows the blocks only if
-// all is set.
+// unlessMany returns blocks for all forms. In a run with many treatments, a terminal shows the blocks only if all is
+// true.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	return doc.On(formsIf(all || !s.many()), blocks...)
 }

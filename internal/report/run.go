@@ -153,8 +153,8 @@ func (s *sheet) footer(o RunOptions) string {
 		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
-// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first.
-// Warnings on headline metrics include those on the whole run.
+// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first. Warnings on
+// headline metrics include the warnings on the whole run.
 func (s *sheet) warnings(headline bool) []string {
 	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {

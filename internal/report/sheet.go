@@ -14,7 +14,7 @@ import (
 // stands beside the arms.
 type sheet struct {
 	run      *analysis.Run
-	plan     experiment.Plan // empty if the run has no plan
+	plan     experiment.Plan // plan of the run; empty: the run has no plan
 	baseline string          // name of the baseline arm
 	arms     map[string]int  // index in the plan by the arm's name
 	cells    []cellGroups

@@ -26,7 +26,7 @@ type Document struct {
 	Blocks []Block
 	Footer string // text at the foot of a page
 	Styles string // style sheet of the pictures, with the page's colours
-	Live   *Live  // keeps the page up to date; nil: the page never changes
+	Live   *Live  // addresses that keep the page up to date; nil: the page never changes
 }
 
 // Live keeps a page of a server up to date: a script reloads the page's content whenever the server

@@ -200,7 +200,8 @@ func (a Arm) whiskers() (lo, hi float64) {
 	return lo, hi
 }
 
-// laneLabel writes an arm's name above its lane, and a note at the right. A background hides the lines behind them.
+// laneLabel writes an arm's name above its lane, and a note at the right. A background hides the lines behind the
+// texts.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")

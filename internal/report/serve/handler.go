@@ -23,7 +23,7 @@ import (
 // Addresses that only a server has: the script that keeps a page up to date, and the events that the script reads.
 const (
 	scriptFile = "live.js"
-	eventsFile = "events" // below the address of a run
+	eventsFile = "events" // address of the events, below the address of a run
 )
 
 //go:embed live.js

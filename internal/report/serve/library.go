@@ -123,8 +123,9 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// read reads the changed runs again, and returns the readings of all runs. If this takes longer than wait, reading
-// continues in the background, and read returns the latest readings. Unread counts the runs without any reading.
+// read reads the changed runs again, and returns the readings of all runs. If reading takes longer than the argument
+// wait, reading continues in the background, and read returns the latest readings. Unread counts the runs without any
+// reading.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})

@@ -184,7 +184,7 @@ type column struct {
 	document.Column
 	at     int    // index of the column in the table
 	bare   bool   // the table shows no titles
-	title  string // made safe for a terminal
+	title  string // title, made safe for a terminal
 	before string // space before the column
 	signed bool   // some values have signs; all others are indented
 	values []string

@@ -51,9 +51,9 @@ func Singular(name string) string {
 	switch {
 	case n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' || name == "series":
 		return name
-	case strings.HasSuffix(name, "ies"): // as in policies
+	case strings.HasSuffix(name, "ies"): // plurals such as policies
 		return name[:n-3] + "y"
-	case strings.HasSuffix(name, "sses"): // as in addresses
+	case strings.HasSuffix(name, "sses"): // plurals such as addresses
 		return name[:n-2]
 	}
 	return name[:n-1]

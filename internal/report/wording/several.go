@@ -173,7 +173,7 @@ func Spread(c *combine.Comparison) string {
 		return Missing
 	}
 	m := c.Metric
-	m.Better = experiment.Lower // a spread has no direction
+	m.Better = experiment.Lower // no words for a direction, which a spread does not have
 	return plain.Interval(m, c.Spread)
 }
 

@@ -39,8 +39,8 @@ type Result struct {
 	Runs       []Run            `json:"runs"`
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences and Same are the properties of the runs' occasions: machine, versions and design.
-	// The runs ask the same question.
+	// Differences are the properties in which the runs' occasions differ, such as machine, versions and design. Same
+	// are the equal properties. The runs ask the same question.
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -52,8 +52,8 @@ type Result struct {
 	// Observational is set if some of the runs are not experiments in rounds of random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is the first run's plan. All runs ask the question of this plan. Its confidence and margin hold for all
-	// verdicts.
+	// Plan is the first run's plan. All runs ask the question of this plan. The confidence and margin of this plan
+	// hold for all verdicts.
 	Plan *experiment.Plan `json:"-"`
 	// Used are the runs that were combined.
 	Used []compare.Input `json:"-"`

@@ -69,7 +69,7 @@ func (r *Result) countFailures(in []compare.Input) {
 	}
 }
 
-// shown returns the runs that show more failures of an arm than of the baseline, and PAdjusted.
+// shown returns the runs that show more failures of an arm than of the baseline, and the p-value PAdjusted.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
 	least = 1
 	for i := range in {

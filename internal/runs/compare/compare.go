@@ -45,7 +45,7 @@ type Options struct {
 	Reference reference // arm that all others are compared with; zero: the baseline of the first run
 	Matches   []match
 	// Occasions returns how much an overhead differs between runs without any change: the standard deviation of its
-	// contrasts (0: unknown), and the number of runs. Occasions may be nil.
+	// contrasts (0: unknown), and the number of runs. If Occasions is nil, the deviation is unknown.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 

@@ -97,8 +97,8 @@ func (p properties) split() (differences, same []Property) {
 // mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
 const mostDepth = 16
 
-// Flatten returns the leaves of parameters by path: "link.mtu" to "1500". A list of plain values is one leaf.
-// Parameters that JSON cannot hold have no leaves.
+// Flatten returns the leaves of parameters by path, such as "1500" for "link.mtu". A list of plain values is one
+// leaf. Parameters that JSON cannot hold have no leaves.
 func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
@@ -177,7 +177,8 @@ func Properties(in []Input) (*Result, error) {
 }
 
 // InQuestion reports whether a property is part of a run's question: layers, workloads and testbed with their
-// parameters (except those that experiment.OutsideQuestion names), and the rules for verdicts.
+// parameters (except those that experiment.OutsideQuestion names), the confidence and the margin, and the format of
+// imported files.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:

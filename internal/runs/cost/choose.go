@@ -89,7 +89,7 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	return chosen, nil
 }
 
-// Sources lists the metrics of a plan that an answer can be computed from, in the plan's order.
+// Sources lists the metrics of a plan from which the needs of arms can be computed, in the plan's order.
 func Sources(plan *experiment.Plan) (list []source) {
 	for _, c := range plan.Cells {
 		for _, m := range c.Metrics {

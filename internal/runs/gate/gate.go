@@ -42,7 +42,7 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // for the reasons no-verdicts, not-finished, not-varying and other-work
+	Invalid    Outcome = "invalid" // outcome for the reasons no-verdicts, not-finished, not-varying and other-work
 )
 
 // Reason is the reason for a case's outcome.
@@ -76,7 +76,7 @@ type Result struct {
 	Name    string            `json:"name"`
 	Labels  experiment.Labels `json:"labels,omitempty"` // labels of the version under test
 	Outcome Outcome           `json:"outcome"`
-	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
+	// Valid is set if the run gives verdicts. Otherwise, Reasons lists the reasons against verdicts.
 	Valid   bool              `json:"valid"`
 	Reasons []analysis.Reason `json:"-"`
 	// Observation is the reason why the run is no experiment in rounds of random order, which makes the outcome
@@ -88,12 +88,12 @@ type Result struct {
 	Baseline   string  `json:"baseline"`
 	Confidence float64 `json:"confidence"` // the confidence of the intervals
 	Level      float64 `json:"level"`      // the largest chance that any case fails by mistake
-	// Paired is set if trials of the same round are compared. Otherwise Rounds is the largest
-	// number of values of an arm in a cell.
+	// Paired is set if trials of the same round are compared. Otherwise, the field Rounds is the largest number of
+	// values of an arm in a cell.
 	Paired bool `json:"paired"`
 	Rounds int  `json:"rounds"`
-	// Occasions is the number of runs that are judged together; 0 for a single run. Rounds then is the number of
-	// runs, too.
+	// Occasions is the number of runs that are judged together; 0 for a single run. For several runs, Rounds is the
+	// number of runs, too.
 	Occasions int `json:"occasions,omitempty"`
 	// Start is the start of the first trial, and Seconds the time of all trials. Seconds is 0 for imported trials,
 	// which may have overlapped.

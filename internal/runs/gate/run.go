@@ -168,7 +168,7 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	var void Reason // the reason why no number of values of this kind could decide the case
+	var void Reason // the reason why no number of values could decide the case
 	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
 		switch own.Reason.(type) {
 		case analysis.DoesNotVary:

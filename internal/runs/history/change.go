@@ -23,8 +23,8 @@ type stretchValues struct {
 }
 
 // detect finds the changes of every series. The chance of any false change on headline metrics is at most alpha
-// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not do: one series may have
-// several changes.
+// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not suffice, since one series
+// may have several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}

@@ -95,10 +95,10 @@ type Series struct {
 	Machine bool `json:"machine,omitempty"`
 	// Observational is set if no run was an experiment in random order.
 	Observational bool               `json:"observational,omitempty"`
-	Points        []Point            `json:"points"` // one for each run whose plan has the metric, in order
+	Points        []Point            `json:"points"` // points, one for each run whose plan has the metric, in order
 	Stretches     []Stretch          `json:"stretches"`
 	Segments      []segment          `json:"segments"` // segments in the order of their first runs
-	Shifts        []Change           `json:"changes"`  // in the order in which they happened
+	Shifts        []Change           `json:"changes"`  // changes in the order in which they happened
 	Notes         []analysis.Finding `json:"-"`
 }
 
