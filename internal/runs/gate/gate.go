@@ -114,7 +114,7 @@ type Case struct {
 	Limit   experiment.Bound  `json:"limit"`  // the limit as a number
 	Outcome Outcome           `json:"outcome"`
 	Reason  Reason            `json:"kind"`
-	Gap     analysis.Reason   `json:"-"` // the reason why there is no history, or the finding about behaviour; nil for all but NoHistory and Behaves
+	Gap     analysis.Reason   `json:"-"` // the details of the reasons NoHistory and Behaves; nil for other reasons
 	// Estimated is set if the case has an interval; otherwise Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
@@ -129,7 +129,8 @@ type Case struct {
 	Needed    int            `json:"roundsNeeded"`   // the rounds (or values in each arm) that resolve the case in a new run; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
-	Seconds   float64        `json:"seconds,omitempty"` // duration of the arm's trials in the cell, divided by the number of cases about this arm and cell
+	// Seconds is the duration of the arm's trials in the cell, divided by the number of cases about this arm and cell.
+	Seconds float64 `json:"seconds,omitempty"`
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
 	// Previous compares the run with the run before it. Only cases of the recent part have this comparison. It does
