@@ -148,8 +148,8 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims
-// on headline metrics are corrected together, as a family of the given size. Without all, a terminal omits the
+// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims on
+// headline metrics are corrected together, as a family of the given size. If all is false, a terminal omits the
 // exploratory metrics.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
@@ -214,7 +214,7 @@ func withRows(f figure.Forest) figure.Forest {
 	return f
 }
 
-const runColumn = 2 // column of the first run in a comparedTable, after the columns of metric and arm
+const runColumn = 2 // index of the first run's column in a comparedTable, behind the columns of metric and arm
 
 func comparedTable(r *comparing.Result) *doc.Table {
 	t := &doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
@@ -240,12 +240,13 @@ func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
 	return findOrAdd(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
-// reference returns the cell of the value that all other runs are compared with.
+// reference returns the table cell of the value that all other runs are compared with.
 func reference(value string) doc.Cell {
 	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
 
-// judged returns a cell with a run's value, and below it the comparison with the reference and the verdict.
+// judged returns a table cell with a run's value. Below the value stand the comparison with the reference and the
+// verdict.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
 	lines := []doc.Text{doc.Words(when(wording.HasNumbers(c), wording.Estimate(c))), verdict}
 	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
@@ -325,7 +326,8 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// sameByGroup lists the names of equal properties by group. A group names at most limit properties; 0: all.
+// sameByGroup lists the names of equal properties by group. Of a group with more than limit+1 names, it lists the
+// first limit names; limit 0: all names.
 func sameByGroup(r *comparing.Result, limit int) []doc.Fact {
 	type group struct {
 		comparing.Group

@@ -27,7 +27,7 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 }
 
 func billTable(r *cost.Result, b *cost.Bill) doc.Table {
-	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // a terminal has no room for all columns
+	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // forms that show a column: a terminal has little room
 	priced, hourly := more, doc.Markdown
 	if r.NodePrice == 0 {
 		month, priced, hourly = doc.NoForm, doc.NoForm, doc.NoForm
@@ -45,7 +45,7 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), NoBreak: true, In: more}, {Title: "verdict", Signs: true},
 		{Title: "cores", Right: true}, {Title: "nodes", Right: true}, {Title: "whole", Right: true}, {Title: "per hour" + in, Right: true, In: hourly},
 		{Title: "per month" + in, Right: true, In: month}, {Title: "whole nodes, per month", Right: true, In: priced}}, rows)
-	t.Dense = true // only with smaller letters does the table fit a page
+	t.Dense = true // the table fits a page only with smaller letters
 	return t
 }
 

@@ -35,7 +35,7 @@ func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	for i, f := range columns {
 		record[i] = f.column
 	}
-	_ = out.Write(record) // out.Error repeats this error
+	_ = out.Write(record) // out.Error returns the error of a failed Write
 	for _, line := range lines {
 		for i, f := range line {
 			record[i] = f.text()
@@ -195,7 +195,8 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
 }
 
-// combinedFields returns the CSV line of a comparison over occasions, or of its occasion o if o is not nil.
+// combinedFields returns the CSV line of a comparison over occasions. If o is not nil, it returns the line of the
+// occasion o.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
 	ok, one := mean && wording.HasNumbers(c.Comparison), combine.Occasion{}

@@ -65,7 +65,7 @@ func (s *sheet) look(arm string) figure.Look {
 		return figure.Control
 	}
 	if s.many() {
-		return figure.Any // labels distinguish so many arms
+		return figure.Any // there are too many arms for a look each; labels distinguish the arms
 	}
 	i := s.armIndex(arm)
 	for _, a := range s.plan.Arms[:i] {

@@ -78,10 +78,10 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 	return t
 }
 
-// GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate, a suite for
-// each arm in a cell. Names are the same in every run of an experiment. A failed case is a failure. An
-// unresolved case, and every case of an invalid run, is an error. Failures and errors turn a pipeline red.
-// Unresolved cases are not skipped tests, because CI systems treat skipped tests as passed.
+// GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate (an overhead with its
+// limit), and a suite for each arm in a cell. Names are the same in every run of an experiment. A failed case is a
+// failure. An unresolved case, and every case of an invalid run, is an error. Failures and errors turn a pipeline
+// red. Unresolved cases are not skipped tests, because CI systems treat skipped tests as passed.
 //
 // The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for
 // suites only. Properties of a case therefore begin with the name of the case.

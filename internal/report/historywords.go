@@ -80,7 +80,7 @@ func (p experimentHistory) shiftRun(c history.Change) string {
 	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
 
-// shiftCause lists other changes at the same time, which may be the cause.
+// shiftCause lists other differences between the runs at a change. They may be the cause of the change.
 func (p experimentHistory) shiftCause(c history.Change) []string {
 	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),
 		when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
@@ -95,9 +95,9 @@ func eventList(events []history.Event) string {
 }
 
 // parameterChanges lists the runs at which parameters of series change, with the differences. Each run lists a
-// difference once, with the cells and arms that it applies to, unless it applies to all.
+// difference once. The cells and arms of a difference are named, unless all have the difference.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
-	all, about := map[string]bool{}, map[int]map[string][]string{} // about: names by run and difference
+	all, about := map[string]bool{}, map[int]map[string][]string{} // about: names of arms and cells by run and difference
 	for _, s := range list {
 		name := plain(s.Arm) + " " + wording.In(plain(s.Cell))
 		all[name] = true

@@ -96,7 +96,8 @@ func valueCount(c analysis.Comparison) string {
 	return number(c.Rounds)
 }
 
-// sampled returns the first text if arms are compared in rounds, and the second text for independent samples.
+// sampled returns the text rounds if arms are compared in rounds, and the text samples if arms are independent
+// samples.
 func (s *sheet) sampled(rounds, samples string) string {
 	if s.plan.Paired() {
 		return rounds

@@ -146,7 +146,7 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 					At:    analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
 					Point: b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median}
 			}
-			if straight && k < len(sc.Arms[fitted].Means) { // the mean in the rounds that the line is fitted to
+			if straight && k < len(sc.Arms[fitted].Means) { // the marker shows the mean in the rounds that the line is fitted to
 				estimate.At.Point = sc.Arms[fitted].Means[k]
 			}
 			there = there || estimate.Known
@@ -167,7 +167,8 @@ func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Missing ones are nil.
+// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Each result is nil if
+// the run lacks it.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
 	g := s.seriesGroup(cell, metric)
 	if g == nil {

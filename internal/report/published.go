@@ -137,8 +137,8 @@ func differenceCounts(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// If the largest mean lies between these bounds, values are written in the metric's own unit, as in
-// publications. Smaller and larger values need another unit.
+// smallMean and largeMean are bounds for the largest mean. Within these bounds, values are written in the metric's
+// own unit, as in publications. Smaller and larger values need another unit.
 const smallMean, largeMean = 1e-3, 1e4
 
 func publishedScale(m published.Metric) wording.Scale {

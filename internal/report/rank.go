@@ -25,8 +25,8 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany returns blocks for all forms. If the run has many treatments, a terminal shows the blocks only if
-// all is set.
+// unlessMany returns blocks for all forms. In a run with many treatments, a terminal shows the blocks only if all is
+// true.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	return doc.On(formsIf(all || !s.many()), blocks...)
 }
@@ -121,7 +121,7 @@ func rankTable(list []rankedArm, groups []group, short []string) doc.Table {
 	return t
 }
 
-// signs returns the signs of an arm's verdicts. Of more than maxSigns verdicts, it returns counts.
+// signs returns the signs of an arm's verdicts. For more than maxSigns verdicts, it returns the number of each sign.
 func (c rankedArm) signs() doc.Text {
 	var text doc.Text
 	count := map[doc.Style]int{}

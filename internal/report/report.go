@@ -81,18 +81,18 @@ const (
 	maxSorted        = 36  // rows of one plot of sorted overheads, which fits a printed page
 	maxBars          = 8   // bars at the top of a page with more than two groups
 	maxOverheads     = 8   // overheads drawn at the top of a page
-	maxBar           = 40  // columns of a bar on a terminal
-	minName          = 12  // columns of the shortest names beside bars
+	maxBar           = 40  // width of a bar on a terminal
+	minName          = 12  // least width of the names beside bars
 	manyArms         = 6   // treatments that get a sentence each; more treatments are ranked in a table
 	manyCells        = 3   // cells that get a sentence each; verdicts in more cells are counted
 	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one
-	maxWhere         = 24  // columns of a cell's name on a terminal
+	maxWhere         = 24  // width of a cell's name on a terminal
 	maxSeries        = 60  // metrics with diagnostics of each arm
 	maxFiles         = 12  // invalid files on a terminal
 	maxMarkdownFiles = 50  // invalid files in Markdown
 	maxValues        = 4   // values listed for a fact in imported files
 	maxSame          = 12  // equal properties that a terminal names in each group
-	longProperty     = 60  // columns of a property's values in one line of a terminal; wider values get a line for each run
+	longProperty     = 60  // width of a property's values on one line of a terminal; wider values get a line for each run
 	longestTitle     = 120 // characters of a title
 	maxListed        = 3   // results of a run in a list of runs
 	maxLive          = 15  // trials on a live page
@@ -104,8 +104,8 @@ const (
 	collapseShare    = 0.8 // an overloaded arm whose work falls below this share of its capacity counts as collapsed
 )
 
-// tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. Without
-// all, a terminal omits the last table.
+// tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. If all is false,
+// a terminal omits the last table.
 func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
 	if headline.Groups != nil {
 		blocks = append(blocks, headline)
@@ -137,7 +137,7 @@ func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 // plain makes one line of safe text from any string. Writers escape the line for their form.
 func plain(s string) string { return safetext.Line(s) }
 
-// brief is plain for texts of any length. Of a very long text, it leaves out the middle.
+// brief makes one line of safe text from a text of any length. It leaves out the middle of a very long text.
 func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
 
 func plainAll(list []string) []string {
@@ -226,7 +226,7 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
 }
 
-// badged adds a remark to a text if holds is set.
+// badged adds a remark to a text if the argument holds is true.
 func badged(text doc.Text, holds bool, remark string) doc.Text {
 	if holds {
 		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})

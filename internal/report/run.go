@@ -26,7 +26,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(s.restOfOverheads()...)
 	d.Add(s.failureBlocks()...)
 	rest := s.groups(false)
-	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headline metrics, exploratory ones are the result
+	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headline metrics, exploratory ones are shown
 	d.Add(s.resultBlocks(shown)...)
 	byBlock := notedSection("blocks", "Block by block", blockNote, tables(o.All, s.blockTable(true), s.blockTable(false)))
 	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), byBlock, s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
@@ -153,8 +153,8 @@ func (s *sheet) footer(o RunOptions) string {
 		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
-// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first.
-// Warnings on headline metrics include those on the whole run.
+// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first. Warnings on
+// headline metrics include the warnings on the whole run.
 func (s *sheet) warnings(headline bool) []string {
 	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {
@@ -163,7 +163,7 @@ func (s *sheet) warnings(headline bool) []string {
 		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // bounds stand at the top of the report
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // the top of the report shows findings of the kind Bound
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}
@@ -189,7 +189,7 @@ func (s *sheet) warnings(headline bool) []string {
 	}
 	for _, b := range pointers(s.run.Breakdowns) {
 		for _, p := range pointers(b.Parts) {
-			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the comparison has the warnings of this part
+			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the arm's comparison has the warnings on the part Installed
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}

@@ -75,9 +75,9 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // a page has these results at its top
+		in = doc.Terminal // the answers at the top of a page state the values of a single arm
 	case s.many() && !all:
-		in = doc.Markdown | doc.Page // a terminal ranks the arms instead
+		in = doc.Markdown | doc.Page // many arms: a terminal shows their ranking instead
 	}
 	section := doc.Section{ID: "results", Title: "Results", NoTitle: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
@@ -172,7 +172,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
 	rate := s.seriesGroup(g.cell, labels.Metric("http", "rate-beyond"))
-	if rate == nil { // metric of the workload xds
+	if rate == nil { // the workload xds has a metric of its own for overload
 		of, rate = "has %s of it ready in time", s.seriesGroup(g.cell, labels.Metric("xds", "ready-beyond"))
 	}
 	if g.metric.Objective == "" || rate == nil {
@@ -208,14 +208,14 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
-	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // an invalid run has its reasons at the top
+	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // the top of an invalid run's report has the reasons
 		row.Notes = append(row.Notes, plain(wording.Reason(c.Reason)))
 	}
 	return row
 }
 
-// openReason explains why a comparison has no verdict yet. Of a claim, it names the missing trials that do not
-// change the claim; "" for other comparisons.
+// openReason explains why a comparison has no verdict yet. For a claim, it names the missing trials that do not
+// change the claim. For other comparisons, it returns "".
 func openReason(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.NotResolved:
@@ -228,7 +228,7 @@ func openReason(c *analysis.Comparison) string {
 	return ""
 }
 
-// sharedReason returns the reason that all rows share, which is then shown once; "" if the reasons differ.
+// sharedReason returns the reason that all rows share, so that it can be shown once; "" if the reasons differ.
 func sharedReason(rows []analysis.Comparison) string {
 	if len(rows) < 2 || slices.ContainsFunc(rows, func(c analysis.Comparison) bool { return openReason(&c) != openReason(&rows[0]) }) {
 		return ""

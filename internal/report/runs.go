@@ -48,7 +48,7 @@ func Beside(page string, links ...Link) doc.Block {
 	return doc.On(doc.Page, doc.If(text != nil, doc.Paragraph{Text: text}))
 }
 
-// List returns the entry of a run in a list of runs. The caller adds the pages.
+// List returns the entry of a run for a list of runs. The caller fills the field Pages.
 func List(name string, r *analysis.Run) Listed {
 	l := Listed{Name: name, Experiment: r.Plan.Name, Start: r.Start, Rounds: r.Rounds, State: when(!r.Finished, "not finished")}
 	if r.Finished {
@@ -143,7 +143,7 @@ type File struct {
 	Note   string // reason why it cannot be opened; "": it can
 }
 
-// relativePath returns the path from a page to a run directory; "" if the page lies in it.
+// relativePath returns the path from the file of a page to a run directory; "" if the file lies in that directory.
 func relativePath(page, dir string) string {
 	if page == "" {
 		return ""
@@ -202,7 +202,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
 	table := s.resultTable(true)
 	for i := range table.Groups {
-		table.Groups[i].Notes = nil // the report shows these notes on closed loops
+		table.Groups[i].Notes = nil // no notes on closed loops: the report shows them
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
 		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),

@@ -14,7 +14,7 @@ import (
 // stands beside the arms.
 type sheet struct {
 	run      *analysis.Run
-	plan     experiment.Plan // empty if the run has no plan
+	plan     experiment.Plan // plan of the run; empty: the run has no plan
 	baseline string          // name of the baseline arm
 	arms     map[string]int  // index in the plan by the arm's name
 	cells    []cellGroups
@@ -91,7 +91,8 @@ func arrange(r *analysis.Run) *sheet {
 	return s
 }
 
-// findOrAdd returns the first element of a list for which wanted holds. If there is none, it appends made.
+// findOrAdd returns the first element of a list that the function wanted accepts. If no element is accepted, it
+// appends the element made and returns it.
 func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	if i := slices.IndexFunc(*list, wanted); i >= 0 {
 		return &(*list)[i]
@@ -109,7 +110,7 @@ func indexOrAdd[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// partition splits a list into the elements for which holds is true, and all others.
+// partition splits a list into the elements that the function holds accepts, and all others.
 func partition[T any](list []T, holds func(T) bool) (those, others []T) {
 	for _, v := range list {
 		if holds(v) {
@@ -182,8 +183,8 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names what overheads are relative to. The word "it" stands for the baseline, which the sentence
-// has named: "it and the control".
+// reference names the arms that overheads are relative to, in a sentence that has named the baseline: "it", or "it
+// and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"

@@ -32,8 +32,8 @@ func last(s string, n int) string {
 	return s
 }
 
-// Shorten cuts s to at most n columns. The text gap replaces the middle of s, since names of arms and cells
-// differ at both ends.
+// Shorten returns s in at most n columns. In a longer s, the text gap replaces the middle, since names of arms and
+// cells differ at both ends.
 func Shorten(s string, n int, gap string) string {
 	if Width(s) <= n {
 		return s
@@ -84,7 +84,7 @@ var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`
 
 // Tie puts a no-break space between each number and its unit.
 func Tie(s string) string {
-	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // most texts of long tables have no number
+	if !strings.ContainsAny(s, " ") || !strings.ContainsAny(s, "0123456789") { // saves time: most texts of long tables have no number
 		return s
 	}
 	return quantity.ReplaceAllString(s, "$1\u00a0$2")
@@ -102,7 +102,7 @@ func Wrap(s string, width int) []string {
 		word = strings.ReplaceAll(word, "\u00a0", " ")
 		for {
 			head := first(word, width)
-			if head == "" { // not even one character fits
+			if head == "" { // the first character of the word is wider than the line
 				_, size := utf8.DecodeRuneInString(word)
 				head = word[:size]
 			}

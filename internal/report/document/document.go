@@ -1,11 +1,12 @@
-// Package document describes the content of an output before its form is chosen: headings, paragraphs, tables,
-// pictures. Package report builds a Document. The packages text, markdown, html and tex write it.
+// Package document describes the content of an output before the output form (terminal, Markdown or page) is chosen:
+// headings, paragraphs, tables, pictures. Package report builds a Document. The packages text, markdown, html and tex
+// write it.
 //
 // Strings in a document come from users, tools and machines. All writers show them as text, whatever they
 // contain. Only an SVG is markup.
 //
-// A terminal has less room than a page. An Only wraps blocks for some forms, and a Column names the forms that
-// show it.
+// A terminal has less room than a page. An Only holds blocks that only some forms show. A Column names the forms that
+// show the column.
 package document
 
 import (
@@ -19,28 +20,28 @@ import (
 type Document struct {
 	Title  string
 	Style  Style  // style of the title; the sign of a verdict's style stands before the title
-	About  string // text that a browser's window title adds to the title
+	About  string // text that follows the title in the caption of a browser's window
 	Lede   string // line below the title
 	Level  int    // heading level of the title in Markdown; 0: level 1
 	Blocks []Block
 	Footer string // text at the foot of a page
 	Styles string // style sheet of the pictures, with the page's colours
-	Live   *Live  // keeps the page up to date; nil: the page never changes
+	Live   *Live  // addresses that keep the page up to date; nil: the page never changes
 }
 
 // Live keeps a page of a server up to date: a script reloads the page's content whenever the server
 // reports a change. Browsers without scripts load the page again every few seconds.
 type Live struct{ Script, Events string } // addresses of the script and of the server's events
 
-// Forms is a set of output forms.
+// Forms is a set of output forms: terminal, Markdown, page.
 type Forms uint8
 
-// Each writer has one form, except that tex writes the blocks for Markdown.
+// Each writer shows the blocks of one form. The writer tex has no form, and shows the blocks for Markdown.
 const (
 	Terminal Forms = 1 << iota
 	Markdown
 	Page
-	NoForm // no writer has this form
+	NoForm // form that no writer has
 )
 
 // Has reports whether the set contains form.
@@ -70,13 +71,13 @@ func Folded(title string, blocks ...Block) Section {
 	return Section{Title: title, Fold: Page, Blocks: blocks}
 }
 
-// Only is blocks for some forms.
+// Only holds blocks that only some output forms show.
 type Only struct {
 	In     Forms
 	Blocks []Block
 }
 
-// On returns blocks for some forms.
+// On returns blocks that only the given output forms show.
 func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
 
 // If returns the blocks for every form if ok is true, else no blocks.
@@ -145,7 +146,8 @@ type Fact struct{ Key, Value string }
 // Code is text whose line breaks are kept.
 type Code struct{ Text string }
 
-// picture draws an SVG when a page needs it. The SVG is markup: the function escapes the text in it.
+// picture is a function that draws an SVG when a page needs the SVG. The SVG is markup. The function escapes the text
+// in the SVG.
 type picture func() string
 
 // Figure is a picture, for wide and for narrow pages.
@@ -250,9 +252,9 @@ func Each(list []string) []Text {
 	return texts
 }
 
-// Trimmed returns the words of a span without the white space around them. The sign of a verdict stands before
-// the words. White space before or after the words is returned as one space, so that a writer can put it
-// outside the markup.
+// Trimmed returns the words of a span behind the sign of a verdict ("": none), without the white space around them.
+// White space before or after the words becomes one space in the results before and after, so that a writer can put
+// the space outside the markup.
 func (s Span) Trimmed(sign string) (before, words, after string) {
 	all := strings.TrimLeft(sign+" ", " ") + s.Words
 	words = strings.TrimSpace(all)

@@ -9,7 +9,7 @@ type Table struct {
 	NoTitles bool   // a terminal omits the titles of columns
 	Dense    bool   // a page uses smaller letters
 	Matrix   bool   // a page shades the cells, and on paper shows only the first line of each cell
-	Key      string // explains the drawings on a terminal
+	Key      string // explanation of the drawings, for a terminal
 }
 
 // Column is the look of the cells of a column.
@@ -24,10 +24,10 @@ type Column struct {
 	In      Forms // forms that show the column; zero: all
 }
 
-// Kind is the kind of a column's cells.
+// Kind is the kind of content that the cells of a column have.
 type Kind int
 
-// Value is the usual kind. A Name is the name of its row; a terminal may shorten it. Prose is sentences; a
+// Value is the usual kind. A Name is the name of its row, which a terminal may shorten. Prose is sentences; a
 // terminal writes them below the row. A Drawing is shown on terminals only.
 const (
 	Value Kind = iota
@@ -36,7 +36,7 @@ const (
 	Drawing
 )
 
-// Group is rows about one subject, such as a cell.
+// Group is rows about one subject, such as a cell of the experiment.
 type Group struct {
 	Title Text
 	Notes []string
@@ -58,14 +58,14 @@ type Part struct {
 // Add adds a row.
 func (p *Part) Add(row Row) { p.Rows = append(p.Rows, row) }
 
-// Row has a cell for each column of the table, including columns that a form hides.
+// Row has a table cell for each column, including columns that the output form hides.
 type Row struct {
 	Cells []Cell
 	Notes []string // remarks below the row
 	Muted bool
 }
 
-// Cell is lines of text, one below the other, or a drawing.
+// Cell is a table cell: lines of text, one below the other, or a drawing.
 type Cell struct {
 	Lines []Text
 	Shade int                    // shade on a page: 1 to 3 for a cost, −1 to −3 for a gain
@@ -116,7 +116,8 @@ func (r Row) Cell(column int) Cell {
 	return Cell{}
 }
 
-// RowNames returns the names of a row: its cells in columns of the kind Name that a form shows.
+// RowNames returns the names of a row: its table cells in columns of the kind Name. Columns that the output form
+// hides are left out.
 func (t Table) RowNames(form Forms, row Row) (names []string) {
 	for _, i := range t.ColumnsIn(form) {
 		if t.Columns[i].Kind == Name && len(row.Cell(i).Lines) > 0 {

@@ -1,6 +1,6 @@
-// Package export writes a run in the formats of other programs: trials as CSV for spreadsheets, notebooks
-// and databases, trials as Go benchmark results for benchstat, estimates as OpenMetrics for Prometheus,
-// and the analysis as JSON. A bundle is the run itself, to publish.
+// Package export writes a run in the formats of other programs: trials as CSV for spreadsheets, notebooks and
+// databases, trials as Go benchmark results for benchstat, estimates as OpenMetrics for Prometheus, and the analysis
+// as JSON. The format bundle is an archive of the run itself, for publication.
 //
 // An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how
 // certain this is. Formats of trials hold all trials, valid or not, or state what they leave out.
@@ -64,7 +64,7 @@ func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) st
 	for _, l := range slices.Concat(c.Levels, a.Levels) {
 		all = append(all, l.String())
 	}
-	if a.Role != experiment.Treatment || a.Factors != nil { // the arm belongs to a factorial design
+	if a.Role != experiment.Treatment || a.Factors != nil { // each factor of a factorial design is on or off in the arm
 		for _, f := range p.Factorial {
 			setting := cmp.Or(wording.When(slices.Contains(a.Factors, f), "on"), "off")
 			all = append(all, f+"="+setting)
@@ -96,7 +96,7 @@ var columns = []string{"run", "directory", "cell", "workload", "levels", "arm", 
 // for a formula start with an apostrophe.
 func CSV(w io.Writer, run Run) error {
 	r, out, line := run.Record, csv.NewWriter(w), make([]string, len(columns))
-	_ = out.Write(columns) // out.Error repeats this error
+	_ = out.Write(columns) // out.Error returns the error of a failed Write
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)
@@ -169,10 +169,10 @@ func bundle(w io.Writer, r Run) error {
 	began = began.UTC().Truncate(time.Second)
 	top := journal.DefaultDir("", run.Plan.Name, began) + "/"
 
-	zip := gzip.NewWriter(w) // the gzip header has no file name and no time
+	zip := gzip.NewWriter(w) // the header has no file name and no time, so that archives of one run are identical
 	out := tar.NewWriter(zip)
 	add := func(name string, size int64, write func(io.Writer) error) error {
-		// Times, owners and modes are the same for all files, since they reveal nothing about the run.
+		// All files have equal times, owners and modes, so that archives of one run are identical.
 		header := &tar.Header{Name: top + name, Size: size, Mode: 0o644, ModTime: began, Format: tar.FormatPAX}
 		if strings.HasSuffix(header.Name, "/") {
 			header.Typeflag, header.Mode = tar.TypeDir, 0o700

@@ -17,9 +17,9 @@ import (
 
 // openMetrics writes the analysis in the OpenMetrics text format 1.0.
 //
-// All metrics are gauges. A verdict has one series for each possible verdict, with the value 1 for the
-// actual one. The types stateset and info would fit better, but the older text format lacks them, which
-// node_exporter's textfile collector and the Pushgateway read.
+// All metrics are gauges. A verdict has one series for each possible verdict, with the value 1 for the actual one.
+// The types stateset and info would fit better, but node_exporter's textfile collector and the Pushgateway read an
+// older text format without these types.
 //
 // Series have no timestamps: they hold at the time of the scrape. The start of the run is a series of its
 // own.
@@ -125,7 +125,7 @@ func comparisonFamilies(r Run) []*family {
 		all = append(all, byScale[scale]...)
 	}
 	for _, c := range slices.Concat(r.Analysis.Comparisons, r.Analysis.Controls) {
-		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip: each verdict appends its label to a copy
+		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip makes each verdict append its label to a copy of the labels
 		for _, v := range verdicts {
 			verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 		}

@@ -22,7 +22,7 @@ type Axis struct {
 func (a Axis) At(v float64) float64 {
 	lo, hi := a.transform(a.Lo), a.transform(a.Hi)
 	at := (a.transform(v) - lo) / (hi - lo)
-	if hi <= lo || math.IsNaN(at) { // the ends may differ by more than a float64 can express
+	if hi <= lo || math.IsNaN(at) { // NaN: the ends differ by more than a float64 can express
 		return 0.5
 	}
 	return min(1, max(0, at))
@@ -121,7 +121,7 @@ func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64,
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
 	if !a.even() {
-		decimals = 10 // each label has its own number of decimals
+		decimals = 10 // each label gets as many decimals as its number needs
 	} else if len(ticks) > 1 {
 		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
 	}

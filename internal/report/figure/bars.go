@@ -89,13 +89,13 @@ func (d *drawing) bars(g BarGroup, left, top, width float64) {
 const (
 	boxesWidth    = 400
 	runChartWidth = 460
-	lanePitch     = 54 // height of one arm
+	lanePitch     = 54 // height of the lane of one arm
 	laneTop       = 6
 	laneFoot      = 38 // height of the axis and its title
 )
 
-// ManyDots is the largest number of trials drawn one by one. With more, a box plot shows evenly chosen
-// trials and a run chart shows bands.
+// ManyDots is the largest number of trials drawn one by one. With more trials, a box plot shows evenly chosen trials
+// and a run chart shows bands.
 const ManyDots = 240
 
 // fewestBoxed is the smallest number of trials for a box. The quartiles of fewer trials are little more than
@@ -106,7 +106,7 @@ const fewestBoxed = 8
 type Boxes struct {
 	Metric, Cell string
 	Unit         string
-	Arms         []Arm // the median of the first arm is a line across all arms
+	Arms         []Arm // arms from top to bottom; the first arm's median is a line across all lanes
 }
 
 // Arm is the trials of one arm.
@@ -114,12 +114,12 @@ type Arm struct {
 	Name    string
 	Look    Look
 	Values  []float64
-	Summary analysis.Summary // summary of Values
+	Summary analysis.Summary
 }
 
-// Draw draws a box for each arm with enough trials: from quartile to quartile, with whiskers to the
-// furthest values within 1.5 interquartile ranges of the box. Values beyond are circles, and every trial
-// is a dot (Tukey 1977, Exploratory Data Analysis, section 2D).
+// Draw draws a box for each arm with enough trials: from quartile to quartile, with whiskers to the furthest values
+// within 1.5 interquartile ranges of the box. Values beyond the whiskers are circles, and every trial is a dot (Tukey
+// 1977, Exploratory Data Analysis, section 2D).
 func (b Boxes) Draw() string {
 	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
 	var ends []float64
@@ -200,7 +200,8 @@ func (a Arm) whiskers() (lo, hi float64) {
 	return lo, hi
 }
 
-// laneLabel writes an arm's name above its lane, and a note at the right. A background hides the lines behind them.
+// laneLabel writes an arm's name above its lane, and a note at the right. A background hides the lines behind the
+// texts.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
 	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")

@@ -130,8 +130,8 @@ func Treatment(index int) Look {
 	return Look{"c" + strconv.Itoa(index%colours), 1 + index%(len(shapes)-1)}
 }
 
-// shapes are the markers, as paths around 0,0 within a circle of radius 1. The circle is for baseline and
-// control, the others are for treatments.
+// shapes are the markers, as paths around 0,0 within a circle of radius 1. The circle is for baseline and control,
+// the other shapes are for treatments.
 var shapes = []string{
 	"M-.85 0a.85.85 0 1 0 1.7 0a.85.85 0 1 0-1.7 0z",
 	"M-.8-.8h1.6v1.6h-1.6z",

@@ -24,8 +24,8 @@ type Forest struct {
 	Reach    []analysis.Interval // further intervals that the axis covers, so that several plots share one axis
 }
 
-// Split divides a plot into two. The first gets the first groups, with at most limit rows in all, but at least
-// one group.
+// Split divides the groups of a plot between two plots. The result first has as many groups as fit in limit rows, but
+// at least one group. The result rest has all other groups.
 func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
 	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {
@@ -188,7 +188,7 @@ func (p *forest) arm(r Row, y float64) {
 		}
 	}
 	line, plot := y+15, y+11
-	if p.narrow { // hides the lines behind the words
+	if p.narrow { // a background hides the lines behind the words
 		p.rect(0, y, p.w, 34, "paper")
 	}
 	p.marker(8, line-4, 4.5, r.Look, hollow)

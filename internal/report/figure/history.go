@@ -29,7 +29,7 @@ var (
 
 // Heights above and below the plot, in pixels.
 const (
-	historyTop  = 34 // height of two rows of labels of changes
+	historyTop  = 34 // height of the labels of changes, in two rows
 	historyFoot = 34 // height of the dates, and of the triangles at runs whose facts changed
 	historyRow  = 14 // height of the row of runs' labels below the dates
 )
@@ -39,7 +39,7 @@ type History struct {
 	Name   string // name of the series
 	Series *history.Series
 	Runs   []*history.Run
-	// These functions return texts when the chart needs them.
+	// The functions below return texts when the chart needs the texts.
 	Point  func(history.Point) (title, link string)   // tooltip of a run, and the address of its report
 	Events func(run int) string                       // tooltip of a run whose facts differ from the run before
 	Label  func(run int) string                       // label of a run, below its date; "": none
@@ -86,8 +86,8 @@ func (h History) Draw(wide bool) string {
 	return c.svg("History of "+h.Name+", "+h.Series.Cell, "")
 }
 
-// historyAxis covers the estimates and levels. Intervals extend it to at most twice the range of the
-// estimates; parts beyond are drawn at the edge.
+// historyAxis covers the estimates and levels. Intervals extend it to at most twice the range of the estimates; parts
+// of intervals beyond the axis are drawn at the edge.
 func historyAxis(s *history.Series) Axis {
 	var used, all, values []analysis.Interval
 	for _, p := range s.Points {

@@ -38,7 +38,7 @@ type Estimate struct {
 	At    analysis.Interval
 	Known bool // the arm has a value at this level
 	Point bool // the value has no interval
-	Open  bool // the verdict is no claim; the marker is hollow
+	Open  bool // the verdict is no claim, so the marker is hollow
 }
 
 // Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is
@@ -205,7 +205,8 @@ func (c *linesChart) interval(a Line, index int) {
 	}
 }
 
-// neighbours groups neighbouring levels for whose estimates wanted holds. Any other level ends a group.
+// neighbours returns groups of adjacent levels, each group as indices. The function wanted selects levels by their
+// estimates. A level that is not selected ends a group.
 func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
 	for k := range min(len(x), len(estimates)) {
@@ -235,12 +236,13 @@ func (c *linesChart) trials(a Line, index int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// offset returns the distance of the marker of one of n arms from its level, so that arms do not hide each other.
+// offset returns the horizontal shift of an arm's marker from its level, so that the markers of n arms do not hide
+// each other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
-	if len(c.X) > 0 && n > 1 { // keeps all arms within the plot
+	if len(c.X) > 0 && n > 1 { // keeps the markers of all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
 	}
-	for k := 1; k < len(c.X); k++ { // near levels leave less room
+	for k := 1; k < len(c.X); k++ { // levels close to each other leave less room for markers
 		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
 	}
 	return step * (float64(index) - float64(n-1)/2)
@@ -271,7 +273,7 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through the estimates of a group of levels. Aside is the horizontal distance of the line
+// joined draws a line through the estimates of a group of levels. The argument aside is the line's horizontal shift
 // from the levels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	minGapRatio       = 3  // ratio of the largest to the smallest gap between levels, below which their axis is even
-	minValueRatio     = 30 // ratio of the largest to the smallest value, below which their axis is even
+	minGapRatio       = 3  // below this ratio of the largest to the smallest gap between levels, the axis of levels is linear
+	minValueRatio     = 30 // below this ratio of the largest to the smallest value, the axis of values is linear
 	overheadBendRatio = 6  // BendRatio for overheads at levels: near a capacity, overheads are many times as large as elsewhere
 )
 
@@ -54,8 +54,8 @@ func (a Axis) around(x []float64) Axis {
 	return a
 }
 
-// axes returns the axes of the levels, of the values at them, and of overheads. A fitted straight line
-// needs an even axis of levels.
+// axes returns the axes of the levels (across), of the values (up) and of the overheads (on). A fitted straight line
+// needs a linear axis of levels.
 func (l Lines) axes() (across, up, on Axis) {
 	across = levelAxis(l.X)
 	var ends []float64
@@ -74,7 +74,7 @@ func (l Lines) axes() (across, up, on Axis) {
 				ends = append(ends, p.At.Point)
 			}
 			if p.Known && l.Bars {
-				ends = append(ends, 0, p.At.Lo, p.At.Hi) // the baseline is at zero
+				ends = append(ends, 0, p.At.Lo, p.At.Hi) // 0 is the overhead of the baseline
 			}
 		}
 		for _, v := range a.Values {
@@ -197,7 +197,7 @@ func (c *linesChart) drawOverheads() {
 	}
 	if m := c.Margin; m > 0 {
 		c.rect(c.left, y(m), c.right-c.left, y(-m)-y(m), "band")
-		for _, v := range c.X { // redrawn, because the band hides the grid
+		for _, v := range c.X { // the grid is redrawn, because the band hides it
 			c.line(c.x(v), y(m), c.x(v), y(-m), "grid")
 		}
 	}

@@ -21,14 +21,14 @@ type RunChart struct {
 	// because arms ran days apart or at unknown times. Sessions and times are then empty.
 	Ordered  bool
 	Lanes    []Lane
-	Sessions []analysis.Session // pauses between sessions are left out; empty: one session of all trials
+	Sessions []analysis.Session // sessions, drawn without the pauses between them; empty: one session of all trials
 }
 
 // Lane is the trials of one arm.
 type Lane struct {
 	Arm
 	Seconds []float64 // start times of the trials since the start of the run; empty: trials are a second apart
-	Changes []int     // indices of trials at which the arm's values move to another level
+	Changes []int     // indices of the trials at which the arm's values become persistently higher or lower
 	Invalid []float64 // start times of invalid trials
 }
 
@@ -58,7 +58,7 @@ type runChart struct {
 	drawing
 	RunChart
 	time  timeline
-	reach float64 // deviation at the edge of a lane
+	reach float64 // deviation from the median at the edge of a lane
 }
 
 // Edges of the plot, and half the height of a lane, in pixels.
@@ -76,8 +76,8 @@ func (c *runChart) deviation(v, median float64) float64 {
 	return v - median
 }
 
-// findReach returns the deviation at the edge of the lanes: the largest one, but at most four times the
-// ninetieth percentile. Trials beyond are drawn at the edge.
+// findReach returns the deviation at the edge of the lanes: the largest deviation of a trial, but at most four times
+// the ninetieth percentile. Trials with larger deviations are drawn at the edge.
 func (c *runChart) findReach() float64 {
 	var all []float64
 	for _, a := range c.Lanes {

@@ -42,7 +42,7 @@ func (n *names) add(p *experiment.Plan) {
 	for _, a := range p.Arms {
 		name, _, _ := strings.Cut(a.Name, "[")
 		label := labelOr(a.Label, name)
-		n.arms[name] = label // name without levels, for results over all levels
+		n.arms[name] = label // the name without levels stands for results over all levels
 		if len(a.Levels) > 0 {
 			n.arms[a.Name] = label + " with " + Levels("", a.Levels, " and ")
 		}
@@ -115,7 +115,7 @@ func (n *names) copy(v reflect.Value, field, kind string) reflect.Value {
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() || field == "run" { // callers find a run by its pointer, which a copy does not have
+		if v.IsNil() || field == "run" { // the copy keeps a run's pointer, by which callers find the run
 			return v
 		}
 		element := n.copy(v.Elem(), field, kind)
@@ -163,7 +163,7 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 		m.Name, m.Unit, m.Objective = n.metric(kind, m.Name), rateUnit(kind, m.Name, m.Unit), safetext.Line(m.Objective)
 		return out
 	}
-	fields := map[string]int{} // exported fields by their names
+	fields := map[string]int{} // indices of exported fields by the fields' names
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); f.IsExported() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -127,13 +127,14 @@ func Metric(kind, name string) string {
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
-// resourceWords returns the words for CPU time or memory of a unit of work. Program is one program; "" for all.
+// resourceWords returns the words for memory or for CPU time per unit of work. The argument program names one
+// program; "": all programs.
 func resourceWords(of []string, resource, program string) string {
 	text, last := "memory", of[len(of)-1]
 	if resource == "cpu" {
 		text = "CPU time per " + work[last]
 	}
-	if work[last] != last { // the unit of work is an amount of data
+	if work[last] != last { // for an amount of data, such as Gbit, the words name the kind of work, too
 		text = strings.Join(of, " ") + " " + text
 	}
 	text += wording.When(program != "", ", "+program)

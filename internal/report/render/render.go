@@ -97,7 +97,7 @@ func (p program) run(ctx context.Context, stdin []byte, env []string, args ...st
 	return nil, err
 }
 
-// Probe tries to convert a picture and a page.
+// Probe tries to convert a picture and a page, and returns whether each conversion works.
 func Probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{
 		figures.try(func() error {
@@ -159,9 +159,9 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page renders the HTML page that write produces to a file. The page and all temporary files lie in the
-// directory of that file, because the page's links are relative to the directory, and a sandboxed browser may
-// not see other directories.
+// Page converts an HTML page to a picture or a PDF in a file. The function write produces the HTML. The page and all
+// temporary files lie in the directory of the file, because the page's links are relative to the directory, and a
+// sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {
@@ -205,7 +205,7 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 
 type browser struct {
 	page               string // file of the page
-	scratch, temporary string // scratch lies beside the page; temporary is the browser's directory of temporary files
+	scratch, temporary string // scratch: a directory beside the page; temporary: the browser's directory of temporary files
 }
 
 // run starts the browser, which writes a file, and returns the content of the file.
@@ -231,7 +231,7 @@ const (
 	windowWidth   = 1100
 	windowHeight  = 8000
 	highestWindow = 16000
-	foot          = 40 // empty rows that stay below a page
+	foot          = 40 // empty rows below a page that a screenshot keeps
 )
 
 // screenshot makes a picture of the whole page. Since the page's height is unknown before drawing, the window

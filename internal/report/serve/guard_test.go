@@ -9,7 +9,7 @@ import (
 
 // cookieValue is the cookie that a token makes for a host.
 func cookieValue(token, host string) string {
-	_, value := (&guard{token: token}).cookie(host)
+	_, value := (&access{token: token}).cookie(host)
 	return value
 }
 
@@ -37,7 +37,7 @@ func TestGuard(t *testing.T) {
 		q := httptest.NewRequest(c.method, c.address, nil)
 		q.Host = c.host
 		if c.cookie != "" {
-			name, kept := (&guard{token: c.cookie}).cookie(c.host)
+			name, kept := (&access{token: c.cookie}).cookie(c.host)
 			q.AddCookie(&http.Cookie{Name: name, Value: kept})
 		}
 		w := httptest.NewRecorder()

@@ -23,7 +23,7 @@ import (
 // Addresses that only a server has: the script that keeps a page up to date, and the events that the script reads.
 const (
 	scriptFile = "live.js"
-	eventsFile = "events" // below the address of a run
+	eventsFile = "events" // address of the events, below the address of a run
 )
 
 //go:embed live.js
@@ -31,7 +31,7 @@ var script []byte
 
 // Handler responds to readers who know the token. Host is the name or address that the server listens on.
 func (l *Library) Handler(token, host string) http.Handler {
-	return &guard{token: token, host: host, next: http.HandlerFunc(l.serve)}
+	return &access{token: token, host: host, next: http.HandlerFunc(l.serve)}
 }
 
 // Serve responds to requests until ctx is cancelled. It then ends open requests within five seconds.
@@ -131,7 +131,7 @@ func (l *Library) page(r *run, name string) (*document.Document, error) {
 		}
 		return r.choose(all)
 	case strings.HasPrefix(name, comparedDir):
-		p, err := l.pair(r, name)
+		p, err := l.comparison(r, name)
 		if err != nil {
 			return nil, err
 		}
@@ -151,12 +151,12 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 	return nil
 }
 
-// guard only serves readers who know the token, and only GET and HEAD requests. The first address contains the
-// token. The response sets a cookie that is derived from the token, so that no link and no browser history
-// contains the token. A server on another port may receive the cookie, which opens these pages but does not
-// reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send the
-// cookie with their requests, and the guard rejects foreign host names that resolve to this machine.
-type guard struct {
+// access only serves readers who know the token, and only GET and HEAD requests. The first address contains the
+// token. The response sets a cookie that is derived from the token, so that no link and no browser history contains
+// the token. A server on another port may receive the cookie, which opens these pages but does not reveal the token.
+// Other web pages cannot make requests in the reader's name: the browser does not send the cookie with their
+// requests, and access rejects foreign host names that resolve to this machine.
+type access struct {
 	token, host string // host: the name or address that the server listens on
 	next        http.Handler
 }
@@ -164,26 +164,26 @@ type guard struct {
 // policy allows the page's own style sheet and the script live.js.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+func (a *access) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	for name, value := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
 		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
 		w.Header().Set(name, value)
 	}
 	token := q.URL.Query().Get("token")
-	name, value := g.cookie(q.Host)
+	name, value := a.cookie(q.Host)
 	switch cookie, err := q.Cookie(name); {
 	case q.Method != http.MethodGet && q.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "tare serve only shows: GET and HEAD", http.StatusMethodNotAllowed)
-	case !g.named(q.Host):
+	case !a.named(q.Host):
 		http.Error(w, "not the address that tare serve printed", http.StatusMisdirectedRequest)
-	case equal(token, g.token):
+	case equal(token, a.token):
 		http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // without leading slashes: //other.host leads to another server
 		http.Redirect(w, q, to.String(), http.StatusSeeOther)
 	case err == nil && equal(cookie.Value, value):
-		g.next.ServeHTTP(w, q)
+		a.next.ServeHTTP(w, q)
 	default:
 		http.Error(w, "open the address that tare serve printed: it ends with a token", http.StatusForbidden)
 	}
@@ -196,19 +196,19 @@ func equal(one, other string) bool {
 
 // cookie returns the name and the value of the cookie for the port of a host. The name contains the port,
 // because browsers share cookies between all ports of a machine.
-func (g *guard) cookie(host string) (name, value string) {
+func (a *access) cookie(host string) (name, value string) {
 	_, port, _ := net.SplitHostPort(host)
-	sum := sha256.Sum256([]byte("cookie for " + port + " " + g.token))
+	sum := sha256.Sum256([]byte("cookie for " + port + " " + a.token))
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
 // named reports whether a request names this machine by an IP address, by localhost, or by the name that the server
-// listens on. Nobody else can point these names at this machine. The port may differ, for example behind a tunnel.
-func (g *guard) named(host string) bool {
+// listens on. No web page of a stranger has one of these names. The port may differ, for example behind a tunnel.
+func (a *access) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
 	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost" || host != "" && host == strings.ToLower(g.host)
+	return err == nil || host == "localhost" || host != "" && host == strings.ToLower(a.host)
 }

@@ -47,7 +47,7 @@ type Library struct {
 	dir  string        // path without symbolic links
 	look time.Duration // interval between two checks of a run whose page listens for changes
 	mu   sync.Mutex
-	runs map[string]*run // by the run's name
+	runs map[string]*run // runs by name
 
 	reading sync.Mutex
 }
@@ -123,8 +123,9 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// read reads the changed runs again, and returns the readings of all runs. If this takes longer than wait, reading
-// continues in the background, and read returns the latest readings. Unread counts the runs without any reading.
+// read reads the changed runs again, and returns the readings of all runs. If reading takes longer than the argument
+// wait, reading continues in the background, and read returns the latest readings. Unread counts the runs without any
+// reading.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
@@ -290,8 +291,8 @@ func (r *reading) live(now time.Time) *document.Document {
 		Live: &document.Live{Script: report.Link{To: scriptFile}.From(page), Events: eventsFile + "?seen=" + r.stamp}})
 }
 
-// events sends a server-sent event whenever the run has changed, until the reader disconnects. Look is the
-// interval between two checks of the run.
+// events sends a server-sent event whenever the run has changed, until the reader disconnects. The argument look is
+// the interval between two checks of the run.
 func (r *run) events(w http.ResponseWriter, q *http.Request, look time.Duration) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

@@ -86,7 +86,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, kept := (&guard{token: token}).cookie(q.Host)
+	name, kept := (&access{token: token}).cookie(q.Host)
 	q.AddCookie(&http.Cookie{Name: name, Value: kept})
 	answer, err := http.DefaultClient.Do(q)
 	if err != nil {

@@ -26,9 +26,9 @@ const (
 	historyPage = "history.html"
 	runsDir     = "runs/"
 	reportPage  = "report.html"
-	comparedDir = "compared/"    // directory of comparisons, named by the earlier run
-	livePage    = "live.html"    // page of an unfinished run; servers only
-	choosePage  = "compare.html" // page to choose the other run of a comparison; servers only
+	comparedDir = "compared/"    // comparisons of a run with earlier runs; each file is named after the earlier run
+	livePage    = "live.html"    // page of an unfinished run; only a server has it
+	choosePage  = "compare.html" // page to choose the other run of a comparison; only a server has it
 )
 
 func (r *run) address() string { return runsDir + r.name }
@@ -39,7 +39,7 @@ func (r *run) compared(before *run) string { return r.page(comparedDir + before.
 
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index returns the page that lists all runs. Unread is the number of runs without any reading. With server,
+// index returns the page that lists all runs. Unread is the number of runs without any reading. If server is true,
 // the page links to pages that only a server has.
 func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
@@ -89,29 +89,29 @@ func (r *run) report() (*document.Document, error) {
 	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
 }
 
-// pair is two runs to compare.
-type pair struct{ before, after *run }
+// comparison is a comparison of two runs.
+type comparison struct{ before, after *run }
 
-// timeline returns the history of runs, and the pairs of runs around its changes.
-func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []pair) {
+// timeline returns the page of the history, and the comparisons that the page links to.
+func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []comparison) {
 	var list []*history.Run
-	var pairs []pair
+	var comparisons []comparison
 	by := map[*history.Run]*run{}
 	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
 	for _, r := range all {
-		one := *r.past // a copy, since package history changes it
+		one := *r.past // package history changes the copy, but not the original
 		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
 	}
 	o.Compared = func(before, after *history.Run) string {
-		p := pair{by[before], by[after]}
-		pairs = append(pairs, p)
+		p := comparison{by[before], by[after]}
+		comparisons = append(comparisons, p)
 		return p.after.compared(p.before)
 	}
 	d := report.History(history.New(list, skipped, history.Options{}), o)
-	return beside(d, historyPage, home[:1]...), pairs
+	return beside(d, historyPage, home[:1]...), comparisons
 }
 
-func (p pair) page() (*document.Document, error) {
+func (p comparison) page() (*document.Document, error) {
 	page := p.after.compared(p.before)
 	links := slices.Clone(home)
 	var in []compare.Input
@@ -130,14 +130,15 @@ func (p pair) page() (*document.Document, error) {
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// pair returns the two runs of a comparison. The address rest, below the later run, names the earlier run.
-func (l *Library) pair(after *run, rest string) (pair, error) {
+// comparison returns the comparison at an address. The address rest lies below the later run, and names the earlier
+// run.
+func (l *Library) comparison(after *run, rest string) (comparison, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")
 	if err != nil || more != "" || !isPage {
-		return pair{}, cmp.Or(err, fs.ErrNotExist)
+		return comparison{}, cmp.Or(err, fs.ErrNotExist)
 	}
-	return pair{before, after}, nil
+	return comparison{before, after}, nil
 }
 
 func (r *run) choose(all []*reading) (*document.Document, error) {
@@ -147,12 +148,12 @@ func (r *run) choose(all []*reading) (*document.Document, error) {
 	}
 	var list []report.Listed
 	for _, o := range all {
-		p := pair{o.run, r}
+		p := comparison{o.run, r}
 		switch order := chosen.compareTime(o); {
 		case order == 0: // a run is not compared with itself
 			continue
 		case order < 0:
-			p = pair{r, o.run}
+			p = comparison{r, o.run}
 		}
 		one := o.listed
 		one.Pages = []report.Link{{To: p.after.compared(p.before)}}

@@ -98,7 +98,7 @@ func get(t *testing.T, h http.Handler, address string) *http.Response {
 	t.Helper()
 	q := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
 	q.URL.Path = address
-	name, kept := (&guard{token: token}).cookie(q.Host)
+	name, kept := (&access{token: token}).cookie(q.Host)
 	q.AddCookie(&http.Cookie{Name: name, Value: kept})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, q)

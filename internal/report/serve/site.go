@@ -35,10 +35,10 @@ type siteSummary struct {
 	Skipped      []history.Skipped // runs that the site leaves out
 }
 
-// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works
-// at any address. The same runs give the same files. Without raw, raw files are listed with their digests but
-// not copied. Files of an earlier site are replaced. Any other file in the way is an error, which Site finds
-// before it writes anything. A run is skipped if it is damaged or if check returns an error.
+// Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works at any
+// address. The same runs give the same files. If raw is false, raw files are listed with their digests but not
+// copied. Files of an earlier site are replaced. Any other file in the way is an error, which Site finds before it
+// writes anything. A run is skipped if it is damaged or if check returns an error.
 func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (siteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
@@ -91,16 +91,16 @@ func made(d *document.Document) func() (*document.Document, error) {
 // addPages adds the pages about all runs, the reports, and the comparisons that these pages link to.
 func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	s.page(indexPage, made(index(all, skipped, 0, false)))
-	d, pairs := timeline(all, skipped)
+	d, comparisons := timeline(all, skipped)
 	s.page(historyPage, made(d))
 	earlier := earlierOf(all)
 	for _, r := range all {
 		s.page(r.page(reportPage), r.report)
 		if before := earlier.before(r); before != nil && r.unfinished == nil {
-			pairs = append(pairs, pair{before.run, r.run})
+			comparisons = append(comparisons, comparison{before.run, r.run})
 		}
 	}
-	for _, p := range pairs {
+	for _, p := range comparisons {
 		s.page(p.after.compared(p.before), p.page)
 	}
 }

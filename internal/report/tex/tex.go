@@ -1,6 +1,6 @@
-// Package tex writes the tables of documents for papers, as LaTeX with the package booktabs. An Alert stands
-// before the tables, and the notes of rows stand below them. Other blocks are left out, since a paper has no
-// place for them. Strings of a document are escaped, so that they contain no commands.
+// Package tex writes the tables of documents for papers, as LaTeX with the package booktabs. An Alert stands before
+// the tables, and the notes of rows stand below them. Other blocks are left out, since a paper has no room for them.
+// Strings of a document are escaped, so that they contain no commands.
 package tex
 
 import (
@@ -28,7 +28,7 @@ func Write(w io.Writer, d *document.Document) error {
 // writer writes one document. Errors stay in the buffered writer until Flush.
 type writer struct {
 	out   *bufio.Writer
-	title string // title of the document
+	title string
 }
 
 func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush returns the error

@@ -126,7 +126,7 @@ func (g *grid) stacked(row document.Row) {
 			title = max(title, columns.Width(c.title))
 		}
 	}
-	var short []string // values in one paragraph
+	var short []string // values that share one paragraph
 	var below []func()
 	for k, c := range g.side {
 		var values []string
@@ -182,9 +182,9 @@ type grid struct {
 // column is a column that stands beside other columns.
 type column struct {
 	document.Column
-	at     int    // index in the table
+	at     int    // index of the column in the table
 	bare   bool   // the table shows no titles
-	title  string // made safe for a terminal
+	title  string // title, made safe for a terminal
 	before string // space before the column
 	signed bool   // some values have signs; all others are indented
 	values []string

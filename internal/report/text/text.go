@@ -16,7 +16,7 @@ import (
 
 // Options sets the layout of text.
 type Options struct {
-	Width int  // in columns; 0: 80. Less than 40 counts as 40
+	Width int  // width of a line in columns; 0 stands for 80, and numbers below 40 for 40
 	Color bool // colour with ANSI sequences
 }
 
@@ -56,7 +56,7 @@ func (t *writer) gap() {
 	}
 }
 
-// hanging writes wrapped text. The first line has an indent of its own.
+// hanging writes wrapped text. The first line begins with the text first, all other lines with the indent.
 func (t *writer) hanging(first, indent, s string) {
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)

@@ -38,12 +38,12 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 	for _, p := range a.Points {
 		same = same && p.Of == len(a.Cells) && len(p.Cells) == p.Of
 		if one {
-			p.Metric.Name = "" // the sentence begins with the name
+			p.Metric.Name = "" // the sentence begins with the metric's name, so the point omits the name
 		}
 		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
-				continue // one reason stands for all metrics
+				continue // the answer has a reason already, and states only one
 			}
 			silent = text
 		}
@@ -127,7 +127,8 @@ func moreOrLess(p *analysis.Point) string {
 	return estimate(plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
-// points writes the smallest and the largest overhead of a point, and an interval that covers all its intervals.
+// points writes the smallest and the largest overhead that p sums up, and an interval that covers the intervals of
+// all overheads.
 func points(p *analysis.Point) (point, interval string) {
 	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }

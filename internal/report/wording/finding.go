@@ -12,7 +12,7 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Finding words a finding: something about a result that a reader should know.
+// Finding states a finding, which is something about a result that a reader should know.
 func Finding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.Autocorrelation:
@@ -52,7 +52,7 @@ func Finding(f analysis.Finding) string {
 	return runFinding(f)
 }
 
-// Findings words several findings. Each text is a part of a sentence.
+// Findings states several findings. Each text is a part of a sentence.
 func Findings(list []analysis.Finding) []string {
 	return each(list, Finding)
 }

@@ -33,7 +33,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.MeanOver:    "the typical round is within the limit, the mean is not",
 }
 
-// GateReason words the reason for the outcome of a budget.
+// GateReason states the reason for the outcome of a budget.
 func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons lists the reasons why a gate has no verdicts; empty if it has verdicts.
@@ -217,7 +217,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 // gateBound states a bound of an overhead, or of its growth: "costs at most 4.2 %".
 func gateBound(c gate.Case, bound string, v float64) string {
 	verb, word := "costs", "worse"
-	if v < 0 { // only the upper end of an interval can be negative in a bound
+	if v < 0 { // a negative v is the upper end of an interval: the arm gains at least −v
 		verb, word, bound = "gains", "better", "at least"
 	}
 	if h := c.History; h != nil {

@@ -17,7 +17,7 @@ func HasNumbers(c analysis.Comparison) bool {
 		return false
 	}
 	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
-		// zero is an estimate only if every round gave zero or no value varies
+		// zeros are an estimate only if every round gave zero or no value varies; otherwise, there is no estimate
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
@@ -141,7 +141,7 @@ func (w signWords) written(o analysis.Interval, d int, pointOnly bool, unit Scal
 	if point = w.before + unit.Labelled(number) + word; pointOnly {
 		return point, ""
 	}
-	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // the bounds need words of their own
+	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // true if each bound needs a word of its own, such as "more"
 	lo, below := write(o.Lo, each)
 	hi, above := write(o.Hi, each)
 	return point, "[" + lo + below + ", " + hi + above + "]"

@@ -74,7 +74,7 @@ func members(v any) ([]member, error) {
 	}
 	var all []member
 	in := json.NewDecoder(bytes.NewReader(text))
-	_, err = in.Token() // the opening brace
+	_, err = in.Token() // skips the opening brace
 	for err == nil && in.More() {
 		var name json.Token
 		var value json.RawMessage
@@ -116,7 +116,7 @@ func each[T, U any](list []T, of func(T) U) []U {
 // Figures is the JSON form of a reason or a finding.
 type Figures struct {
 	Kind    string `json:"kind"`    // name of the kind; package analysis lists all kinds
-	Figures any    `json:"figures"` // the numbers and names of this kind
+	Figures any    `json:"figures"` // numbers and names of the reason or finding
 }
 
 func figuresOf[T interface{ Kind() string }](list []T) []Figures {

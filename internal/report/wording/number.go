@@ -7,7 +7,8 @@
 //
 //   - A unit is chosen from its family: bytes in KiB, MiB, GiB; bits in kbit, Mbit, Gbit; seconds in ns, µs, ms, s.
 //     All numbers of one statement share one unit.
-//   - A number has as many decimals as its interval supports: the first two digits of the uncertainty.
+//   - A number has as many decimals as its interval supports: the last decimal is the first digit of the
+//     uncertainty.
 //   - Numbers in CSV and JSON stay plain numbers in the metric's own unit.
 //
 // Names of arms, cells and metrics come from users and tools. This package copies them into its texts as
@@ -103,8 +104,8 @@ const MinusSign = "−"
 // Finite reports whether v is neither infinite nor NaN.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// decimalsFor returns the number of decimals for a value with the uncertainty half. The last decimal is the
-// first digit of the uncertainty. If this digit stands before the decimal point, there is one more.
+// decimalsFor returns the number of decimals for a value with the uncertainty half. The last decimal is the first
+// digit of the uncertainty. An uncertainty from 1 to 10 gives one decimal, a larger one none.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Reason words the reason why a result has no verdict or is left out; "" for nil.
+// Reason states the reason why a result has no verdict or is left out; "" for nil.
 func Reason(r analysis.Reason) string {
 	switch r := r.(type) {
 	case nil:
@@ -55,7 +55,7 @@ func Reason(r analysis.Reason) string {
 	return historyReason(r)
 }
 
-// Reasons words several reasons. Each text is a part of a sentence.
+// Reasons states several reasons. Each text is a part of a sentence.
 func Reasons(list []analysis.Reason) []string {
 	return each(list, Reason)
 }
@@ -116,7 +116,7 @@ func runs(numbers []int) string {
 	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
-// runsAre states a property of runs. Without numbers, it speaks of the only run.
+// runsAre states a property of runs. Without numbers, the sentence is about the only run.
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
 		return "the run is " + what
@@ -134,7 +134,7 @@ func Differences(list []history.Difference) []string {
 	return each(list, Difference)
 }
 
-// Difference words one difference of two runs.
+// Difference states one difference of two runs.
 func Difference(d history.Difference) string {
 	if d.Machine && d.What == machine.FlagsProperty {
 		return "processor flags changed"
@@ -143,7 +143,7 @@ func Difference(d history.Difference) string {
 	return d.What + " is " + cmp.Or(d.Is, missing) + ", was " + cmp.Or(d.Was, missing)
 }
 
-// Imported words the reason why a run of a history is no experiment; "" for an experiment.
+// Imported states the reason why a run of a history is no experiment; "" for an experiment.
 func Imported(r *history.Run) string {
 	return When(r.Imported != "", "imported from "+r.Imported+": its trials did not run in rounds of random order")
 }

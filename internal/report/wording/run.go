@@ -85,7 +85,7 @@ func labelValue(l experiment.Labels, name string) string {
 	return safetext.Line(l[name])
 }
 
-// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". With more, the
+// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". If more is true, the
 // amount is a difference, which may be negative: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
 func Amounts(i analysis.Interval, pointOnly, more bool) string {
 	return amountText(amountWords(i, more), i, pointOnly, experiment.Metric{})

@@ -51,9 +51,9 @@ func Singular(name string) string {
 	switch {
 	case n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' || name == "series":
 		return name
-	case strings.HasSuffix(name, "ies"): // as in policies
+	case strings.HasSuffix(name, "ies"): // plurals such as policies
 		return name[:n-3] + "y"
-	case strings.HasSuffix(name, "sses"): // as in addresses
+	case strings.HasSuffix(name, "sses"): // plurals such as addresses
 		return name[:n-2]
 	}
 	return name[:n-1]
@@ -102,7 +102,7 @@ func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
-// Fit describes the level where a line fits badly; "" if it fits.
+// Fit describes the level where a line fits badly; "" if the line fits at all levels.
 func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	if !f.Poor {
 		return ""

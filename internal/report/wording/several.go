@@ -13,7 +13,7 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// Observation words the reason why a run is no experiment: "arms ran one after the other"; "" for an experiment.
+// Observation states the reason why a run is no experiment: "arms ran one after the other"; "" for an experiment.
 func Observation(o *analysis.Observation) string {
 	if o == nil {
 		return ""
@@ -57,7 +57,7 @@ func schedule(o *analysis.Observation) string {
 	return strings.Join(parts, "; ")
 }
 
-// allTimes words the schedule of all arms, someTimes the schedule of some arms.
+// allTimes are the words for the schedule of all arms, someTimes the words for the schedule of some arms.
 var (
 	allTimes = map[analysis.Times]string{
 		analysis.TimesUnknown:     "when the arms ran is unknown",
@@ -74,7 +74,7 @@ var (
 	}
 )
 
-// ObservationAcross words why the compared runs are no experiment; "" for an experiment.
+// ObservationAcross states why the compared runs are no experiment; "" for an experiment.
 func ObservationAcross(r *compare.Result) string {
 	o := r.Observation
 	if o == nil {
@@ -122,7 +122,7 @@ func machines(o *compare.Observation) string {
 	return "on machines whose records are the same"
 }
 
-// NotShared words why metrics of one name cannot be compared between runs; "" if some runs lack the metric.
+// NotShared states why metrics of one name cannot be compared between runs; "" if some runs lack the metric.
 func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
@@ -173,7 +173,7 @@ func Spread(c *combine.Comparison) string {
 		return Missing
 	}
 	m := c.Metric
-	m.Better = experiment.Lower // a spread has no direction
+	m.Better = experiment.Lower // no words for a direction, which a spread does not have
 	return plain.Interval(m, c.Spread)
 }
 

@@ -141,7 +141,7 @@ func innerText(c *analysis.Comparison) string {
 		return ""
 	}
 	inner := c.Inner.Interval
-	inner.Point = c.Overhead.Point // the interval gets the sign words of this point
+	inner.Point = c.Overhead.Point // the sign of the overhead determines the words for the interval
 	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 

@@ -11,7 +11,7 @@
 // with the same margin, correction and controls as for a single run.
 //
 // The combination leaves out a run that is unfinished or gives no verdicts, and lists it. For each metric, the
-// combination also leaves out runs without an interval. Failures of programs are counted over all runs that count. A
+// combination also leaves out runs without an interval. Failures of programs are counted over all combined runs. A
 // verdict that depends on failed trials is withheld.
 package combine
 
@@ -39,8 +39,8 @@ type Result struct {
 	Runs       []Run            `json:"runs"`
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences and Same are the properties of the runs' occasions: machine, versions and design.
-	// The runs ask the same question.
+	// Differences are the properties in which the runs' occasions differ, such as machine, versions and design. Same
+	// are the equal properties. The runs ask the same question.
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -52,7 +52,8 @@ type Result struct {
 	// Observational is set if some of the runs are not experiments in rounds of random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is the first run's plan. All runs ask the question of this plan and are judged by the rules of this plan.
+	// Plan is the first run's plan. All runs ask the question of this plan. The confidence and margin of this plan
+	// hold for all verdicts.
 	Plan *experiment.Plan `json:"-"`
 	// Used are the runs that were combined.
 	Used []compare.Input `json:"-"`
@@ -82,7 +83,7 @@ func (r *Result) Comparison(cell, arm, metric string) *Comparison {
 // Run is one of the combined runs.
 type Run struct {
 	compare.Run
-	LeftOut analysis.Reason `json:"-"` // nil: the run is part of the result
+	LeftOut analysis.Reason `json:"-"` // the reason; nil: the run is part of the result
 }
 
 // Comparison compares an arm with the baseline on a metric in a cell, over occasions.
@@ -99,7 +100,7 @@ type Comparison struct {
 	// Prediction is the interval for the overhead that a further run will find, at the confidence of the
 	// other intervals.
 	Prediction analysis.Interval `json:"prediction"`
-	Occasions  []Occasion        `json:"occasions"` // one for each run
+	Occasions  []Occasion        `json:"occasions"` // the result of each run
 
 	data contrast.Data
 }
@@ -109,8 +110,8 @@ type Occasion struct {
 	Run      int               `json:"run"` // number of the run, from 1
 	Overhead analysis.Interval `json:"overhead"`
 	Rounds   int               `json:"rounds"`
-	Weight   float64           `json:"weight"` // share of the mean; 0: the run is left out
-	LeftOut  analysis.Reason   `json:"-"`      // nil: the run is not left out
+	Weight   float64           `json:"weight"` // the run's share in the mean; 0: the run is left out
+	LeftOut  analysis.Reason   `json:"-"`      // the reason; nil: the run is not left out
 }
 
 // The reasons why a run, or its overhead, is left out.
@@ -138,14 +139,14 @@ type (
 	ControlDiffers struct{ analysis.ControlFails }
 )
 
-// Kind returns the name of the kind, as JSON has it.
+// Kind returns the name of this kind of reason in JSON.
 func (NotFinished) Kind() string  { return "not-finished" }
 func (NoInterval) Kind() string   { return "no-interval" }
 func (LeftOut) Kind() string      { return "left-out" }
 func (FewOccasions) Kind() string { return "few-occasions" }
 func (OtherConduct) Kind() string { return "other-conduct" }
 
-// Kind replaces the kind of the embedded ControlFails.
+// Kind replaces the method Kind of the embedded ControlFails.
 func (ControlDiffers) Kind() string { return "control-differs" }
 
 // ErrOtherQuestion is the error that the runs do not ask the same question. The user may name other runs.
@@ -153,7 +154,7 @@ var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
 // Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot be combined.
 func Runs(in []compare.Input) (*Result, error) {
-	const fewOccasions = 3 // with three runs, the upper bound of the spread is over six times the estimate
+	const fewOccasions = 3 // few runs get a warning: with three, the upper bound of the spread is over six times the estimate
 	if len(in) < 2 {
 		return nil, errors.New("there is only one run")
 	}
@@ -255,7 +256,7 @@ func (r *Result) assess(in []compare.Input) {
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
 	}
-	for _, i := range answers.Failed { // something other than the layers differs
+	for _, i := range answers.Failed { // a control that differs from the baseline withholds the verdicts
 		c := answers.Controls[i]
 		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
 		r.Warnings = append(r.Warnings, ControlDiffers{why})
@@ -311,7 +312,8 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// These fields depend on the random order of rounds within a run. Occasions have no random order.
+	// Needed, NeededRange, Lag1, OrderP and Warnings depend on the random order of rounds within a run. Occasions
+	// have no random order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"tare/internal/stats"
 )
 
-// Failures is the frequency of program failures in a treatment, over all runs that count.
+// Failures is the frequency of program failures in a treatment, over all combined runs.
 type Failures struct {
 	Cell   string             `json:"cell"`
 	Arm    string             `json:"arm"`
@@ -15,8 +15,8 @@ type Failures struct {
 	// Baseline is the frequency of failures in the baseline. The intervals treat all executions as
 	// independent, even executions on the same occasion.
 	Baseline analysis.Frequency `json:"baseline"`
-	// Shown are the numbers of the runs that show more failures in the arm than in the baseline, corrected
-	// for the number of runs (Bonferroni).
+	// Shown lists, by their numbers, the runs that show more failures in the arm than in the baseline. The tests are
+	// corrected for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
 	// PAdjusted is the smallest p-value over the runs, for the hypothesis that the arm fails as often as the
 	// baseline. Each p-value is after Holm's correction in its run, and corrected for the number of runs.
@@ -39,7 +39,7 @@ func (r *Result) FailuresOf(cell, arm string) *Failures {
 	return nil
 }
 
-// Executed returns how often the program of an arm was executed, and how often it failed, in the runs that count.
+// Executed returns how often the program of an arm was executed, and how often it failed, in the combined runs.
 func (r *Result) Executed(cell, arm string) (n analysis.Frequency) {
 	for _, one := range r.Used {
 		own := one.Run.Executed(one.Trials, cell, arm)
@@ -69,7 +69,7 @@ func (r *Result) countFailures(in []compare.Input) {
 	}
 }
 
-// shown returns the runs that show more failures of an arm than of the baseline, and PAdjusted.
+// shown returns the runs that show more failures of an arm than of the baseline, and the p-value PAdjusted.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
 	least = 1
 	for i := range in {
@@ -86,9 +86,9 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withholdByFailures withholds verdicts that depend on failed trials: equivalence if any trial failed, since the cost
-// of a failed trial has no upper limit; a gain if trials of the arm failed; and a cost if trials of the baseline
-// failed. A gain or cost stays if every run with failed trials shows it, too.
+// withholdByFailures withholds verdicts that depend on failed trials, since the cost of a failed trial has no upper
+// limit. A failed trial of either arm withholds equivalence, a failed trial of the treatment withholds a gain, and a
+// failed trial of the baseline withholds a cost. A gain or cost stays if every run with failed trials shows it, too.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

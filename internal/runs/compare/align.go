@@ -61,13 +61,13 @@ func treatment(plan *experiment.Plan, arm string) bool {
 type shared struct {
 	cell   string
 	metric experiment.Metric
-	runs   []int // numbers of the runs that have the metric in this form
+	runs   []int // numbers of the runs that have the metric with this unit, direction and scale
 }
 
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds the metrics that runs share, in the form of the first run with the metric. It also records the arms,
-// cells and metrics that only some runs have.
+// align finds the metrics that runs share. A metric counts as shared if its unit, direction and scale are those in
+// the first run with the metric. align also records the arms, cells and metrics that only some runs have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {
@@ -97,7 +97,7 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
-	cells, other := 0, map[string][]int{} // by name of a metric, the runs with another form of the metric
+	cells, other := 0, map[string][]int{} // runs that have another unit, direction or scale of a metric, by its name
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
 		if cell == nil {

@@ -48,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match in every run that has the arm. The new arm is compared with the old arm
-// of the same run or, if the run has no old arm, of the first run that has one. An arm that is matched with itself is
-// compared with the first run.
+// matched asks about the new arm of a match (two arms that are versions of one layer) in every run that has the arm.
+// The new arm is compared with the old arm of the same run or, if the run has no old arm, of the first run that has
+// one. An arm that is matched with itself is compared with the first run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -119,7 +119,7 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe samples of values, but an overhead is no sample of values
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // these numbers count rounds, and more rounds would not add occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // MDE and Needed are about more rounds, which would not add occasions
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -203,12 +203,12 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 	return list
 }
 
-// levels compares every arm except controls with the reference, in the cells and metrics that both runs have: arms of
-// the reference's run by rounds, and arms of other runs as independent samples. If the reference is the baseline of
-// its run, the run's own analysis gives the comparisons within the run.
+// levels compares the values of every arm except controls with the reference, in the cells and metrics that both runs
+// have. It compares arms of the reference's run by rounds, and arms of other runs as independent samples. If the
+// reference is the baseline of its run, the run's own analysis gives the comparisons within the run.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
-	var places []int // by question, the index of the level that it asks about
+	var places []int // index of the level that each question is about
 	ref, based := c.reference.Run-1, c.reference.Arm == c.plan().ArmWith(experiment.Baseline)
 	for _, s := range list {
 		if !s.in(ref) {

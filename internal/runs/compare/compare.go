@@ -9,12 +9,12 @@
 //
 // Overheads are worth more than levels. An overhead is measured against a baseline on the same machine within
 // minutes, so a slow machine slows both arm and baseline, and the overhead stays. Only a layer whose relative cost
-// depends on the machine has another overhead there.
+// depends on the machine has another overhead on another machine.
 //
 // No random order decided which run was made when or where. All comparisons across runs are therefore observational,
 // however narrow their intervals. Cells are the same if they have the same ID, which is the workload's name and the
 // levels of all factors. Metrics are the same if they have the same name, unit, direction and scale. Package analysis
-// decides the verdicts, by the rules of the reference's run.
+// decides the verdicts, with the confidence and margin of the reference's run.
 package compare
 
 import (
@@ -42,17 +42,17 @@ type Input struct {
 
 // Options select the comparisons.
 type Options struct {
-	Reference reference // the zero value stands for the baseline of the first run
+	Reference reference // arm that all others are compared with; zero: the baseline of the first run
 	Matches   []match
 	// Occasions returns how much an overhead differs between runs without any change: the standard deviation of its
-	// contrasts (0: unknown), and the number of runs. Occasions may be nil.
+	// contrasts (0: unknown), and the number of runs. If Occasions is nil, the deviation is unknown.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
 // Occasions is the reason why a change from one run to another has no verdict or is not resolved:
 // overheads differ from occasion to occasion even without any change.
 type Occasions struct {
-	Deviation float64 `json:"deviation"` // on the scale of overheads; 0: unknown, so there is no verdict
+	Deviation float64 `json:"deviation"` // standard deviation on the scale of overheads; 0: unknown, so there is no verdict
 	Runs      int     `json:"runs"`      // the number of runs that Deviation comes from
 }
 
@@ -85,7 +85,8 @@ type Result struct {
 	Differences []Property         `json:"differences"`
 	Same        []Property         `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
-	// Apart are arms, cells and metrics that not every run has in the same form.
+	// Apart lists arms, cells and metrics that some runs lack. It also lists metrics that differ between runs in
+	// unit, direction or scale.
 	Apart   []NotShared `json:"apart,omitempty"`
 	Family  family      `json:"family"`
 	Changes []Change    `json:"changes"`
@@ -93,11 +94,11 @@ type Result struct {
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
 	Warnings []analysis.Finding `json:"-"`
-	Plans    []*experiment.Plan `json:"-"` // the plans of the runs
+	Plans    []*experiment.Plan `json:"-"`
 }
 
-// family is the number of hypotheses on headline metrics that Holm's correction counts: the changes are one family,
-// and the levels are another.
+// family holds the numbers of hypotheses on headline metrics, for Holm's correction. All changes are one family, and
+// all levels are another.
 type family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`
@@ -141,8 +142,8 @@ type Change struct {
 	To   Overhead `json:"to"`
 	// Direct is set if both arms are in one run and were compared directly, without the baseline.
 	Direct bool `json:"direct,omitempty"`
-	// Comparison compares the two overheads: its Overhead is the share by which To costs more than From (on
-	// the scale difference, the amount).
+	// Comparison compares the two overheads. Its Overhead is how much more To costs than From: a share or, on the
+	// scale difference, an amount.
 	analysis.Comparison
 }
 
@@ -241,7 +242,7 @@ func distinct(in []Input) error {
 	return nil
 }
 
-// plan returns the plan of the reference's run, whose rules apply.
+// plan returns the plan of the reference's run. The confidence and margin of this plan hold for all comparisons.
 func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Run.Plan }
 
 // order returns the indices of the runs; the run of the reference is first.

@@ -48,7 +48,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // the plan records the version of Tare, too
+		case name == "Tare": // left out here, because the plan records the version of Tare, too
 			continue
 		case property.Tool != "":
 			group, name = tools, property.Tool
@@ -112,7 +112,7 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// leaves returns the properties of each run that the function list finds in its plan, by path.
+// leaves applies the function list to the plan of each run. The function returns properties by path.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
 	leaves := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
@@ -175,7 +175,7 @@ func listed(values []string, most int) string {
 }
 
 // compareCells compares the parameters of cells that several runs have. If all cells have the same values of a
-// parameter, the parameter appears once, and otherwise once for each cell.
+// parameter, the parameter appears once. Otherwise, it appears once for each cell in which runs differ.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // properties by path
 	var order []string
@@ -212,7 +212,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // a parameter that differs between cells, but not between runs, is part of the cells' names
+			if one.differs { // differences between cells alone are left out: the names of cells show them
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}
@@ -220,8 +220,8 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	}
 }
 
-// DesignOf returns the design of a run by property: its rounds, arms and rules. The seed is left
-// out, since it only determines the order.
+// DesignOf returns the design of a run by property, such as its rounds, its confidence and its limits. The seed is
+// left out, since it only determines the order.
 func DesignOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
 		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),

@@ -21,7 +21,7 @@ type Observation struct {
 
 // Within is the reason why some of the compared runs are not experiments themselves.
 type Within struct {
-	Runs        []int                 `json:"runs"` // numbers of the runs
+	Runs        []int                 `json:"runs"`
 	Observation *analysis.Observation `json:"observation"`
 }
 
@@ -52,7 +52,7 @@ type (
 	// OtherRules: a run has another confidence, margin or power in its plan.
 	OtherRules struct {
 		Run       int `json:"run"`
-		Reference int `json:"reference"` // number of the run whose rules apply
+		Reference int `json:"reference"` // number of the run whose confidence, margin and power are used
 	}
 	// ChangedControl: the control's overhead differs between two runs, so comparisons of these runs get no verdicts.
 	ChangedControl struct {
@@ -68,7 +68,7 @@ type (
 	}
 )
 
-// Kind returns the name of the kind, as JSON has it.
+// Kind returns the name of this kind of finding in JSON.
 func (UnfinishedRun) Kind() string      { return "unfinished-run" }
 func (InvalidRun) Kind() string         { return "invalid-run" }
 func (PilotRounds) Kind() string        { return "pilot-rounds" }

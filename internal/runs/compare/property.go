@@ -37,8 +37,8 @@ type Property struct {
 
 type properties []Property
 
-// add adds a property. It compares the runs whose element in the slice has is true. It drops the property if fewer
-// than two runs have it, or if all runs lack a value.
+// add adds a property. The elements of has are true for the runs that are compared. The property is dropped if fewer
+// than two runs are compared, or if all of them lack a value.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -55,8 +55,7 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
-// addLeaves adds the properties with all paths in the leaves of the runs. It does not compare runs whose leaves are
-// nil.
+// addLeaves adds a property for every path in the maps of the runs. Runs with a nil map are not compared.
 func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
 	all, has := map[string]bool{}, make([]bool, len(leaves))
 	for i, of := range leaves {
@@ -74,7 +73,7 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 	}
 }
 
-// Differing returns the paths whose leaves differ between runs, in order. A nil map is not compared.
+// Differing returns the properties whose values differ between the maps, sorted by path. A nil map is not compared.
 func Differing(leaves ...map[string]string) []Property {
 	var p properties
 	p.addLeaves("", "", leaves)
@@ -98,8 +97,8 @@ func (p properties) split() (differences, same []Property) {
 // mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
 const mostDepth = 16
 
-// Flatten returns the leaves of parameters by path: "link.mtu" to "1500". A list of plain values is one leaf.
-// Parameters that JSON cannot hold have no leaves.
+// Flatten returns the leaves of parameters by path, such as "1500" for "link.mtu". A list of plain values is one
+// leaf. Parameters that JSON cannot hold have no leaves.
 func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
@@ -163,7 +162,7 @@ func scalar(v any) string {
 	case json.Number:
 		return t.String()
 	}
-	data, _ := json.Marshal(v) // the value was read from JSON
+	data, _ := json.Marshal(v) // no error: the value was read from JSON
 	return string(data)
 }
 
@@ -178,7 +177,8 @@ func Properties(in []Input) (*Result, error) {
 }
 
 // InQuestion reports whether a property is part of a run's question: layers, workloads and testbed with their
-// parameters (except those that experiment.OutsideQuestion names), and the rules for verdicts.
+// parameters (except those that experiment.OutsideQuestion names), the confidence and the margin, and the format of
+// imported files.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:

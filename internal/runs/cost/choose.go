@@ -44,7 +44,8 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric that the options select, and the capacities for the same work.
+// choose finds the CPU metric that the options select, and the capacities of its cell that count the same unit of
+// work. Without a CPU metric, it finds the capacity that the options select.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
@@ -88,7 +89,7 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	return chosen, nil
 }
 
-// Sources lists the metrics of a plan that an answer can be computed from, in the plan's order.
+// Sources lists the metrics of a plan from which the needs of arms can be computed, in the plan's order.
 func Sources(plan *experiment.Plan) (list []source) {
 	for _, c := range plan.Cells {
 		for _, m := range c.Metrics {
@@ -136,7 +137,8 @@ func missing(plan *experiment.Plan, o Options) error {
 	return &Error{text, hint}
 }
 
-// ambiguous returns the error that the user must choose one of several metrics, and the options for it.
+// ambiguous returns the error that the user must choose one of several metrics. Its hint lists the options of the
+// command line.
 func ambiguous(list []source) error {
 	var cells, metrics []string
 	for _, s := range list {

@@ -30,8 +30,8 @@ const hoursPerMonth = 730
 
 // Options describe the work, the nodes, and the metric to compute from.
 type Options struct {
-	Rate        string  // the rate of work: "12000/s", or with a unit "40Gbit/s"
-	NodeCPUs    float64 // the number of CPUs of a node
+	Rate        string // the rate of work: "12000/s", or with a unit "40Gbit/s"
+	NodeCPUs    float64
 	NodePrice   float64 // the price of a node per hour; 0: unknown
 	Currency    string  // the currency of the price; may be empty
 	Utilisation float64 // the share of a node's CPUs, or of its capacity, that may be used; 0 to 1
@@ -56,7 +56,7 @@ type Result struct {
 	// Observation is the reason why the run is observational; nil: it is an experiment.
 	Observation *analysis.Observation `json:"observation,omitempty"`
 	Bills       []Bill                `json:"bills"`
-	Plan        *experiment.Plan      `json:"-"` // the plan of the run
+	Plan        *experiment.Plan      `json:"-"`
 }
 
 // basis is the kind of metric that a bill is computed from.
@@ -176,8 +176,8 @@ func (w *worker) bill(s source) (Bill, bool) {
 	return b, true
 }
 
-// positionEffects returns the effects of the trials' positions within the round, for one arm of the pairs: 0 is the
-// treatment and 1 the baseline. nil: no effects are removed.
+// positionEffects returns the effects of the trials' positions within the round. The argument side selects the arm: 0
+// is the treatment, 1 the baseline. If the result is nil, no effects are removed.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])

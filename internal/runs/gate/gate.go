@@ -16,7 +16,7 @@
 // than the bound says. A run without verdicts makes the gate invalid.
 //
 // limits.go finds the limit of each case. run.go judges a run by its own baseline. growth.go judges the growth of a
-// run since earlier runs, and several runs of one experiment together. All these judges use the rule in this file.
+// run since earlier runs, and several runs of one experiment together. gate.go decides the cases for both files.
 package gate
 
 import (
@@ -42,7 +42,7 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // for the reasons no-verdicts, not-finished, not-varying and other-work
+	Invalid    Outcome = "invalid" // outcome for the reasons no-verdicts, not-finished, not-varying and other-work
 )
 
 // Reason is the reason for a case's outcome.
@@ -76,7 +76,7 @@ type Result struct {
 	Name    string            `json:"name"`
 	Labels  experiment.Labels `json:"labels,omitempty"` // labels of the version under test
 	Outcome Outcome           `json:"outcome"`
-	// Valid is set if the run gives verdicts. Otherwise Reasons lists why not.
+	// Valid is set if the run gives verdicts. Otherwise, Reasons lists the reasons against verdicts.
 	Valid   bool              `json:"valid"`
 	Reasons []analysis.Reason `json:"-"`
 	// Observation is the reason why the run is no experiment in rounds of random order, which makes the outcome
@@ -88,12 +88,12 @@ type Result struct {
 	Baseline   string  `json:"baseline"`
 	Confidence float64 `json:"confidence"` // the confidence of the intervals
 	Level      float64 `json:"level"`      // the largest chance that any case fails by mistake
-	// Paired is set if trials of the same round are compared. Otherwise Rounds is the largest
-	// number of values of an arm in a cell.
+	// Paired is set if trials of the same round are compared. Otherwise, the field Rounds is the largest number of
+	// values of an arm in a cell.
 	Paired bool `json:"paired"`
 	Rounds int  `json:"rounds"`
-	// Occasions is the number of runs that are judged together; 0 for a single run. Rounds then is the number of
-	// runs, too.
+	// Occasions is the number of runs that are judged together; 0 for a single run. For several runs, Rounds is the
+	// number of runs, too.
 	Occasions int `json:"occasions,omitempty"`
 	// Start is the start of the first trial, and Seconds the time of all trials. Seconds is 0 for imported trials,
 	// which may have overlapped.
@@ -114,7 +114,7 @@ type Case struct {
 	Limit   experiment.Bound  `json:"limit"`  // the limit as a number
 	Outcome Outcome           `json:"outcome"`
 	Reason  Reason            `json:"kind"`
-	Gap     analysis.Reason   `json:"-"` // the reason for NoHistory, or the finding for Behaves; nil: neither
+	Gap     analysis.Reason   `json:"-"` // the details of the reasons NoHistory and Behaves; nil for other reasons
 	// Estimated is set if the case has an interval; otherwise Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
@@ -129,16 +129,17 @@ type Case struct {
 	Needed    int            `json:"roundsNeeded"`   // the rounds (or values in each arm) that resolve the case in a new run; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
-	Seconds   float64        `json:"seconds,omitempty"` // the time of the arm's trials in the cell, divided by the number of cases on them
+	// Seconds is the duration of the arm's trials in the cell, divided by the number of cases about this arm and cell.
+	Seconds float64 `json:"seconds,omitempty"`
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
-	// Previous compares the run with the run before it, in the case of the recent part. It does not affect the
-	// outcome.
+	// Previous compares the run with the run before it. Only cases of the recent part have this comparison. It does
+	// not affect the outcome.
 	Previous *history.Previous `json:"previous,omitempty"`
 
 	data       contrast.Data // the values of the arm and of its own run's baseline
 	estimate   contrast.Estimate
-	stands     analysis.Interval // the interval of Overhead, whatever values the failed trials would have had
+	stands     analysis.Interval // interval of Overhead that covers all values that the failed trials could have had
 	seen       float64           // P if failed trials are ignored
 	mean       float64           // the overhead of the mean, or of the typical round if there is no mean
 	ofFailures bool              // set if the case is about the frequency of failures
@@ -171,7 +172,7 @@ func (r *Result) Count(o Outcome) int {
 }
 
 // decide gives every case its outcome. All cases are one family, except the cases that the analysis of a run has
-// decided (FailsMore). A case with a reason keeps the reason.
+// decided (FailsMore). A case keeps a reason that it already has.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64
@@ -206,9 +207,10 @@ func (c *Case) settled(at analysis.Interval, p float64) {
 	c.stands, c.seen, c.mean = at, p, at.Point
 }
 
-// decide applies the rule to one case. The overhead must be farther from the limit than the control is from the
-// baseline, since the control's difference arises without any layer. A case is not decided if its outcome depends on
-// the values of failed trials. It does not pass if the typical round is within the limit but the mean is not.
+// decide returns the outcome of a case and the reason for it. The overhead must be farther from the limit than the
+// control is from the baseline, since the control's difference arises without any layer. A case is not decided if its
+// outcome depends on the values of failed trials. A case does not pass if the typical round is within the limit but
+// the mean is not.
 func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
@@ -242,7 +244,7 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 // case can pass and can fail. Failing needs more rounds, since it is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
-	if err != nil || len(all) == 0 { // impossible budgets are errors of the experiment file
+	if err != nil || len(all) == 0 { // impossible budgets are reported when the experiment file is read
 		return 0, 0, 0
 	}
 	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
@@ -252,7 +254,7 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 
 // needed returns the approximate number of rounds with which a new run resolves a case with the probability power.
 // The true overhead counts as uncertain: otherwise, an estimate near the limit would lead to thousands of rounds. To
-// fail, a case must be significant after Holm's correction for the argument cases.
+// fail, a case must be significant after Holm's correction for the given number of cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	const mostRounds = 10_000 // the largest value of Case.Needed
 	d := &c.data

@@ -13,10 +13,10 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Against judges how much worse a run is than the runs of a history, which the argument name names for the reader.
-// The argument confidence is the confidence of the growths. A limit of a ratio metric must be a share. Each metric
-// with a limit makes two cases, which must both pass: the comparison with the runs since the last change finds small
-// jumps, and the comparison with the first runs finds a slow decline.
+// Against judges how much worse a run is than the runs of a history. The argument name is the history's name for the
+// reader. The argument confidence is the confidence of the growths. A limit of a ratio metric must be a share. Each
+// metric with a limit makes two cases, which must both pass: the comparison with the runs since the last change finds
+// small jumps, and the comparison with the first runs finds a slow decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
@@ -119,7 +119,7 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	return out, nil
 }
 
-// TooFewOccasions is the reason why too few runs are judged for any decision.
+// TooFewOccasions is the reason that the judged runs are too few for any decision.
 type TooFewOccasions struct {
 	Runs int `json:"runs"`
 }

@@ -119,7 +119,7 @@ func family(a experiment.PlannedArm) string {
 // before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // how closely best fits the arm, and the cell
+	var rank, near int // how closely the limit best fits the arm (rank) and the cell (near)
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {

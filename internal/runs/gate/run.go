@@ -168,7 +168,7 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	var void Reason // the reason why no number of values of this kind could decide the case
+	var void Reason // the reason why no number of values could decide the case
 	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
 		switch own.Reason.(type) {
 		case analysis.DoesNotVary:
@@ -239,7 +239,7 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		d.PositionEffects = nil // these effects are shares
+		d.PositionEffects = nil // effects of positions are shares, and the budget is an amount
 		d.Compare()
 	}
 	return d
@@ -258,7 +258,7 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // of n.Count or more failures
+		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // chance of n.Count or more failures at the limit
 	}
 	c.settled(n.Share, p)
 	return c

@@ -23,8 +23,8 @@ type stretchValues struct {
 }
 
 // detect finds the changes of every series. The chance of any false change on headline metrics is at most alpha
-// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not do: one series may have
-// several changes.
+// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not suffice, since one series
+// may have several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
@@ -94,7 +94,7 @@ func (s *stretchValues) level(values []float64) stats.Interval {
 
 func (s *stretchValues) shift(from, at, to int, runs []*Run) Change {
 	size, err := stats.RankSum(s.values[from:at], s.values[at:to], confidence)
-	if err != nil { // segments are long enough, and finite
+	if err != nil { // not expected: segments are long enough, and their values are finite
 		size.Lo, size.Hi = math.Inf(-1), math.Inf(1)
 	}
 	site := locate(s.values[from:to], at-from)
@@ -142,8 +142,8 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// Rounds within a run have the same limit, which one of a hundred independent series exceeds. The residuals lack
-	// the reported changes, so they have less autocorrelation than the values.
+	// One of a hundred independent series exceeds the limit 2.58/√n, which also serves for the rounds within a run.
+	// The residuals lack the reported changes, so they have less autocorrelation than the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
@@ -153,8 +153,8 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 // search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.
 // An interlude is a series of values that differ from the values before and after, such as a regression that was
 // fixed after a week, which a single split hardly finds. The chance of a claim without any change is at most alpha,
-// which is divided between the two tests. If runs resemble their neighbours, they are compared with surrogate series
-// that do so, too (stats.surrogates).
+// which is divided between the two tests. If neighbouring runs resemble each other, so do neighbours in the surrogate
+// series for the comparison (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	const interludeShare = 0.25 // the share of alpha for interludes; single changes have the rest
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
@@ -180,8 +180,8 @@ func search(x []float64, alpha float64, least int) []int {
 
 // interlude finds the values [from, to) that differ most from the values around them. It returns false unless fewer
 // than a share alpha of the surrogates differ as much. The interlude and both sides of it have at least `least`
-// values each. Ranks would not do: six values cannot have higher ranks than the six highest, however far they are
-// from the rest.
+// values each. A test on ranks would miss interludes: six values cannot have higher ranks than the six highest,
+// however far they are from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
 	// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
@@ -231,15 +231,15 @@ type changeSite struct {
 	sure             float64 // the probability of the claimed position
 }
 
-// locate estimates the certainty of the position at, which is claimed for the single change in x. It computes the
-// posterior over all positions for one step between two levels in normal noise of unknown size, with equal prior
-// probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of
-// squares around the two means. An outlier does not look like a step, since the values are winsorized.
+// locate estimates how certain the position of the single change in x is. The argument at is the claimed position.
+// locate computes the posterior over all positions for one step between two levels in normal noise of unknown size,
+// with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k)
+// is the sum of squares around the two means. An outlier does not look like a step, since the values are winsorized.
 // hack/bench/history counts how often the bounds contain the true position.
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)
 	n := len(y)
-	logs := make([]float64, n) // logs of probabilities by position; 0 and 1 stay impossible
+	logs := make([]float64, n) // logarithms of probabilities by position; positions 0 and 1 stay impossible
 	top := math.Inf(-1)
 	total, whole := sums(y)
 	left, leftSquares := 0.0, 0.0

@@ -85,7 +85,7 @@ func factsOf(j *journal.Run) facts {
 		}
 	}
 	f.design["arms"] = strings.Join(arms, ", ")
-	if j.Plan.Import == nil { // an import has as many rounds as there were files
+	if j.Plan.Import == nil { // left out for an import, whose number of rounds is only its number of files
 		for _, name := range []string{"rounds", "slices", "looks", "precision"} {
 			if v := design[name]; v != "none" {
 				f.design[name] = v

@@ -25,7 +25,7 @@ type Growth struct {
 	Anchor GrowthEstimate `json:"anchor"`
 	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.
 	Previous *Previous `json:"previous,omitempty"`
-	// Gap is the reason why Recent or Anchor has no estimate; nil: both have one.
+	// Gap is the reason why Recent or Anchor has no estimate; nil: both have an estimate.
 	Gap analysis.Reason `json:"-"`
 }
 
@@ -42,19 +42,19 @@ type Previous struct {
 type GrowthEstimate struct {
 	Interval analysis.Interval `json:"interval"`
 	Runs     int               `json:"runs"` // the number of runs of the history that the new run is compared with
-	From     string            `json:"from"` // the first of these runs
-	To       string            `json:"to"`   // the last of these runs
+	From     string            `json:"from"` // the first run that the new run is compared with
+	To       string            `json:"to"`   // the last run that the new run is compared with
 	// P returns the one-sided p-value of the hypothesis that the quantity grew by the given limit or less; 1 if there
 	// is no estimate.
 	P func(limit float64) float64 `json:"-"`
 }
 
 // Growth compares a new run with the history of its experiment: every overhead of its treatments, or the level of its
-// only arm. The history does not include the run itself and runs that started later.
+// only arm. The new run and later runs are left out of the history.
 //
-// Recent compares with the runs since the last change. Anchor compares with the first runs of the history, as many as
-// a segment has at least. If the argument anchor names a run, such as the first after an accepted change, Anchor
-// compares with the runs from that run on. Growth returns an error if the experiment has no such run.
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the history. Their
+// number is the smallest length of a segment. If the argument anchor names a run, such as the first after an accepted
+// change, Anchor compares with the runs from that run on. Growth returns an error if the experiment has no such run.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0

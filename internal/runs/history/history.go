@@ -8,16 +8,17 @@
 //
 // A series answers two questions, by different methods:
 //
-//   - Did something change, and when? Changepoints of the values on the logarithmic scale
-//     (stats.RelatedChangepoints, and interlude for a level that comes and goes), with one error
-//     rate for the whole history. Each change has a size and a range of runs in which it may lie.
+//   - Did something change, and when? stats.RelatedChangepoints finds changes of the values on the logarithmic
+//     scale, and interlude finds a level that comes and goes. One error rate covers the whole history. Each change
+//     has a size and a range of runs in which it may lie.
 //   - May this new run pass? Growth compares it with the runs since the last change, which
 //     detects a jump, and with the reference runs at the beginning, which detects a decline so
 //     slow that it never jumps.
 //
 // Only runs that ask the same question can be compared: runs whose parameters of layers, workload or testbed differ
 // are in different stretches, and statistics stay within a stretch. Facts that the experiment does not determine
-// (kernel, tools, Tare itself) may change between runs. These events may explain changes, and are listed beside them.
+// (kernel, tools, Tare itself) may change between runs. These events may explain changes, and are listed beside the
+// changes.
 //
 // run.go finds runs and extracts their data. series.go makes series of runs, on the scale of all computations.
 // change.go finds changes and the certainty of their position. growth.go compares a new run. differences.go finds the
@@ -48,8 +49,8 @@ const (
 
 // Options are the parameters of the search for changes.
 type Options struct {
-	Alpha   float64 // 0: DefaultAlpha
-	Segment int     // 0: DefaultSegment; numbers below LeastSegment count as LeastSegment
+	Alpha   float64 // chance of a false change; 0: DefaultAlpha
+	Segment int     // fewest runs between two changes; 0: DefaultSegment; numbers below LeastSegment count as LeastSegment
 }
 
 // History is many runs by experiment, in the order in which they ran.
@@ -94,10 +95,10 @@ type Series struct {
 	Machine bool `json:"machine,omitempty"`
 	// Observational is set if no run was an experiment in random order.
 	Observational bool               `json:"observational,omitempty"`
-	Points        []Point            `json:"points"` // one for each run whose plan has the metric, in order
+	Points        []Point            `json:"points"` // points, one for each run whose plan has the metric, in order
 	Stretches     []Stretch          `json:"stretches"`
-	Segments      []segment          `json:"segments"` // in the order of their first runs
-	Shifts        []Change           `json:"changes"`  // in the order in which they happened
+	Segments      []segment          `json:"segments"` // segments in the order of their first runs
+	Shifts        []Change           `json:"changes"`  // changes in the order in which they happened
 	Notes         []analysis.Finding `json:"-"`
 }
 
@@ -114,7 +115,7 @@ type Point struct {
 	LeftOut analysis.Reason `json:"-"`
 
 	at    float64 // the estimate on the scale of computation
-	se    float64 // the standard error of at; 0: unknown
+	se    float64 // the standard error of the estimate; 0: unknown
 	asked parameters
 }
 
@@ -122,8 +123,8 @@ type Point struct {
 // no stretch.
 type Stretch struct {
 	First int `json:"first"` // the index of the first run
-	// Differs lists the parameters that differ from the run before, ignoring runs that are left out; empty for the
-	// first stretch.
+	// Differs lists the parameters that differ from the latest earlier run that is not left out; empty for the first
+	// stretch.
 	Differs []Difference `json:"-"`
 
 	asked parameters
@@ -164,7 +165,8 @@ type Change struct {
 	// large.
 	Size analysis.Interval `json:"size"`
 	// The first run of the new level lies between Earliest and Latest with the history's confidence. Sure is the
-	// probability that it is Run. These numbers assume a single step and independent runs.
+	// probability that Run is the first run of the new level. These numbers assume a single step and independent
+	// runs.
 	Earliest int     `json:"earliest"`
 	Latest   int     `json:"latest"`
 	Sure     float64 `json:"sure"`
@@ -184,7 +186,7 @@ type Event struct {
 type Run struct {
 	Directory   string            `json:"directory"`
 	Name        string            `json:"-"`
-	Plan        *experiment.Plan  `json:"-"`              // holds only the names of the run's plan
+	Plan        *experiment.Plan  `json:"-"`              // the run's plan, reduced to its names
 	Start       time.Time         `json:"start,omitzero"` // start of the first trial; zero: unknown
 	TareVersion string            `json:"tareVersion,omitempty"`
 	Labels      experiment.Labels `json:"labels,omitempty"` // labels of the version under test
@@ -198,7 +200,7 @@ type Run struct {
 
 	values   []value
 	path     string // the absolute path of the directory, without links
-	identity uint64 // equal in copies of a run, together with the start
+	identity uint64 // number that a run and its copies share, just like the start
 	facts    facts
 }
 
@@ -269,7 +271,7 @@ type (
 	}
 )
 
-// Kind returns the name of the kind, as JSON has it.
+// Kind returns the name of this kind of reason in JSON.
 func (NoTrial) Kind() string          { return "no-trial" }
 func (NotFinished) Kind() string      { return "not-finished" }
 func (Copy) Kind() string             { return "copy" }

@@ -84,8 +84,8 @@ type value struct {
 	key
 	metric experiment.Metric
 	asked  parameters
-	// estimate is nil if the run has no value, and why is the reason. The estimate has width zero if the trials allow
-	// no interval.
+	// estimate is nil if the run has no value. The field why then holds the reason. The estimate has width zero if
+	// the trials allow no interval.
 	estimate *analysis.Interval
 	why      analysis.Reason
 	z        float64 // the approximate half-width of the interval, in standard errors
@@ -101,7 +101,7 @@ type key struct {
 
 type facts struct {
 	environment *machine.Environment
-	imported    map[string]string // by name, the facts in the files of an imported run; nil: none
+	imported    map[string]string // facts in the files of an imported run, by name; nil: none
 	design      map[string]string // properties of the plan that are no parameters
 }
 
@@ -223,5 +223,5 @@ func median(values []float64, confidence float64) *analysis.Interval {
 	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
 }
 
-// z returns half the width of an interval of a normal estimate in standard errors, for a confidence.
+// z returns half the width of a normal estimate's interval in standard errors, for a confidence.
 func z(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

@@ -46,7 +46,7 @@ type Table struct {
 	Cells       []Cell                `json:"cells"`
 	// Hidden is the number of exploratory metrics that Headline has left out, counted in each cell.
 	Hidden int              `json:"-"`
-	Plan   *experiment.Plan `json:"-"` // the plan of the run
+	Plan   *experiment.Plan `json:"-"`
 }
 
 // Headline returns the table of the headline metrics, and counts the other metrics in Hidden.
@@ -85,12 +85,12 @@ type Metric struct {
 	Differences []Difference      `json:"differences"`
 }
 
-// Moments are the mean of an arm's values, in the metric's unit, and their population variance, in the
-// square of that unit.
+// Moments are the mean of an arm's values, in the metric's unit, and their population variance, in the square of that
+// unit.
 type Moments struct {
 	Arm      string  `json:"arm"`
 	N        int     `json:"n"`
-	Invalid  int     `json:"invalid"` // the number of these values that come from invalid trials
+	Invalid  int     `json:"invalid"` // the number of values that come from invalid trials
 	Mean     float64 `json:"mean"`
 	Variance float64 `json:"variance"`
 }
@@ -262,7 +262,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 		verdicts[differenceKey{c.Cell, c.Metric.Name, base, c.Arm}] = c
 		restated[[2]string{c.Cell, c.Metric.Name}] = c.Restates
 	}
-	// the run's own analysis compares with the control
+	// only treatments: the run's own analysis compares with the baseline and the control
 	treatment := func(arm string) bool { return run.Plan.Arm(arm).Role == experiment.Treatment }
 	values := analysis.ValuesOf(run.Plan, trials)
 	var questions []analysis.Question
