@@ -143,7 +143,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // fewest rounds of baseline and control, which all other arms are compared with
+		least := rounds // smallest number of rounds that baseline and control have done; no comparison has more
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -175,7 +175,7 @@ func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Compa
 	return treatments, controls
 }
 
-// invalidity returns the reasons, besides the controls, why a run gives no verdicts.
+// invalidity returns the reasons why a run gives no verdicts, except the reason that a control fails.
 func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	if role(plan, experiment.Baseline) < 0 {
 		reasons = append(reasons, NoBaseline{})
@@ -246,7 +246,8 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns the interval of a view. If the view has none, both bounds equal the centre of the contrasts.
+// shown returns the interval that an estimator has found. If the estimator has no result, both bounds equal the
+// centre of the contrasts.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At

@@ -96,9 +96,9 @@ func (h *hypothesis) missing() MissingTrials {
 	return m
 }
 
-// measured returns the view for a claim of grade "measured", and the p-value for a claim of equivalence. For
-// equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that one round in ten
-// takes twice as long.
+// measured returns the estimator's result for a claim of grade "measured", and the p-value for a claim of
+// equivalence. For equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that
+// one round in ten takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1

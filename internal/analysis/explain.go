@@ -12,7 +12,7 @@ import (
 type explainer struct {
 	contrast.Rules
 	plan  *experiment.Plan
-	table *table        // nil: the comparisons are not of a single run
+	table *table        // trials of the run; nil: the comparisons are not of a single run
 	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
 }
 

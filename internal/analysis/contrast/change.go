@@ -7,13 +7,13 @@ import (
 	"tare/internal/stats"
 )
 
-// boundedExp returns the exponential of a contrast of at most 600, so that it is finite and not 0.
+// boundedExp returns the exponential of a contrast that is limited to ±600, so that the result is finite and not 0.
 func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
 // Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run gives
-// a sample of overheads by round. These two samples are independent, and are compared as any two samples are. Without
-// pairs, an overhead is itself a difference of two samples. The change is then estimated from all four samples; of
-// the values in the result, only their number is used.
+// a sample of overheads by round. These two samples are independent. Without pairs, an overhead is itself a
+// difference of two samples. The change is then estimated from all four samples, and only the number of the result's
+// values has a meaning.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
@@ -130,7 +130,7 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 // exceeds does what Rules.Exceeds does, for data from Combined, with a limit on the scale of contrasts.
 func (d *Data) exceeds(limit float64) float64 {
 	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
-	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // any confidence: Exceeds does not depend on it
+	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // every confidence gives the same p-value
 	if err != nil {
 		return 1
 	}
