@@ -36,7 +36,7 @@ type storedFile struct {
 	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
 	copied bool   // set if the run holds the copy
 	hash   hash.Hash
-	buffer *bufio.Reader // nil after the file was read
+	buffer *bufio.Reader // the reader of the file; nil after the file was read
 	copy   *journal.BulkFile
 	bytes  int64
 	whole  bool  // set if the file was read to its end

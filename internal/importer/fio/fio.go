@@ -37,11 +37,11 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return Trials(report), nil
 }
 
-// groups counts the jobs of a report that belong together.
+// groups holds counts of a report's jobs.
 type groups struct {
-	together map[float64]int // the number of jobs of each fio group, which run at the same time; 0: unknown
+	together map[float64]int // the number of jobs that run at the same time, by fio's group number; 0: unknown
 	clones   map[clone]int
-	cells    map[string]int // by name, the number of cells so far
+	cells    map[string]int // the number of cells so far, by name
 }
 
 type clone struct {

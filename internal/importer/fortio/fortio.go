@@ -38,7 +38,7 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is the smallest share of the requested rate that a valid run reaches. Below, the run measured another load
+// reached is the smallest share of the requested rate that a valid run reaches. A slower run measured another load
 // than requested.
 const reached = 0.95
 
@@ -219,7 +219,7 @@ type histogram struct {
 		Count      int64
 	}
 	Percentiles []struct {
-		Percentile float64 // such as 50 or 99.9
+		Percentile float64 // the percentile's number, such as 50 or 99.9
 		Value      float64
 	}
 }

@@ -162,7 +162,7 @@ func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, boo
 	return m, true
 }
 
-// levels returns the parts of the name of the form key=value, and the number of CPUs.
+// levels returns the levels in a benchmark's name: the parts KEY=VALUE, and the number of CPUs.
 func levels(name benchfmt.Name) []factor.Level {
 	var all []factor.Level
 	_, parts := name.Parts()

@@ -68,8 +68,8 @@ func openTable(in *bufio.Reader) (*Row, error) {
 }
 
 // open reads the header of a table. The separator is the character that yields the most known titles. An error about
-// unknown titles contains the argument expected. The function name returns the field of a title; "" for an ignored
-// column.
+// unknown titles contains the argument expected. The argument name, a function, returns the field of a title; "" for
+// an ignored column.
 func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""

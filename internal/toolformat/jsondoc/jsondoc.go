@@ -226,7 +226,7 @@ func (r *reader) Second() error {
 
 // Time returns the time of a number of milliseconds since 1970; zero if the number is no sensible time.
 func Time(ms float64) time.Time {
-	const end = 253402300800e3 // the year 10000
+	const end = 253402300800e3 // the beginning of the year 10000, in ms since 1970
 	if !(ms > 0 && ms < end) {
 		return time.Time{}
 	}
