@@ -15,8 +15,9 @@ import (
 // mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures that a
-// report shows beside them. An unfinished run is analysed with the trials that exist. The environment may be nil.
+// Analyze turns the trials of a run, in the order of its journal, into verdicts. The result also has all findings and
+// numbers that a report shows beside the verdicts. An unfinished run is analysed with the trials that exist. The
+// environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
 	trials = countedTrials(plan, trials)

@@ -31,9 +31,9 @@ type Point struct {
 	// The overheads are on the scale of Comparison.Overhead.
 	Least float64 `json:"least"` // smallest overhead
 	Most  float64 `json:"most"`  // largest overhead
-	Lo    float64 `json:"lo"`    // lowest end of the intervals
-	Hi    float64 `json:"hi"`    // highest end of the intervals
-	// Where is the cell whose overhead is farthest from zero.
+	Lo    float64 `json:"lo"`    // lowest bound of the intervals
+	Hi    float64 `json:"hi"`    // highest bound of the intervals
+	// Where names the cell whose overhead is farthest from zero.
 	Where     string `json:"where"`
 	PointOnly bool   `json:"pointOnly,omitempty"` // at least one comparison has no interval
 

@@ -47,7 +47,7 @@ type Failures struct {
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
-	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule that it broke
+	Rules   []RuleFailures `json:"rules,omitempty"` // failures by broken rule, the most frequent first; a trial counts once for each rule that it broke
 	// Reference is the frequency of failures in the arms that this arm is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together

@@ -156,7 +156,7 @@ type (
 	StartUp struct {
 		Program string  `json:"program"` // name of the wrapper
 		Start   float64 `json:"start"`   // seconds that a program's start takes longer with the wrapper than without
-		Run     float64 `json:"run"`     // seconds of the arm's median execution, less the start
+		Run     float64 `json:"run"`     // seconds of the arm's median execution, without the start
 		Most    bool    `json:"most"`    // the start is more than half of the difference from the baseline
 	}
 	// Unexercised: a difference is claimed, but the trials hardly ever did what the layer acts on.

@@ -95,7 +95,7 @@ func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled does what located does, for numbers from one arm alone. The machine's drift does not cancel in such
+// levelled estimates the centre of the numbers of one arm, one per round. The machine's drift does not cancel in such
 // numbers, so the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)

@@ -110,7 +110,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // number set by the pilot or an extension during the run; 0: none
+	fixed := t.plan.Fixed // number of rounds that the pilot or an extension has set during the run; 0: none
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}

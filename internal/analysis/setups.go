@@ -99,7 +99,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 // gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
-	Rounds    int      `json:"rounds"` // complete pairs in the block
+	Rounds    int      `json:"rounds"` // number of complete pairs in the block
 	Overhead  Interval `json:"overhead"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
 }

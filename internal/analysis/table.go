@@ -244,7 +244,7 @@ func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete reports whether every trial up to the round last is settled.
+// complete reports whether every trial is settled, up to the round with the given number.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {

@@ -130,8 +130,8 @@ func (d *duplicates) note(arm, other string, file int) {
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of the file of the same arm that file i is a copy of; "" if file i is no copy. A file
-// that itself names its arms holds many results and is never a copy.
+// duplicateOf returns the path of the earlier file of the arm that file i is a copy of; "" if file i is no copy. A
+// file that itself names its arms holds many results and is never a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {

@@ -148,7 +148,7 @@ func (t *Trial) Add(m experiment.Metric, v float64) {
 	t.Values = append(t.Values, Value{Metric: m, Value: v})
 }
 
-// AddFit adds a value if it can be compared on the metric's scale, and reports whether it did.
+// AddFit adds a value if the value can be compared on the metric's scale. The result is true if the value was added.
 func (t *Trial) AddFit(m experiment.Metric, v float64) bool {
 	fits := !unfit(Value{Metric: m, Value: v})
 	if fits {

@@ -127,7 +127,8 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 	return stats.RandomEffects(d.Contrasts, d.errs, confidence)
 }
 
-// exceeds does what Rules.Exceeds does, for data from Combined, with a limit on the scale of contrasts.
+// exceeds returns the one-sided p-value of "the overhead is limit or less", for data from Combined. The limit is on
+// the scale of contrasts.
 func (d *Data) exceeds(limit float64) float64 {
 	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
 	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // every confidence gives the same p-value

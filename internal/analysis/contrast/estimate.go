@@ -91,7 +91,7 @@ type Rules struct {
 	Pilot      bool    // a pilot determines the number of rounds
 
 	controlled func(rounds int) int // function that returns how many of the first rounds have the control; nil: the control takes part in all rounds
-	looks      *stats.Looks         // looks up to the look at which the data are judged; nil: the number of rounds was fixed
+	looks      *stats.Looks         // the looks so far, up to the look at which the data are judged; nil: the number of rounds was fixed
 }
 
 // RulesOf returns the estimators' settings that a plan contains.

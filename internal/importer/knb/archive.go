@@ -93,7 +93,7 @@ func plainName(h *tar.Header) (string, error) {
 }
 
 // assemble makes a report of the files of an archive. The file env lists the tests that ran, with the name of each
-// client's pod. The names of a test's files begin with this name.
+// client's pod. The names of a test's files begin with the name of this pod.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {

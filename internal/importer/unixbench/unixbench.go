@@ -237,8 +237,8 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-// whole returns an error if the section is truncated. A complete section ends with a table of indexes and a score,
-// or with a line that reports that there are none.
+// whole returns an error if the section is truncated. A complete section ends with a table of indexes and a score, or
+// with a line that reports that there are no indexes.
 func (s *section) whole() error {
 	switch {
 	case s.copies == "":

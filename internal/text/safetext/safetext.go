@@ -253,7 +253,7 @@ func (w *writer) pass(safe []byte) (int, error) {
 	return n, err
 }
 
-// Flush writes the text held back. It returns the first error of any write.
+// Flush writes the text that was held back. It returns the first error of any write.
 func (w *writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -289,7 +289,7 @@ func whole(f func(a, b int) int) func(...any) (any, error) {
 	}
 }
 
-// divided returns f with an error for a divisor of 0.
+// divided returns the function f, with an error for a divisor of 0.
 func divided(f func(...any) (any, error)) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) == 2 && args[1] == 0 {

@@ -157,7 +157,7 @@ func (s *stream) take(d *Report) error {
 	return nil
 }
 
-// event reads an event. A test that fails at once has no event start.
+// event reads an event. A test that fails at once has no event with the name "start".
 func (s *stream) event(d *Report) error {
 	if d.Event == "start" {
 		s.close(cutOff)
