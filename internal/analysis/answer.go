@@ -11,8 +11,8 @@ import (
 // ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
-	// Verdict is Costs or Gains if any point or failure is one, and "" if the arm has both. Without costs and gains,
-	// Verdict is the verdict of all points, or NotResolved if their verdicts differ.
+	// Verdict is Costs if any point or failure is a cost, Gains if any is a gain, and "" if the arm has both. Without
+	// costs and gains, Verdict is the verdict of all points, or NotResolved if their verdicts differ.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
 	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then the other verdicts

@@ -156,7 +156,7 @@ type costFit struct {
 	*roundFits // one fit per round; a round's values are the costs by level (positive: a cost), followed by the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // rounds that lack a value because a program failed; for each level, and last for the baseline, whether the program failed in it
+	failed     [][]bool // for each round that lacks a value because a program failed: whether the program failed, by level and last in the baseline
 	parts      []*hypothesis
 }
 
@@ -266,9 +266,9 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss returns the level whose cost fits the line through the other levels worst, by the p-value; nil if there are
-// too few levels. The distance from this line is the residual divided by one minus the level's leverage (Cook and
-// Weisberg 1982, section 2.2).
+// miss returns the level whose distance from the line through the other levels has the smallest p-value; nil if there
+// are too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982,
+// section 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {

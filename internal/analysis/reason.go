@@ -72,7 +72,7 @@ type (
 	}
 	// InvalidRuns: some compared runs give no verdicts.
 	InvalidRuns struct {
-		Runs []int `json:"runs,omitempty"` // numbers of these runs; empty: the reason is about the analysed run
+		Runs []int `json:"runs,omitempty"` // numbers of the runs without verdicts; empty: the analysed run itself
 	}
 	// ControlChanged: not only the arm but also the control has changed between both runs.
 	ControlChanged struct{}
@@ -83,7 +83,7 @@ type (
 	}
 	// UnfinishedRuns: some compared runs are not finished.
 	UnfinishedRuns struct {
-		Runs []int `json:"runs,omitempty"` // numbers of these runs; empty: the reason is about the analysed run
+		Runs []int `json:"runs,omitempty"` // numbers of the unfinished runs; empty: the analysed run itself
 	}
 	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the verdict.
 	SameClaim struct {

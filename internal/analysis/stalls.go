@@ -53,7 +53,7 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks of an import are deployments, whose values differ without any stall
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // the values of an import's blocks differ anyway, so slow trials are no stalls
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics

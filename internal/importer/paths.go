@@ -59,7 +59,7 @@ func glob(pattern string) ([]string, error) {
 // matchParts compares them with parts that begin one step further on in the path. Trying an earlier ** again could
 // not find a match.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // indices in want: w of the next part, last of the last **; index in path: tried, where ** was tried last
+	w, last, tried := 0, -1, 0 // w is the index of the next part in want, last the index of the last ** in want, tried the index in path where that ** was tried
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {

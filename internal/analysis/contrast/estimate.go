@@ -268,7 +268,7 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull joins the results of two estimators: the point of the result a, the smallest interval that contains both
+// hull joins the results of two estimators: the point of the first result, the smallest interval that contains both
 // intervals, and the larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)

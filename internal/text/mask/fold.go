@@ -31,8 +31,8 @@ type lineState int
 const (
 	lineBegins lineState = iota
 	lineGoesOn
-	lineOfDump // in the data, after the offset of a dump
-	lineEnds   // in the characters, after the data of a dump
+	lineOfDump // the line is of a dump, and its data follow
+	lineEnds   // the line is of a dump, and its characters follow
 )
 
 const (
