@@ -192,7 +192,7 @@ type Comparison struct {
 	PEquiv    float64 `json:"pEquivalence"` // p-value of two one-sided tests at the margin; 1 without a margin
 	// PEquivAdjusted is PEquiv after Holm's correction. Tests of equivalence are a family of their own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
-	// EstimatorsAgree is set if the t interval alone would give the same verdict.
+	// EstimatorsAgree is set if the t interval alone would give the comparison's verdict, too.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
 	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the smallest
 	// alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
@@ -223,7 +223,7 @@ type Comparison struct {
 // Inner is an interval of lower confidence than the interval shown.
 type Inner struct {
 	Interval
-	Confidence float64 `json:"confidence"` // confidence of this interval
+	Confidence float64 `json:"confidence"` // confidence of the interval
 }
 
 // Versus names the second of two overheads that are compared with each other.

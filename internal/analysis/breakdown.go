@@ -203,7 +203,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	for k := range f.x {
 		costs := make([]float64, len(f.x))
 		costs[k] = 1
-		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: other rounds have a line through the same levels
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error, since other rounds have a line through these levels
 		weights[k] = f.amount(p, costs, line)
 		all += weights[k]
 	}

@@ -58,7 +58,7 @@ type (
 		Asked   float64 `json:"asked"`   // requested half-width, as a share
 		Reached float64 `json:"reached"` // half-width of the interval, as a share
 	}
-	// NoVariation: all pairs, or all values, are the same.
+	// NoVariation: all pairs, or all values, are equal.
 	NoVariation struct {
 		Paired bool             `json:"paired"`
 		Scale  experiment.Scale `json:"scale"`
@@ -273,7 +273,7 @@ func (Remark) Kind() string                 { return "remark" }
 // severity lists the kinds of findings by how much they change the meaning of a number. First come findings after
 // which the number measures something else, then findings that make the number less certain, then mere information.
 var severity = []string{
-	// The number measures something else.
+	// The number measures a resource that was used up, not the layer.
 	Bound{}.Kind(),
 	// The program may not have done its work.
 	OtherBehaviour{}.Kind(),

@@ -64,7 +64,7 @@ type (
 
 // The reasons why a comparison gets no verdict.
 type (
-	// DoesNotVary: all values are the same, in every arm and trial.
+	// DoesNotVary: all values are equal, in every arm and trial.
 	DoesNotVary struct{}
 	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's files.
 	OtherSettings struct {

@@ -239,7 +239,7 @@ func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
 }
 
-// role returns the index of the first arm with that role; -1 if there is none.
+// role returns the index of the first arm with the given role; -1 if there is none.
 func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }

@@ -110,8 +110,7 @@ func (f *storedFile) finish(broken bool, size int64) error {
 	return f.bulk.Remove(f.name)
 }
 
-// raw returns the name of the file's copy, if the run holds the copy, or the series or histograms of the file;
-// otherwise "".
+// raw returns the name of the file's copy; "" if the run holds neither the copy nor series or histograms of the file.
 func (f *storedFile) raw() string {
 	if f == nil || !f.hasRaw {
 		return ""

@@ -81,9 +81,10 @@ func (d *Data) spread() float64 {
 // MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the standard
-// deviation of one overhead between a number of runs, on the scale of contrasts. The difference of two runs has √2
-// times that deviation (Student's t). A claim must hold by this deviation and also by the noise within the runs.
+// WithOccasions returns data whose interval includes the variation between occasions. The argument deviation is the
+// standard deviation of an overhead between runs, on the scale of contrasts, and runs is the number of runs that it
+// was computed from. The difference of two runs has √2 times that deviation (Student's t). A claim must hold by this
+// deviation and also by the noise within the runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -139,8 +140,8 @@ func (d *Data) exceeds(limit float64) float64 {
 }
 
 // Error returns the standard error of an estimate, on the scale of contrasts, from the interval and the number of
-// values: half the interval's width, divided by the quantile of t with values − 1 degrees of freedom. The result is 0
-// if the interval has no width.
+// values. The error is half the interval's width, divided by the quantile of t. The degrees of freedom are one less
+// than the number of values. The result is 0 if the interval has no width.
 func Error(at stats.Interval, values int, confidence float64) float64 {
 	half := (at.Hi - at.Lo) / 2
 	if values < 2 || !(half > 0) || math.IsInf(half, 0) {

@@ -54,10 +54,10 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The test of
-// the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. In a plan
-// with looks and fewer rounds than manyRounds, every arm is judged by t: an early look has a small significance
-// level.
+// An arm whose values seem to spread more than the values of baseline and control is also judged by the t test. The
+// test of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. In a
+// plan with looks and fewer rounds than manyRounds, every arm is judged by the t test: an early look has a small
+// significance level.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1

@@ -186,7 +186,7 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 }
 
 func (d *draft) add(w fio.NamedWay) {
-	// The kind "mixed" repeats the other kinds if the report contains those, too.
+	// The kind "mixed" repeats the other kinds of I/O, if the report contains any.
 	headline := w.Name != "mixed" || len(d.ways) == 0
 	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
 	bandwidth := d.AddFit(importer.Ratio(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small), w.Bandwidth())

@@ -37,7 +37,7 @@ var Format = importer.Format{
 
 func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	var results []*benchfmt.Result
-	var strange int  // the number of lines that begin like a result and hold none
+	var strange int  // the number of lines that begin like a result, but hold no result
 	var first string // the error of the first strange line
 	last := 0        // the number of the last line read
 	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)

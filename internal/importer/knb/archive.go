@@ -246,8 +246,8 @@ func parseLog(text string) *log {
 	return l
 }
 
-// second reads the line of an interval. After the rate stand retransmits and the congestion window for TCP, or
-// a number of packets for UDP.
+// second reads the line of an interval. For TCP, retransmits and the congestion window follow the rate; for UDP, a
+// number of packets.
 func (l *log) second(fields []string) {
 	_, end, _ := strings.Cut(fields[0], "-")
 	at, errEnd := importer.Number(end)

@@ -31,7 +31,7 @@ func text(f importer.File) (*bufio.Reader, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	case bytes.HasPrefix(head, []byte("\ufeff")):
-		_, _ = in.Discard(3) // the three bytes are in the buffer, so this cannot fail
+		_, _ = in.Discard(3) // discarding bytes that are in the buffer cannot fail
 	}
 	return in, nil
 }

@@ -218,7 +218,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
-	if r.exported != "" { // a level that some rows of the cell lack belongs to their arm
+	if r.exported != "" { // levels that only some rows of the cell have are levels of an arm
 		levels := exported(in, r.exported, about.Levels)
 		shared, known := r.shared[at.cell]
 		if !known {

@@ -247,7 +247,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has this test
+	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has the test System Call Overhead
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil

@@ -57,7 +57,7 @@ func (r *reader) Each(take func(*json.Decoder) error) error {
 func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
 		if start, _ := r.text.Peek(3); string(start) == "\ufeff" { // the byte order mark, with which editors of Windows begin a file
-			n, _ := r.text.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+			n, _ := r.text.Discard(len(start)) // discarding bytes that are in the buffer cannot fail
 			r.text.passed += int64(n)
 		}
 	} else {
