@@ -92,7 +92,7 @@ type Run struct {
 	Start    time.Time `json:"start"`
 	Sessions []Session `json:"sessions,omitempty"` // sessions in order; more than one if the run was resumed
 	Rounds   int       `json:"rounds"`             // rounds that have any trial
-	SetUps   SetUps    `json:"setUps,omitzero"`    // zero: the trials do not record their set-ups
+	SetUps   SetUps    `json:"setUps,omitzero"`    // number of set-ups; zero: the trials do not record their set-ups
 	Trials   Counts    `json:"trials"`
 	Family   int       `json:"family"` // number of hypotheses that Holm's correction is for
 	// Failures are the failures of the program by cell and arm. Cells without a failure are left out.
@@ -100,11 +100,11 @@ type Run struct {
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // comparisons of the control with the baseline
 	Warnings    []Warning       `json:"warnings,omitempty"`
-	Behaviours  []Warning       `json:"-"` // warnings about programs that behave differently than in the baseline; Warnings has them, too
+	Behaviours  []Warning       `json:"-"` // warnings about programs that behave differently in an arm than in the baseline; Warnings contains them, too
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
 	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect a power law
-	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts of a layer's cost, for layers with a factor that counts something, such as rules
+	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts of a layer's cost, for layers with a factor that counts something, such as filter rules
 	Factorial   *Factorial      `json:"factorial,omitempty"`  // effects of the layers of a factorial design, alone and together
 	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
@@ -156,8 +156,8 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
-	// Reason is the reason why the comparison is not resolved or gets no verdict; otherwise nil or MissingTrials.
-	// MissingTrials beside a claim means that the claim holds in spite of the missing trials.
+	// Reason is the reason why the comparison is not resolved or gets no verdict. Beside a claim, Reason is nil or
+	// MissingTrials. MissingTrials then means that the claim holds in spite of the missing trials.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
 	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin has the
@@ -192,7 +192,7 @@ type Comparison struct {
 	PEquiv    float64 `json:"pEquivalence"` // p-value of two one-sided tests at the margin; 1 without a margin
 	// PEquivAdjusted is PEquiv after Holm's correction. Tests of equivalence are a family of their own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
-	// EstimatorsAgree is set if the t interval alone would give the same verdict.
+	// EstimatorsAgree is set if the t interval alone would give the comparison's verdict, too.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
 	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the smallest
 	// alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
@@ -208,8 +208,8 @@ type Comparison struct {
 	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
 	OrderP      float64   `json:"orderP"`    // p-value of "no order effect" (the effect of running earlier or later in the round); 1 if untestable
 	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
-	// WithInvalid is the verdict with the trials that broke the rule on errors included; nil if the verdict is the
-	// same.
+	// WithInvalid is the verdict that includes the trials that broke the rule on errors; nil if these trials do not
+	// change the verdict.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
@@ -223,7 +223,7 @@ type Comparison struct {
 // Inner is an interval of lower confidence than the interval shown.
 type Inner struct {
 	Interval
-	Confidence float64 `json:"confidence"` // confidence of this interval
+	Confidence float64 `json:"confidence"` // confidence of the interval
 }
 
 // Versus names the second of two overheads that are compared with each other.
@@ -260,7 +260,7 @@ type CellSummary struct {
 	Levels  []factor.Level `json:"levels,omitempty"`
 	Testbed any            `json:"testbed"`
 	Metrics []MetricSeries `json:"metrics"`
-	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: no sign of a closed loop
+	Loop    *LoopSummary   `json:"loop,omitempty"` // evidence of a closed loop; nil: none
 	// Parts are the CPU time and memory of programs and layers, if layers have processes of their own.
 	Parts []PartSummary `json:"parts,omitempty"`
 	// Resources holds the use of resources that programs share, such as a link, by arm.
@@ -276,7 +276,7 @@ type LoopSummary struct {
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
 	Trials int     `json:"trials"`       // number of trials that have both metrics
-	Known  bool    `json:"workersKnown"` // the file format reports the number of workers, and the products are near it
+	Known  bool    `json:"workersKnown"` // the number of workers is reported, and the median product is near this number
 }
 
 // MetricSeries holds the values of all valid trials on one metric in one cell.
@@ -287,7 +287,7 @@ type MetricSeries struct {
 	// changepoint detection. They are a warning sign.
 	Changes []int `json:"changes,omitempty"`
 
-	factor  float64 // a stalled trial is this many times worse than its arm's median
+	factor  float64 // ratio to the arm's median from which on a trial counts as stalled
 	stalled []int   // number of stalled trials by arm; nil: not counted yet
 }
 

@@ -15,8 +15,9 @@ import (
 // mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts with all findings and figures that a
-// report shows beside them. An unfinished run is analysed with the trials that exist. The environment may be nil.
+// Analyze turns the trials of a run, in the order of its journal, into verdicts. The result also has all findings and
+// numbers that a report shows beside the verdicts. An unfinished run is analysed with the trials that exist. The
+// environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
 	trials = countedTrials(plan, trials)
@@ -143,7 +144,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // fewest rounds of baseline and control, which all other arms are compared with
+		least := rounds // smallest number of rounds that baseline and control have done; no comparison can have more rounds
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -175,7 +176,7 @@ func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Compa
 	return treatments, controls
 }
 
-// invalidity returns the reasons, besides the controls, why a run gives no verdicts.
+// invalidity returns the reasons why a run gives no verdicts, except the reason that a control fails.
 func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	if role(plan, experiment.Baseline) < 0 {
 		reasons = append(reasons, NoBaseline{})
@@ -246,7 +247,8 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns the interval of a view. If the view has none, both bounds equal the centre of the contrasts.
+// shown returns the interval that an estimator has found. If the estimator has no result, both bounds equal the
+// centre of the contrasts.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At

@@ -11,10 +11,11 @@ import (
 // ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
-	// Verdict is the common verdict of the points; "" if some points are costs and others are gains.
+	// Verdict is Costs if any point or failure is a cost, Gains if any is a gain, and "" if the arm has both. Without
+	// costs and gains, Verdict is the verdict of all points, or NotResolved if their verdicts differ.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
-	Points   []Point    `json:"points"` // costs first, then gains, then the other verdicts
+	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then the other verdicts
 	Failures []Failures `json:"-"`      // cells where the program fails more or less often than in the baseline
 }
 
@@ -22,7 +23,7 @@ type ArmSummary struct {
 type Point struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Grade   Grade             `json:"grade,omitempty"`  // Normal if any comparison has that grade
+	Grade   Grade             `json:"grade,omitempty"`  // Normal if any of the joined comparisons has the grade Normal
 	Reason  Reason            `json:"-"`                // reason of the first comparison
 	Margin  float64           `json:"margin,omitempty"` // margin of equivalence, as in Comparison
 	Cells   []string          `json:"cells"`            // cells of the comparisons
@@ -30,9 +31,9 @@ type Point struct {
 	// The overheads are on the scale of Comparison.Overhead.
 	Least float64 `json:"least"` // smallest overhead
 	Most  float64 `json:"most"`  // largest overhead
-	Lo    float64 `json:"lo"`    // lowest end of the intervals
-	Hi    float64 `json:"hi"`    // highest end of the intervals
-	// Where is the cell whose overhead is farthest from zero.
+	Lo    float64 `json:"lo"`    // lowest bound of the intervals
+	Hi    float64 `json:"hi"`    // highest bound of the intervals
+	// Where names the cell whose overhead is farthest from zero.
 	Where     string `json:"where"`
 	PointOnly bool   `json:"pointOnly,omitempty"` // at least one comparison has no interval
 
@@ -143,7 +144,7 @@ type Overview struct {
 
 // Overviews returns one Overview per headline metric, in the order of the comparisons.
 func Overviews(r *Run) (list []Overview) {
-	var verdicts []map[string]map[Verdict]bool // by metric and arm
+	var verdicts []map[string]map[Verdict]bool // the verdicts that occur, by metric and arm
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		if !c.Metric.Headline || c.Verdict == Restated {

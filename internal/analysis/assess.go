@@ -15,7 +15,8 @@ type Question struct {
 	// control applies to all questions that have the control's cell, metric and Against.
 	Against  string
 	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
-	// Observational is set if the data come from no experiment; the answer then says so.
+	// Observational is set if the data come from no experiment. The comparison that answers the question is then
+	// marked as observational.
 	Observational bool
 	contrast.Data
 	// Versus names the second overhead if two overheads are compared. A cost then means that the first overhead is
@@ -27,7 +28,7 @@ type Question struct {
 type answers struct {
 	Asked    []Comparison
 	Controls []Comparison
-	Failed   []int // indices of the controls that show a difference although both of their arms are the same
+	Failed   []int // indices of the controls that differ, although they compare equal arms
 	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
@@ -76,7 +77,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		return
 	}
 	t := tabulate(x.table.plan, trials, withFailed)
-	t.loops = x.table.loops // the kind of load (closed loop or not) stays the same
+	t.loops = x.table.loops // the added trials do not change the kind of load (closed loop or not)
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
 		return // the control fails with the added trials, so there is no verdict to compare

@@ -205,7 +205,7 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 // control.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts returns nil for an aspect without sizes.
+// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil

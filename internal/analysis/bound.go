@@ -42,7 +42,7 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the record with the median use. Exhausted records sort above all others.
+// middle returns the use of the resource in the trial with the median use. Exhausted resources sort above all others.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -73,7 +73,7 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
-				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the arm's layer changes the link
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the link is under test if its rate differs from the first arm
 			case testbed.ResourceMachine:
 				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
 			}

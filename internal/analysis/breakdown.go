@@ -12,8 +12,8 @@ import (
 	"tare/internal/stats"
 )
 
-// If a layer has a factor that counts something, such as rules, each level is an arm. The cost of the arms then has
-// three parts:
+// If a layer has a factor that counts something, such as filter rules, each level is an arm. The cost of the arms
+// then has three parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
@@ -39,7 +39,7 @@ type Breakdown struct {
 	Parts   []Part            `json:"parts"`
 	// Line is the fitted cost at each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
-	Miss *Miss      `json:"miss,omitempty"` // nil: there are too few levels to test for a line
+	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst; nil: there are too few levels to test for a line
 }
 
 // Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline or, for a
@@ -58,8 +58,8 @@ type PartName string
 // The parts.
 const (
 	Installed PartName = "installed" // cost of level 0: the comparison of its arm with the baseline
-	AnyPart   PartName = "any"       // step from level 0 to the line, the same for all levels; without a level 0, the step from the baseline
-	EachPart  PartName = "each"      // cost of one more of what the factor counts, such as a rule
+	AnyPart   PartName = "any"       // step from the cost of level 0 to the line or, without a level 0, from the baseline to the line
+	EachPart  PartName = "each"      // cost of one more counted thing, such as a filter rule
 )
 
 // Miss is the distance of one level's cost from the line through the costs of the other levels. The level is the one
@@ -69,7 +69,7 @@ type Miss struct {
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
 	Off  float64  `json:"off"`            // the distance as a share of the range of the costs at the levels above zero
 	P    float64  `json:"p"`              // p-value of "the costs lie on a line"; from t tests of the residual at each level, corrected for their number
-	Poor bool     `json:"poor"`           // P is 0.01 or less, and Off is 5 % or more
+	Poor bool     `json:"poor"`           // the line fits poorly: P is 0.01 or less, and Off is 5 % or more
 	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
 }
 
@@ -77,7 +77,7 @@ type Miss struct {
 // level down to zero.
 const mostFirst = 10
 
-// counts reports whether the levels count something, such as rules.
+// counts reports whether the levels count something, such as filter rules.
 func (s *sweep) counts() bool {
 	fraction := func(x float64) bool { return x != math.Trunc(x) }
 	return s.unit == "" && s.x[0] >= 0 && !slices.ContainsFunc(s.x, fraction) && s.x[s.first()] <= mostFirst
@@ -156,11 +156,12 @@ type costFit struct {
 	*roundFits // one fit per round; a round's values are the costs by level (positive: a cost), followed by the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // rounds that lack a value because a program failed; true for each level that failed, and last for the baseline
+	failed     [][]bool // for each round that lacks a value because a program failed: whether the program failed, by level and last in the baseline
 	parts      []*hypothesis
 }
 
-// costs fits the costs of a sweep's arms in a cell, without the effect of a trial's position within the round.
+// costs fits the costs of a sweep's arms in a cell. It first removes the effects of the trials' positions within the
+// round.
 func (t *table) costs(c int, s sweep, base int, m experiment.Metric) *costFit {
 	f := &costFit{sweep: s, cell: c, base: base, metric: m}
 	list := t.completeRounds([]int{c}, append(slices.Clip(s.indices), base), m, func(who []bool) { f.failed = append(f.failed, slices.Clone(who)) })
@@ -202,7 +203,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	for k := range f.x {
 		costs := make([]float64, len(f.x))
 		costs[k] = 1
-		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: other rounds have a line through the same levels
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error, since other rounds have a line through these levels
 		weights[k] = f.amount(p, costs, line)
 		all += weights[k]
 	}
@@ -212,7 +213,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // neither is set if the part does not depend on the failed arms
+		n.Add(less || !more, more || !less) // if less and more are both false, the part does not depend on the failed arms: the round then counts for both arms
 	}
 	return n
 }
@@ -228,8 +229,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the number of equal parts in the total cost at the highest level. A bound on the total cost, divided by
-// this number, is a bound on one part.
+// per returns the divisor that turns a bound on the total cost at the highest level into a bound on one part: the
+// highest level for EachPart, and 1 for other parts.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -237,12 +238,12 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare is the largest gain of a part, as a share of the baseline, that has a contrast. A gain of the whole
-// baseline would leave zero, which has no logarithm.
+// largestShare limits the gain of a part, as a share of the baseline. A gain of the whole baseline would leave zero,
+// which has no logarithm.
 const largestShare = 1 - 1e-6
 
 // newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all parts of one kind
-// together, such as all rules, so one part gets its portion of the margin.
+// together, such as all filter rules, so one part gets its portion of the margin.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -265,9 +266,9 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss measures the distance of each level's cost from the line through the other levels; nil if there are too few
-// levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982, section
-// 2.2).
+// miss returns the level whose distance from the line through the other levels has the smallest p-value; nil if there
+// are too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982,
+// section 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {

@@ -96,9 +96,9 @@ func (h *hypothesis) missing() MissingTrials {
 	return m
 }
 
-// measured returns the view for a claim of grade "measured", and the p-value for a claim of equivalence. For
-// equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that one round in ten
-// takes twice as long.
+// measured returns the estimator's result for a claim of grade "measured", and the p-value for a claim of
+// equivalence. For equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that
+// one round in ten takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -118,8 +118,8 @@ const mostMargins = 2
 // thinControl is the largest ratio of an arm's number of values to the control's number of values.
 const thinControl = 4
 
-// decide returns the verdict from a view and its corrected p-values, with a reason unless the verdict claims
-// something.
+// decide returns the verdict from an estimator's result and its corrected p-values, with a reason unless the verdict
+// claims something.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
@@ -190,9 +190,9 @@ func claims(all []*hypothesis) (n int) {
 }
 
 // holm adjusts the p-values of the headline hypotheses for their number. The p-values of the failures belong to the
-// same family. The function view returns a hypothesis's view, and its p-value of "not equivalent" by both estimators.
-// In a closed loop, two metrics that carry the same information are one claim. The metric that restates another
-// metric is adjusted as if it took the other metric's place.
+// same family. The function view returns an estimator's result for a hypothesis, and the p-value of "not equivalent"
+// by both estimators. In a closed loop, two metrics that carry the same information are one claim. The metric that
+// restates another metric is adjusted as if it took the other metric's place.
 func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contrast.View, float64)) (list []adjusted, ofFailures []float64) {
 	type claim struct{ cell, arm, against, metric string }
 	echoed := map[claim]bool{}

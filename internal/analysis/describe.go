@@ -29,7 +29,7 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // values of different blocks of an import differ anyway
+				if a == base && t.plan.Paired() && t.blockOf == nil { // the values of an import's blocks differ anyway, so changepoints would mean nothing
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}

@@ -45,7 +45,7 @@ func diagnoseSeries(run *Run, seed uint64) {
 			}
 		}
 	}
-	_ = series.Wait() // no error
+	_ = series.Wait() // the functions return no error
 }
 
 // diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key true)

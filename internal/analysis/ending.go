@@ -41,11 +41,12 @@ rounds:
 		}
 		e.Rounds++
 	}
-	e.Rounds = min(e.Rounds, e.Of) // rounds repeated for an arm that was left out would raise the number above the plan's
+	e.Rounds = min(e.Rounds, e.Of) // repeated rounds, for an arm that was left out, would raise the number above the planned number
 	return e
 }
 
-// countedTrials returns the trials that count. In a run that ended early, they are the trials up to its last round.
+// countedTrials returns the trials that count. In a run that ended early, they are the trials up to the run's last
+// round.
 func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {

@@ -12,7 +12,7 @@ import (
 type explainer struct {
 	contrast.Rules
 	plan  *experiment.Plan
-	table *table        // nil: the comparisons are not of a single run
+	table *table        // trials of the run; nil: the comparisons are not of a single run
 	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
 }
 
@@ -75,10 +75,10 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect and, if the comparison is not resolved, the number of rounds, or of
-// values of each arm, with which a new run gets a verdict. Both are computed for the worst case of Holm's correction:
-// alpha divided by the number of hypotheses. If there are too few values for any claim, the effect stays 0. After a
-// pilot, effect and number are slightly too small, because they ignore Stein's interval.
+// detectable sets the minimum detectable effect. If the comparison is not resolved, detectable also sets the number
+// of rounds, or of values of each arm, with which a new run gets a verdict. Both are computed for the worst case of
+// Holm's correction: alpha divided by the number of hypotheses. If there are too few values for any claim, the effect
+// stays 0. After a pilot, effect and number are slightly too small, because they ignore Stein's interval.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return

@@ -72,8 +72,8 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets returns the sets of factors that have an effect, small sets first. A set is an index of arms, which are
-// in the order of Plan.Combination.
+// effectSets returns the sets of factors that have an effect, small sets first. A set has one bit for each factor,
+// and is the index of the arm in which the set's factors are on. The arms are in the order of Plan.Combination.
 func effectSets(arms []int) (sets []int) {
 	for set := 1; set < len(arms); set++ {
 		sets = append(sets, set)
@@ -137,8 +137,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together returns the result of a hypothesis on several arms. The function change may change the result. After that,
-// the verdict is withheld if the run gives no verdicts or one of the arms is unfinished.
+// together returns the result of a hypothesis on several arms, after the function change has adapted the result. The
+// verdict is withheld if the run gives no verdicts or one of the arms is unfinished.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)

@@ -47,7 +47,7 @@ type Failures struct {
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
-	Rules   []RuleFailures `json:"rules,omitempty"` // sorted by frequency; a trial counts once for each rule that it broke
+	Rules   []RuleFailures `json:"rules,omitempty"` // failures by broken rule, the most frequent first; a trial counts once for each rule that it broke
 	// Reference is the frequency of failures in the arms that this arm is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
@@ -125,7 +125,7 @@ func (t *table) failures(c, a int) (n int) {
 type failureCount struct {
 	executed
 	rules  map[string]int
-	setUps map[int]executed // by set-up, if rounds share set-ups; otherwise nil
+	setUps map[int]executed // executions by set-up, if rounds share set-ups; otherwise nil
 }
 
 // executed holds the number of executions of a program, and the number that failed.
@@ -179,7 +179,7 @@ type failureTest struct {
 	counts    bool // the comparison belongs to the family, since its failures could be significant
 }
 
-// failureTests leaves out cells without a failure.
+// failureTests compares the failures of each arm with the failures of its reference, in all cells with a failure.
 func failureTests(t *table, trials []journal.Trial, r contrast.Rules) (list []*failureTest) {
 	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
 	for c, arms := range failureCounts(t, trials) {
@@ -229,7 +229,8 @@ func fisher(a, b executed) float64 {
 	return stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 }
 
-// testable reports whether some number of failures up to total could be significant between samples of sizes m and n.
+// testable reports whether some number of failures, from 1 to total, could be significant between two samples. The
+// sizes of the samples are m and n.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -289,8 +290,8 @@ func (n failureCount) differs(references []failureCount) float64 {
 	return stats.PermutedCounts(blocks)
 }
 
-// testable reports whether the failures in all arms of the cell could be significant for this arm, if chance had
-// assigned them otherwise.
+// testable reports whether the failures in all arms of the cell could be significant for this arm, if they were
+// spread over the arms in another way.
 func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {

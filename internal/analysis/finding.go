@@ -20,7 +20,7 @@ type Warning struct {
 	Arm    string `json:"arm,omitempty"`
 	// Exploratory is set if the warning matters to readers of exploratory metrics only.
 	Exploratory bool    `json:"exploratory,omitempty"`
-	Finding     Finding `json:"-"` // JSON has the finding's kind, its numbers and a sentence
+	Finding     Finding `json:"-"` // the finding; JSON has its kind, its numbers and a sentence
 }
 
 // Findings on one comparison.
@@ -58,7 +58,7 @@ type (
 		Asked   float64 `json:"asked"`   // requested half-width, as a share
 		Reached float64 `json:"reached"` // half-width of the interval, as a share
 	}
-	// NoVariation: all pairs, or all values, are the same.
+	// NoVariation: all pairs, or all values, are equal.
 	NoVariation struct {
 		Paired bool             `json:"paired"`
 		Scale  experiment.Scale `json:"scale"`
@@ -92,11 +92,10 @@ type (
 		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: most runs like this one would miss the effect if its true size is the size that a claim with this
-	// p-value suggests.
+	// WeakClaim: most runs like this one would miss an effect of the size that the claim's p-value suggests.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
-		Factor float64 `json:"factor"` // claims exaggerate the effect by this ratio on average
+		Factor float64 `json:"factor"` // ratio by which claims exaggerate the effect on average
 	}
 	// StrayTrials: some trials belong to no cell or arm of the plan.
 	StrayTrials struct {
@@ -157,7 +156,7 @@ type (
 	StartUp struct {
 		Program string  `json:"program"` // name of the wrapper
 		Start   float64 `json:"start"`   // seconds that a program's start takes longer with the wrapper than without
-		Run     float64 `json:"run"`     // seconds of the arm's median execution, less the start
+		Run     float64 `json:"run"`     // seconds of the arm's median execution, without the start
 		Most    bool    `json:"most"`    // the start is more than half of the difference from the baseline
 	}
 	// Unexercised: a difference is claimed, but the trials hardly ever did what the layer acts on.
@@ -177,7 +176,7 @@ type (
 	Omission struct {
 		Metrics []string `json:"metrics"`
 	}
-	// Switching: a layer is turned on and off for all arms, and trials run right after a switch.
+	// Switching: a layer is switched on and off for all arms, and some trials run right after such a switch.
 	Switching struct {
 		Arms []SwitchedArm `json:"arms"`
 	}
@@ -224,7 +223,8 @@ type OddSeriesPlace struct {
 	Diagnostics Diagnostics `json:"diagnostics"`
 }
 
-// SwitchedArm counts the trials of an arm that ran right after a switch.
+// SwitchedArm counts the valid trials of an arm, and the valid trials that ran right after a layer was switched on or
+// off.
 type SwitchedArm struct {
 	Arm   string `json:"arm"`
 	After int    `json:"after"`
@@ -273,7 +273,7 @@ func (Remark) Kind() string                 { return "remark" }
 // severity lists the kinds of findings by how much they change the meaning of a number. First come findings after
 // which the number measures something else, then findings that make the number less certain, then mere information.
 var severity = []string{
-	// The number measures something else.
+	// The number measures a resource that was used up, not the layer.
 	Bound{}.Kind(),
 	// The program may not have done its work.
 	OtherBehaviour{}.Kind(),

@@ -28,8 +28,8 @@ type completeRound struct {
 }
 
 // completeRounds collects the rounds that have a value of each given arm in each given cell. The function failed,
-// which may be nil, is called for every round that lacks a value because a program failed. Its argument who flags the
-// trials that failed, and is valid only during the call.
+// which may be nil, is called for every round that lacks a value because a program failed. The argument of failed
+// flags the failed trials, and is valid only during the call.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -62,12 +62,11 @@ type roundSet struct {
 	setUps []int // set-up of each round; nil: no two rounds share a set-up
 }
 
-// setOf returns the set of complete rounds. The argument at is the index of the trial whose set-up counts as the
-// round's.
-func (t *table) setOf(list []completeRound, at int) roundSet {
+// setOf returns the set of complete rounds. The set-up of a round is the set-up of its trial with the given index.
+func (t *table) setOf(list []completeRound, index int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
-		s.rounds, s.setUps = append(s.rounds, r.round), append(s.setUps, r.trials[at].SetUp)
+		s.rounds, s.setUps = append(s.rounds, r.round), append(s.setUps, r.trials[index].SetUp)
 	}
 	s.setUps = t.sharedSetUps(s.setUps)
 	return s
@@ -78,7 +77,7 @@ func (s *roundSet) pilot() int {
 	return n
 }
 
-// data returns the numbers, one per round, in the form in which pairs are estimated.
+// data turns the numbers, one per round, into data of pairs, which the estimators of overheads need.
 func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
 	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
 }
@@ -96,7 +95,7 @@ func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled does what located does, for numbers from one arm alone. The machine's drift does not cancel in such
+// levelled estimates the centre of the numbers of one arm, one per round. The machine's drift does not cancel in such
 // numbers, so the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
@@ -120,11 +119,11 @@ type roundFits struct {
 	from   []completeRound
 	offset int           // index of the first fitted value
 	points [][]float64   // coordinates of the fitted values
-	fits   []stats.Plane // by round
+	fits   []stats.Plane // fitted planes, by round
 }
 
-// fitRounds fits the values of each round, from index offset on, to the points. Rounds whose values cannot be fitted
-// are left out.
+// fitRounds fits a plane to the values of each round at the given points. The argument offset is the index of the
+// first value that is fitted. Rounds whose values cannot be fitted are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -164,8 +163,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates the difference in a number, such as the slope, between two fits of the same round, over all rounds
-// that both have; nil if they have no round in common.
+// less estimates by how much a number, such as the slope, is larger in the fits f than in the other fits. It uses the
+// rounds that have both fits; nil if no round has both.
 func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -186,7 +185,7 @@ func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *Ro
 
 const (
 	fitLevel = 0.01 // p-value up to which a fit counts as wrong
-	fitMiss  = 0.05 // share below which a deviation does not matter: with many rounds, even tiny deviations exceed chance
+	fitMiss  = 0.05 // smallest deviation, as a share, that matters: with many rounds, even tiny deviations exceed chance
 )
 
 // poor reports whether a deviation from a fit exceeds chance and matters.

@@ -27,7 +27,7 @@ type hypothesis struct {
 	family          int             // number of hypotheses that Holm's correction is over; 1 for an exploratory metric
 	restated        bool            // another metric of the arm carries the same information and has the verdict
 	echo            bool            // this metric and the metric that it restates are both headlines, and count as one claim
-	agree           bool            // the t interval alone would give the same verdict
+	agree           bool            // the t interval alone would give the hypothesis's verdict, too
 	byT             Verdict         // verdict of the t interval alone
 	unplanned       bool            // the plan's goal of precision does not cover this hypothesis
 	constant        bool            // all values of the metric in the cell are the same, in every arm

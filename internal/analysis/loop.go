@@ -15,7 +15,7 @@ import (
 
 // In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a closed loop,
 // that number is the number of workers, which is fixed before the start. Latency and throughput then carry the same
-// information. The data show whether the load is a closed loop, even if the file format does not report it.
+// information. The data show whether the load is a closed loop, even if the number of workers is not reported.
 const (
 	// loopNear is the largest distance of the median product from the reported number of workers, as a share. The
 	// start and the end of a trial make the product some percent smaller.

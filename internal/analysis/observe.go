@@ -10,7 +10,7 @@ import (
 
 // Observation explains why a run is not an experiment.
 type Observation struct {
-	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
+	Baseline string     `json:"baseline,omitempty"` // name of the arm that the other arms are compared with
 	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
 	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's files.
 	Differs []string `json:"differs,omitempty"`
@@ -34,9 +34,9 @@ const (
 	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost bound the share of pairs in which the arm's trial started after the baseline's trial.
-// Within the bounds, the arms count as having run over the same time. The share is 0 or 1 if one arm ran after the
-// other.
+// betweenLeast and betweenMost are the limits of a share. Every trial of the arm is combined with every trial of the
+// baseline. The share counts the combinations in which the arm's trial started later. Between the limits, the arms
+// count as having run over the same time. The share is 0 or 1 if one arm ran after the other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
 // observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried out.

@@ -50,7 +50,7 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 // own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
-	arms, had := make([]int, k), make([][]int, k) // had: number of the arm's trials at each position
+	arms, had := make([]int, k), make([][]int, k) // had: number of trials by arm and position
 	for a := range arms {
 		arms[a], had[a] = a, make([]int, k)
 	}
@@ -58,7 +58,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	var at [][]int
 	for _, r := range t.completeRounds([]int{c}, arms, m, nil) {
 		if slices.ContainsFunc(r.trials, func(t *journal.Trial) bool { return t.Position < 1 || t.Position > k }) {
-			continue // one arm was tried again, and has no position among the others
+			continue // a repeated trial has no position within the round
 		}
 		places := make([]int, k)
 		for a, trial := range r.trials {
@@ -125,7 +125,7 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 		sweep(n, func(i, _ int) int { return i })
 		sweep(k, func(_, a int) int { return a })
 		if !places {
-			break // without positions the first pass is exact, since rounds and arms are orthogonal
+			break // without position effects, the first iteration is exact, since rounds and arms are orthogonal
 		}
 		largest := 0.0
 		for j, by := range sweep(k, func(i, a int) int { return at[i][a] }) {

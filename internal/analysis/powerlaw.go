@@ -65,7 +65,7 @@ type Misfit struct {
 	Cell string  `json:"cell"` // ID of the cell
 	Off  float64 `json:"off"`  // distance of the typical value from the law's value, as a share of the law's value: -0.1 is 10 % below
 	P    float64 `json:"p"`    // p-value of "all cells lie on the law", from t tests of the residual at each cell; 1 if untestable
-	Poor bool    `json:"poor"` // P is 0.01 or less, and Off is 5 % or more in either direction
+	Poor bool    `json:"poor"` // the law fits poorly: P is 0.01 or less, and Off is 5 % or more in either direction
 }
 
 func powerLaws(t *table) []PowerLaw {

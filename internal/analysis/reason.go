@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason is why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has a kind,
-// and numbers that depend on the kind. Package wording turns a reason into a sentence.
+// Reason explains why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has a
+// kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -52,8 +52,8 @@ type (
 	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
 	MeanNotShown struct{}
 	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing values.
-	// Beside a claim, MissingTrials means that the claim holds even if the missing values that contradict it are the
-	// worst, and all others show no difference.
+	// Beside a claim, MissingTrials means that the claim holds in the worst case. In this case, missing values that
+	// contradict the claim are worse than all values seen, and other missing values show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
@@ -64,7 +64,7 @@ type (
 
 // The reasons why a comparison gets no verdict.
 type (
-	// DoesNotVary: all values are the same, in every arm and trial.
+	// DoesNotVary: all values are equal, in every arm and trial.
 	DoesNotVary struct{}
 	// OtherSettings: the workload's settings in the arm's files differ from the settings in the baseline's files.
 	OtherSettings struct {
@@ -72,7 +72,7 @@ type (
 	}
 	// InvalidRuns: some compared runs give no verdicts.
 	InvalidRuns struct {
-		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
+		Runs []int `json:"runs,omitempty"` // numbers of the runs without verdicts; empty: the analysed run itself
 	}
 	// ControlChanged: not only the arm but also the control has changed between both runs.
 	ControlChanged struct{}
@@ -83,7 +83,7 @@ type (
 	}
 	// UnfinishedRuns: some compared runs are not finished.
 	UnfinishedRuns struct {
-		Runs []int `json:"runs,omitempty"` // numbers of the runs; empty: the run itself
+		Runs []int `json:"runs,omitempty"` // numbers of the unfinished runs; empty: the analysed run itself
 	}
 	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the verdict.
 	SameClaim struct {
@@ -108,7 +108,7 @@ type (
 	InvalidTrials struct {
 		Lost     int     `json:"lost"`
 		Planned  int     `json:"planned"`
-		Limit    float64 `json:"limit"` // a share
+		Limit    float64 `json:"limit"` // largest share of the planned trials that may be lost
 		Imported bool    `json:"imported,omitempty"`
 	}
 )
@@ -166,7 +166,7 @@ func (x explainer) lost(h *hypothesis) *Loss {
 	return l
 }
 
-// loss returns why most trials of an arm have no value; nil if most have one.
+// loss returns why most trials of an arm have no value; nil if most trials have a value.
 func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	count, without, lost, broken := 0, 0, 0, map[string]bool{}
 	for _, s := range t.slots[c][a] {

@@ -19,8 +19,8 @@ import (
 // (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a treatment's interval
 // on a headline metric reaches the plan's precision with a chance of 90 %: a half-width on the log scale of at most
 // ln(1 + precision). Trials after the pilot are ignored, so repeated calls give the same answer. In a plan without
-// treatments, which measures noise, the control takes their place. If no such arm has two valid pairs on a headline
-// metric, NeededRounds returns an error.
+// treatments, which measures noise, the control takes the treatments' place. If no such arm has two valid pairs on a
+// headline metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
@@ -110,7 +110,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // number set by the pilot or an extension during the run; 0: none
+	fixed := t.plan.Fixed // number of rounds that the pilot or an extension has set during the run; 0: none
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}

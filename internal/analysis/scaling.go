@@ -68,7 +68,7 @@ type Fit struct {
 	// Bend is the direction in which the means leave the line, by the quadratic that fits best: "steeper" or
 	// "flatter" towards higher levels; "" if they do neither.
 	Bend  string `json:"bend,omitempty"`
-	Poor  bool   `json:"poor"`            // P is 0.01 or less, and Off is 5 % or more
+	Poor  bool   `json:"poor"`            // the line fits poorly: P is 0.01 or less, and Off is 5 % or more
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above
 }
 

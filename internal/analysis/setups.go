@@ -14,7 +14,7 @@ import (
 // all rounds of the set-up, so rounds that share a set-up are not independent.
 type SetUps struct {
 	Count    int `json:"count"`    // number of set-ups
-	Rounds   int `json:"rounds"`   // rounds that the set-ups served
+	Rounds   int `json:"rounds"`   // number of rounds that the set-ups served
 	Sessions int `json:"sessions"` // number of sessions; each has at least one set-up of its own
 }
 
@@ -45,7 +45,7 @@ func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rou
 // component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
 type BetweenSetUps struct {
 	SetUps int `json:"setUps"` // number of set-ups that the values come from
-	Rounds int `json:"rounds"` // rounds that the set-ups served
+	Rounds int `json:"rounds"` // number of rounds that the set-ups served
 	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or in the
 	// metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
 	SD float64 `json:"sd"`
@@ -99,7 +99,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 // gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
-	Rounds    int      `json:"rounds"` // complete pairs in the block
+	Rounds    int      `json:"rounds"` // number of complete pairs in the block
 	Overhead  Interval `json:"overhead"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
 }

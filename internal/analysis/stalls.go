@@ -30,8 +30,8 @@ type Stalls struct {
 }
 
 // stalls adds the stalled trials to each comparison that has some, and a finding if their share differs between arm
-// and reference. The significance level is alpha divided by the number of comparisons that could show a difference,
-// of the headline metrics or of the exploratory metrics.
+// and reference. The significance level is alpha divided by the number of comparisons that could show a difference.
+// Headline and exploratory metrics are counted separately.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
@@ -53,7 +53,7 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // values of different blocks of an import differ anyway
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // the values of an import's blocks differ anyway, so slow trials are no stalls
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -87,7 +87,7 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // by arm: logarithm of how many times worse each value is than the arm's median
+	worse := make([][]float64, len(m.Arms)) // for each value of each arm: logarithm of how many times worse it is than the arm's median
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))

@@ -8,7 +8,7 @@ import (
 	"tare/internal/stats"
 )
 
-// startShare is the share of the measured time from which on a start is reported.
+// startShare is the share of the measured time from which on a wrapper's start is reported.
 const startShare = 0.1
 
 // startUps warns if the start of a wrapper takes much of the time of an arm's programs. The start takes the same time

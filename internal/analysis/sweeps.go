@@ -38,14 +38,15 @@ func armSweeps(plan *experiment.Plan) []sweep {
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms. The function of returns the name and the levels of cell or arm i.
-func sweepsOf(n int, of func(i int) (string, []factor.Level)) []sweep {
+// sweepsOf finds the sweeps among n cells or arms. The function describe returns the name and the levels of the cell
+// or arm with index i.
+func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
 	var list []sweep
 	var texts [][]string // levels as text, by sweep
 	for i := range n {
-		name, levels := of(i)
+		name, levels := describe(i)
 		for k, l := range levels {
 			held := slices.Concat(levels[:k], levels[k+1:])
 			id := key{name, l.Factor, fmt.Sprintf("%q", held)}

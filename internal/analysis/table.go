@@ -17,17 +17,17 @@ type table struct {
 	arms            map[string]int                          // arm indices by name
 	rounds          []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
 	at              [][]int                                 // rounds that have slots, by cell, ascending; in a run that Tare carried out, all rounds
-	slots           [][][]slot                              // by cell, arm and index into the cell's rounds; shorter for an arm with fewer trials than others
+	slots           [][][]slot                              // slots by cell, arm and index into the cell's rounds; shorter for an arm with fewer trials than others
 	final           int                                     // highest round that has any trial
 	stray           int                                     // number of trials that belong to no cell or arm of the plan
 	broken          int                                     // number of imported files whose cell could not be read
 	double          int                                     // number of valid trials that a later trial of the same round replaces
-	loops           []*LoopSummary                          // by cell; nil: no closed loop
+	loops           []*LoopSummary                          // evidence of closed loops, by cell; nil: no closed loop
 	data            admission                               // which invalid trials count as data
 	setUps          SetUps                                  // counts of the arms' set-ups
 	blockOf         map[int]int                             // block numbers of an import, by round; nil: the run has no blocks
 	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
-	positionEffects map[[2]string]*PositionEffects          // cache, by cell and metric
+	positionEffects map[[2]string]*PositionEffects          // cache of position effects, by cell and metric
 }
 
 type admission int
@@ -137,7 +137,7 @@ func (t *table) byRound(trials []journal.Trial) {
 		}
 		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[[2]int{c, trial.Round}] {
-			s.attempts++ // trials are comparable only if their slices alternated, so all arms have run again
+			s.attempts++ // slices must alternate, so all arms of the round were tried again, and this attempt is void
 			continue
 		}
 		t.add(s, trial)
@@ -239,12 +239,12 @@ func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	return v, ok && !math.IsNaN(v) && !math.IsInf(v, 0) && (m.Scale == experiment.Difference || v > 0)
 }
 
-// role returns the index of the first arm with that role; -1 if there is none.
+// role returns the index of the first arm with the given role; -1 if there is none.
 func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete reports whether every trial up to the round last is settled.
+// complete reports whether every trial is settled, up to the round with the given number.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {

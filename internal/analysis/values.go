@@ -24,7 +24,7 @@ func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
 
-// Between returns the valid values of any two arms, the first one in place of the baseline.
+// Between returns the valid values of any two arms. The arm base takes the baseline's place.
 func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.Data {
 	c, a, ok := v.table.place(cell, arm)
 	b, okBase := v.table.arms[base]
@@ -57,10 +57,11 @@ func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
 	return d
 }
 
-// margin returns the margin of equivalence that the plan sets for this metric, on the scale of contrasts; 0: none.
+// margin returns the margin of equivalence that the plan sets for this metric, on the scale of contrasts; 0: no
+// margin.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // the plan has no limits of another scale
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // a plan has only margins of the metric's own scale
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -164,8 +165,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike returns the settings that show that arms a and b measured different work in a cell; nil: no setting shows
-// it. A setting that differs between the files of one arm counts too.
+// unlike returns the settings that differ between the files of arms a and b in a cell, so that the arms measured
+// different work; nil: no setting differs. A setting that differs between the files of one arm counts, too.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

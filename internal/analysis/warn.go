@@ -226,8 +226,8 @@ func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// switching warns of layers that were turned on and off for all arms between trials. Trials of the layer's own arm
-// nearly always follow such a switch, trials of other arms only sometimes.
+// switching warns of layers that were switched on and off for all arms between trials. Trials of the layer's own arm
+// nearly always follow a switch, trials of other arms only sometimes.
 func (t *table) switching() []Warning {
 	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
 	for a, arm := range t.plan.Arms {

@@ -14,17 +14,17 @@ import (
 // brokenFile is a file that gave no trial, and the invalid trial that is recorded in its place.
 type brokenFile struct {
 	journal.Trial
-	arm *arm // nil: unknown, since only the content of the file names its arm
+	arm *arm // the file's arm; nil: unknown, since only the content of the file names its arm
 	key *fileKey
 }
 
 type group struct {
 	files    int
-	measured int          // the numbers of cells of the files, added up
+	measured int          // the sum of the files' numbers of cells
 	cells    map[int]bool // the cells that at least one file has a trial in
 }
 
-// done adds the cells of the last file to the group of its key.
+// done adds the cells of the arm's last file to the group of the file's key.
 func (a *arm) done(key *fileKey) {
 	g := a.groups[key.measured()]
 	if g == nil {
@@ -94,9 +94,9 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected returns the cells that a broken file should have had trials in: the cells of the arm's other files with
-// the key or, if none of them could be read, of other arms' files with the key. If these files differ in their cells,
-// there are none.
+// expected returns the cells that a broken file should have had trials in. They are the cells of the arm's other
+// files with the file's key. If none of these files could be read, they are the cells of other arms' files with this
+// key. The result is nil if not all files with the key have the same cells.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -113,13 +113,13 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 // make the interval too narrow. If files of two arms have the same content, the user probably named a wrong
 // directory. A small file without a time may equal another file of its arm by chance, and stays a trial.
 type duplicates struct {
-	first map[[sha256.Size]byte][]int // by content, the indices of files: the first file of each arm
+	first map[[sha256.Size]byte][]int // indices of the first file of each arm with a content, by the content's checksum
 	sets  ordered[[2]string, duplicateSet]
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of an arm that have the content of files of the other arm, or of earlier files of the
-// arm itself.
+// duplicateSet lists the files of an arm whose content equals the content of a file of the other arm, or of an
+// earlier file of the arm itself.
 type duplicateSet struct {
 	arm, other string
 	files      []int
@@ -130,8 +130,8 @@ func (d *duplicates) note(arm, other string, file int) {
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of the file of the same arm that file i is a copy of; "" if file i is no copy. A file
-// that itself names its arms holds many results and is never a copy.
+// duplicateOf returns the path of the earlier file of the arm that file i is a copy of; "" if file i is no copy. A
+// file that itself names its arms holds many results and is never a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {
@@ -140,7 +140,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	all := &r.duplicates
 	all.files[arm]++
 	known := all.first[c.stored.sum]
-	again := false // set if another file of the arm has the content, perhaps by chance
+	again := false // set if an earlier file of the arm has equal content, perhaps by chance
 	for _, k := range known {
 		if r.files[k].arm != arm {
 			continue
@@ -162,7 +162,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	return ""
 }
 
-// distinct reports whether another trial would have given other content for certain.
+// distinct reports whether no other trial could have given this content by chance.
 func (c *readResult) distinct() bool {
 	const enoughValues = 8 // two trials do not agree in so many values by chance, although tools round values
 	values := 0
@@ -202,7 +202,7 @@ func (r *run) remarkDuplicates() {
 type omission struct {
 	metric string
 	values int
-	first  string // the path of the first file with such a value
+	first  string // the path of the first file with an unusable value of the metric
 }
 
 // leaveOut removes the unusable values of exploratory metrics from a trial. The metric becomes optional in the
@@ -212,7 +212,7 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 		return // no value of an invalid trial counts
 	}
 	t.Values = slices.DeleteFunc(t.Values, func(v Value) bool {
-		name, headline := v.Metric.Name, v.Metric.Headline // the choice of the format, unless the user names headlines
+		name, headline := v.Metric.Name, v.Metric.Headline // the format marks headlines, unless the user names headlines
 		if len(r.Headline) > 0 {
 			headline = slices.Contains(r.Headline, name) || slices.Contains(r.Headline, in.ID+":"+name)
 		}
@@ -221,7 +221,7 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 		}
 		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
 		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
-			t.Loop = nil // a loop needs both of its metrics
+			t.Loop = nil // a closed loop needs the values of latency and throughput
 		}
 		return true
 	})

@@ -58,7 +58,7 @@ func workloadOf(t *Trial) string {
 	return name
 }
 
-// id returns a unique form of a name that can stand in file names.
+// id returns a unique ID for a cell's name. File names can contain the ID.
 func (c *cells) id(name string) string {
 	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // an id begins neither like a hidden file nor like a flag
 	id := cmp.Or(experiment.FileName(name), "_")
@@ -166,7 +166,7 @@ func suggest(name string, known []string) string {
 	return "there are " + Few(12, known)
 }
 
-// imported is the name of the only arm of an import that names none.
+// imported is the name of the only arm of an import whose arms have no name.
 const imported = "imported"
 
 // arms holds the arms of an import by name, in the order in which the command line or the files first name them.
@@ -239,8 +239,8 @@ func (a *arm) next() int {
 
 // Limits on facts, since a hostile file could hold any number of them.
 const (
-	mostFacts      = 100 // names of facts in a run
-	mostFactValues = 20  // values of one fact; most facts have one
+	mostFacts      = 100 // the largest number of facts of an arm
+	mostFactValues = 20  // the largest number of values of one fact; most facts have one value
 )
 
 func (a *arm) learn(facts map[string]string) {

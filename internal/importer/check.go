@@ -20,7 +20,7 @@ const ruleImport = "import"
 
 // checkName returns an error for a name that nobody could type, or that looks like another name.
 func checkName(what, name string) error {
-	const maxName = 200 // in bytes
+	const maxName = 200 // length of the longest name, in bytes
 	switch {
 	case name == "":
 		return fmt.Errorf("the %s has no name", what)
@@ -86,7 +86,7 @@ func share(v float64) string {
 }
 
 // values returns the finite values of a trial by metric. The result twice is the name of a metric that has two
-// values.
+// values; "" if no metric has two values.
 func values(t *Trial) (m map[string]float64, twice string) {
 	m = make(map[string]float64, len(t.Values))
 	for _, v := range t.Values {

@@ -130,7 +130,7 @@ func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	return fmt.Errorf("%w (%s reads it)", why, other.Name)
 }
 
-// readers returns the hint to import the files with the format that reads them.
+// readers returns the hint to import broken files with the formats that can read them.
 func (r *run) readers() string {
 	for format, file := range r.others.of {
 		if len(r.others.of) == 1 {

@@ -76,7 +76,7 @@ type pairing struct {
 	layout  *Layout // the layout whose blocks and repeats pair trials; nil: no layout pairs them
 }
 
-// The named ways of pairing. A regular expression is another way.
+// The names that --pair-by takes. The option also takes a regular expression.
 const (
 	byName  = "name"  // files with the same path below their arm's directory are paired
 	byIndex = "index" // the n-th files of the arms are paired

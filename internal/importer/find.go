@@ -306,7 +306,7 @@ func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser,
 	return file, nil
 }
 
-// bare returns an error about a file without the path, for a message that names the file already.
+// bare removes the path from the text of an error about a file, for a message that names the file already.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

@@ -34,7 +34,7 @@ const MostTrials = 500_000
 type Format struct {
 	Name       string   // the name on the command line: "vault-benchmark"
 	Doc        string   // the files that the format reads, in a sentence without a full stop
-	Extensions []string // the endings of files, with their dots, that an import looks for in a directory; none: all files
+	Extensions []string // the file name extensions, with their dots, that an import looks for in a directory; nil: all files
 	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
 	// another time. The n-th trials of two files are then no pair.
 	Serial bool
@@ -84,7 +84,7 @@ type Trial struct {
 	Levels []factor.Level
 	Start  time.Time        // the start of the trial; zero: unknown
 	Wall   time.Duration    // the duration of the measured part; 0: unknown
-	Values []Value          // the values, in the order in which views show them
+	Values []Value          // the values, in the order in which reports show them
 	Errors ErrorRate        // the share of failed operations
 	Loop   *experiment.Loop // the metrics that a closed loop ties together; nil: none
 	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
@@ -148,7 +148,7 @@ func (t *Trial) Add(m experiment.Metric, v float64) {
 	t.Values = append(t.Values, Value{Metric: m, Value: v})
 }
 
-// AddFit adds a value if it can be compared on the metric's scale, and reports whether it did.
+// AddFit adds a value if the value can be compared on the metric's scale. The result is true if the value was added.
 func (t *Trial) AddFit(m experiment.Metric, v float64) bool {
 	fits := !unfit(Value{Metric: m, Value: v})
 	if fits {
@@ -179,8 +179,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError after most bytes, or at once for a File whose known size is
-// larger. Formats wrap unpacked data in a Bound, so that a decompression bomb ends in an error.
+// Bound returns a reader that fails with a TooLargeError if there are more bytes than the argument most. For a File
+// whose known size is larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression
+// bomb ends in an error.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -200,7 +201,7 @@ func CheckCount(n int) error {
 
 type bounded struct {
 	r    io.Reader
-	left int64 // bytes that may still be read
+	left int64 // the number of bytes that may still be read
 	err  error
 }
 

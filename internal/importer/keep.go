@@ -36,7 +36,7 @@ type storedFile struct {
 	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
 	copied bool   // set if the run holds the copy
 	hash   hash.Hash
-	buffer *bufio.Reader // nil after the file was read
+	buffer *bufio.Reader // the reader of the file; nil after the file was read
 	copy   *journal.BulkFile
 	bytes  int64
 	whole  bool  // set if the file was read to its end
@@ -110,8 +110,7 @@ func (f *storedFile) finish(broken bool, size int64) error {
 	return f.bulk.Remove(f.name)
 }
 
-// raw returns the name of the file's copy, if the run holds the copy, or the series or histograms of the file;
-// otherwise "".
+// raw returns the name of the file's copy; "" if the run holds neither the copy nor series or histograms of the file.
 func (f *storedFile) raw() string {
 	if f == nil || !f.hasRaw {
 		return ""

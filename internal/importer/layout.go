@@ -39,7 +39,8 @@ const unused = "_"
 // field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from a YAML file. The template's path is relative to that file. The name is for messages.
+// ReadLayout reads a layout from the text of a YAML file. The argument name is the path of that file. A relative path
+// in the template begins at the file's directory.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -149,7 +150,8 @@ func closing(text string) int {
 	})
 }
 
-// of returns the key in a path below the directory. ok is false if the path does not match the template.
+// of returns the key that a file's path contains. The path is relative to the layout's directory. The result ok is
+// false if the path does not match the template.
 func (l *Layout) of(name string) (k fileKey, ok bool) {
 	m := l.pattern.FindStringSubmatch(path.Clean(filepath.ToSlash(name)))
 	if m == nil {
@@ -239,7 +241,7 @@ func (l *Layout) setUp(block string) int {
 	return slices.Index(l.blocks, block) + 1
 }
 
-// remarkRepeats adds the remark that repeats are independent samples if the layout has no blocks.
+// remarkRepeats adds a remark if the layout has no blocks: repeats are then taken for independent samples.
 func (r *run) remarkRepeats() {
 	if r.Layout == nil || r.Layout.blocks != nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// comparable returns an error if no arm has a cell in common with the baseline, since such a run compares
-// nothing. If no file of an arm could be read, its cells are unknown and there is no error.
+// comparable returns an error if no arm has a cell in common with the baseline, since the run would compare nothing.
+// If no file of an arm could be read, the arm's cells are unknown and there is no error.
 func (r *run) comparable(arms []*arm) error {
 	if len(arms) < 2 {
 		return nil
@@ -31,7 +31,7 @@ func (r *run) comparable(arms []*arm) error {
 		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell)), hint}}
 }
 
-// partners adds remarks on rounds that one of two arms lacks. Their trials are in the run, but in no
+// partners adds remarks on rounds in which only one of two arms has a trial. These trials are in the run, but in no
 // comparison. If no trial has a partner, the pairing is wrong, and partners returns an error.
 func (r *run) partners(arms []*arm) error {
 	if r.PairBy.how == "" || len(arms) < 2 {
@@ -58,7 +58,8 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both have.
+// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both arms
+// have.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
@@ -111,7 +112,7 @@ func firstFew[V any](set map[int]V, name func(int) string) string {
 	return Few(3, names)
 }
 
-// Few lists the first names and says how many more there are.
+// Few returns at most the given number of names as text. An ellipsis stands for further names.
 func Few(most int, names []string) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "…")
@@ -126,7 +127,7 @@ type load struct {
 }
 
 func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
-	const mostLoads = 50 // a limit for a cell whose files all differ
+	const mostLoads = 50 // the largest number of different loads that are kept: the files of a cell may all differ
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
 	}
@@ -205,7 +206,7 @@ func (r *run) remarkSettings(arms []*arm) {
 			r.remark("files of %s differ in %s (%s), which was allowed", where, s.Name, strings.Join(values, ", "))
 			continue
 		}
-		name := s.Name // quoted for a shell if necessary
+		name := s.Name // the setting's name, quoted for a shell if necessary
 		if strings.Contains(name, " ") {
 			name = "'" + name + "'"
 		}

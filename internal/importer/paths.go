@@ -56,9 +56,10 @@ func glob(pattern string) ([]string, error) {
 }
 
 // matchParts reports whether a pattern matches a path, part by part. If the parts after the last ** do not match,
-// matchParts tries them one part further on in the path. Trying an earlier ** again could not find a match.
+// matchParts compares them with parts that begin one step further on in the path. Trying an earlier ** again could
+// not find a match.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // w and last are indices in want: of the next part and the last **. tried is where ** was tried in path
+	w, last, tried := 0, -1, 0 // w is the index of the next part in want, last the index of the last ** in want, tried the index in path where that ** was tried
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {
@@ -80,7 +81,7 @@ func matchParts(want, path []string) bool {
 	return !slices.ContainsFunc(want[w:], func(part string) bool { return part != "**" })
 }
 
-// inside reports whether all links of a path stay within the directory that it begins with.
+// inside reports whether a path stays within the directory dir after all links are followed.
 func inside(dir, path string) bool {
 	from, err := filepath.EvalSymlinks(dir)
 	to, errTo := filepath.EvalSymlinks(path)
@@ -98,7 +99,7 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes an arm of each directory if the user named several directories and no arm. Otherwise, the
+// byDirectory makes an arm of each directory if the user named several directories and no arm: together, the
 // directories would be a single sample. The remark tells the user about the arms.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
@@ -135,7 +136,7 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 }
 
 // directories returns the directories among the named paths. A pattern that matches only directories counts as these
-// directories. other is the first path that is no directory.
+// directories. The result other is the first path that is no directory; "" if all paths are directories.
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
 		paths, fixed, err := expand(at)

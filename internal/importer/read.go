@@ -19,7 +19,7 @@ import (
 type readResult struct {
 	trials []Trial
 	merged int         // the largest number of trials that were merged into one
-	stored *storedFile // nil: the file could not be opened
+	stored *storedFile // the file's copy in the run; nil: the file could not be opened
 	broken error       // the reason why the file gives no trials
 	err    error       // an error that ends the import
 }
@@ -73,7 +73,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	if c.stored, c.err = r.begin(in, i+1, f); c.err != nil {
 		return c
 	}
-	size := int64(0) // 0: unknown
+	size := int64(0) // the size of the file, in bytes; 0: unknown
 	if file, ok := in.(fs.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			size = info.Size()
@@ -127,7 +127,7 @@ var errNoRound = errors.New("the file contains no round: --pair-by " + byRound +
 // numbering returns a function that gives each trial of a file its round. Several trials of a cell get different
 // rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
-	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, of files without rounds
+	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, if the file contains no rounds
 	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
 	return func(a *arm, t *Trial) int {
 		nth := t.Round
@@ -210,7 +210,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // a value does not fit the metric of its name
+		record.Values = nil // values that contradict the cell's metrics are not kept
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)

@@ -18,15 +18,15 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Options are the files, the names and the rules of an import.
+// Options are the files, the names and the settings of an import.
 type Options struct {
 	Format   Format    // the files' format, or Auto, which finds each file's format by its content
-	Known    []Format  // all formats, for Auto and for the hint about files of another tool
+	Known    []Format  // all formats: Auto uses them, and the hint about files of another tool names them
 	Sources  []Source  // the first arm is the baseline, unless Baseline names another
 	Stdin    io.Reader // the content of the file "-"
 	Baseline string    // the name of the baseline; "": the first arm that is no control
 	PairBy   pairing
-	Layout   *Layout      // describes the paths and replaces Sources; nil: none
+	Layout   *Layout      // layout of the paths, which replaces Sources; nil: no layout
 	Factors  []pathFactor // factors whose levels stand in the paths of the files
 	Allow    []string     // settings of the workload that may differ between arms
 	Headline []string     // metrics that are headlines, instead of those that the format marks
@@ -143,7 +143,7 @@ type run struct {
 	broken      []brokenFile
 	beside      []int                   // the files that a tool writes beside its results
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, string] // by format, the first file that only this format can read
+	others      ordered[string, string] // the first broken file that another format can read, by that format
 	merged      int                     // the largest number of trials that were merged into one
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
@@ -285,9 +285,9 @@ type FileImport struct {
 	Err             error   // the reason why there is no run
 }
 
-// Each imports every file into a run of its own below dir, named after the file, and calls done for each. It keeps
-// runs that exist. Trials without a time start at the last modification of their file. The error is the last file's
-// if no file gave a run and, with Strict, the first error.
+// Each imports every file into a run of its own below dir, named after the file, and calls done for each file. Each
+// keeps runs that exist. Trials without a time start at the last modification of their file. If no file gave a run,
+// Each returns the error of the last file. With Strict, Each ends at the first error.
 func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))

@@ -7,13 +7,13 @@ import (
 	"tare/internal/stats"
 )
 
-// boundedExp returns the exponential of a contrast of at most 600, so that it is finite and not 0.
+// boundedExp returns the exponential of a contrast that is limited to ±600, so that the result is finite and not 0.
 func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
 // Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run gives
-// a sample of overheads by round. These two samples are independent, and are compared as any two samples are. Without
-// pairs, an overhead is itself a difference of two samples. The change is then estimated from all four samples; of
-// the values in the result, only their number is used.
+// a sample of overheads by round. These two samples are independent. Without pairs, an overhead is itself a
+// difference of two samples. The change is then estimated from all four samples, and only the number of the result's
+// values has a meaning.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
@@ -81,9 +81,10 @@ func (d *Data) spread() float64 {
 // MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions returns data whose interval includes the variation between occasions. The deviation is the standard
-// deviation of one overhead between a number of runs, on the scale of contrasts. The difference of two runs has √2
-// times that deviation (Student's t). A claim must hold by this deviation and also by the noise within the runs.
+// WithOccasions returns data whose interval includes the variation between occasions. The argument deviation is the
+// standard deviation of an overhead between runs, on the scale of contrasts, and runs is the number of runs that it
+// was computed from. The difference of two runs has √2 times that deviation (Student's t). A claim must hold by this
+// deviation and also by the noise within the runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -127,10 +128,11 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 	return stats.RandomEffects(d.Contrasts, d.errs, confidence)
 }
 
-// exceeds does what Rules.Exceeds does, for data from Combined, with a limit on the scale of contrasts.
+// exceeds returns the one-sided p-value of "the overhead is limit or less", for data from Combined. The limit is on
+// the scale of contrasts.
 func (d *Data) exceeds(limit float64) float64 {
 	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
-	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // any confidence: Exceeds does not depend on it
+	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // every confidence gives the same p-value
 	if err != nil {
 		return 1
 	}
@@ -138,8 +140,8 @@ func (d *Data) exceeds(limit float64) float64 {
 }
 
 // Error returns the standard error of an estimate, on the scale of contrasts, from the interval and the number of
-// values: half the interval's width, divided by the quantile of t with values − 1 degrees of freedom. The result is 0
-// if the interval has no width.
+// values. The error is half the interval's width, divided by the quantile of t. The degrees of freedom are one less
+// than the number of values. The result is 0 if the interval has no width.
 func Error(at stats.Interval, values int, confidence float64) float64 {
 	half := (at.Hi - at.Lo) / 2
 	if values < 2 || !(half > 0) || math.IsInf(half, 0) {

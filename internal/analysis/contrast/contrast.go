@@ -37,17 +37,18 @@ type Data struct {
 	// then the independent values. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. An entry holds
-	// the effects that are subtracted from the values of arm, baseline and control. Nil: none is subtracted.
+	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. The entry of a
+	// pair holds the effects that are subtracted from its values of arm, baseline and control. Nil: no effect is
+	// subtracted.
 	PositionEffects [][3]float64
-	Means           bool // compare means instead of typical rounds, for counts that are zero in most rounds
+	Means           bool // means are compared instead of typical rounds, for counts that are zero in most rounds
 	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may be skewed
-	// even if the noise is the same in all arms.
+	// even if the noise has the same distribution in all arms.
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
 	controlDelta []float64                       // (control − baseline) ÷ 2 by pair, as contrasts; NaN: no control value; nil: no Control
-	estimate     func(Rules) Estimate            // computes the estimate if it does not follow from the values alone; otherwise nil
+	estimate     func(Rules) Estimate            // function that computes the estimate; nil: the estimate follows from the values alone
 	imputed      func(sign, margin float64) Data // result of Imputed for the data before WithOccasions; nil: WithOccasions was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
 }
@@ -150,7 +151,7 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	return contrasts, deltas, pilot
 }
 
-// of compares one value of an arm with one value of the baseline. Logarithms are taken before the values are
+// of returns the contrast of an arm's value with the baseline's value. Logarithms are taken before the values are
 // compared, so that no quotient overflows.
 func of(arm, base float64, m experiment.Metric) float64 {
 	switch {
@@ -180,7 +181,7 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-// Bounded cuts a contrast to 1e150. The square of the result, summed over any run, is finite.
+// Bounded limits a contrast to ±1e150. The square of the result, summed over any run, is finite.
 func Bounded(x float64) float64 { return min(max(x, -1e150), 1e150) }
 
 // Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the metric's
@@ -265,10 +266,10 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values to a coarse
-// grid: at most half of the values are distinct. Otherwise the result is 0. If the step is several times the noise,
-// the typical value of each arm can lie half a step above or below its true value, even with many rounds. The
-// interval is therefore made wider by half a step on both sides.
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values so coarsely that
+// at most half of them are distinct. Otherwise the result is 0. If the step is several times the noise, the typical
+// value of each arm can lie half a step above or below its true value, even with many rounds. The interval is
+// therefore made wider by half a step on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

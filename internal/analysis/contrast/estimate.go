@@ -30,8 +30,8 @@ const (
 	MethodAlignedBoth = "aligned-rank+stein"
 	// methodUneven, for contrasts with unequal weights, is the Hodges–Lehmann estimate with an interval that contains
 	// both the interval by ranks and the paired t interval, and with the larger p-value of both. With skewed noise a
-	// slope is skewed, even if the noise is the same in all arms. Ranks alone then claim a difference of equal arms
-	// in every seventh run of 40 rounds with exponential noise.
+	// slope is skewed, even if the noise has the same distribution in all arms. Ranks alone then claim a difference
+	// of equal arms in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
 	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control, has an
 	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t interval.
@@ -54,10 +54,10 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm whose values seem to spread more than the values of baseline and control is also judged by t. The test of
-// the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. In a plan
-// with looks and fewer rounds than manyRounds, every arm is judged by t: an early look has a small significance
-// level.
+// An arm whose values seem to spread more than the values of baseline and control is also judged by the t test. The
+// test of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. In a
+// plan with looks and fewer rounds than manyRounds, every arm is judged by the t test: an early look has a small
+// significance level.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -83,18 +83,18 @@ type Estimate struct {
 	T      View // result of the paired t interval (Stein's after a pilot; Welch's for unpaired data), always computed
 }
 
-// Rules are the numbers of a plan that estimates need.
+// Rules holds the settings of a plan that the estimators use.
 type Rules struct {
 	Confidence float64
 	Alpha      float64
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // number of the first rounds in which the control takes part; nil: all of them
-	looks      *stats.Looks         // looks up to the look at which the data are judged; nil: the number of rounds was fixed
+	controlled func(rounds int) int // function that returns how many of the first rounds have the control; nil: the control takes part in all rounds
+	looks      *stats.Looks         // the looks so far, up to the look at which the data are judged; nil: the number of rounds was fixed
 }
 
-// RulesOf returns the rules of a plan.
+// RulesOf returns the estimators' settings that a plan contains.
 func RulesOf(plan *experiment.Plan) Rules {
 	r := Rules{
 		Confidence: float64(plan.Judged()),
@@ -136,8 +136,8 @@ func (r Rules) TwoSided(p float64) float64 {
 	return min(1, 2*r.looks.P(p/2))
 }
 
-// Inner returns the rules of the interval that the two one-sided tests of equivalence rest on. Both tests pass at
-// alpha if the interval of confidence 1 − 2 alpha lies within the margin.
+// Inner returns the settings for the interval of confidence 1 − 2 alpha. Both one-sided tests of equivalence pass at
+// alpha if this interval lies within the margin.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -268,8 +268,8 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull returns a view with the point of the first view, the smallest interval that contains both intervals, and the
-// larger p-value of each test.
+// hull joins the results of two estimators: the point of the first result, the smallest interval that contains both
+// intervals, and the larger p-value of each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
@@ -281,7 +281,7 @@ func (v View) wider(amount float64) View {
 	return v
 }
 
-// view converts an estimate to a view, with a test of equivalence if the metric has a margin. An error (too few
+// view turns an estimate into a View, with a test of equivalence if the metric has a margin. An error (too few
 // values, or no spread for a t interval) gives noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {

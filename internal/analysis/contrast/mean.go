@@ -38,8 +38,8 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 
 func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
 
-// MeanBeyond reports whether the arithmetic means differ by more than the margin of equivalence, as far as the
-// present values show.
+// MeanBeyond reports whether the arithmetic means of the values differ by more than the margin of equivalence. It
+// makes no test.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
 	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {

@@ -27,14 +27,14 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther is the distance from zero of a failure that counts as worst, as a multiple of the largest contrast seen.
-// The distance is at least 2 × farther margins of equivalence.
+// farther sets the assumed contrast of a failure that counts as worst. The contrast is farther times the largest
+// contrast seen, and at least 2 × farther times the margin of equivalence.
 const farther = 1.5
 
-// Imputed returns the data with an assumed value for every missing value. With a sign of +1, the assumed values
-// favour a large contrast; with a sign of -1, a small contrast. The sign makes one of the two arms look worse. A
-// failure of that arm counts as worse than all values seen. Any other failure counts as no true difference, moved by
-// chance in the direction of the sign, as far as the farthest value seen.
+// Imputed returns the data with an assumed value for every missing value. The assumed values make the contrast larger
+// (a sign of +1) or smaller (a sign of -1), so one of the two arms looks worse. A failure of that arm counts as worse
+// than all values seen. Any other failure counts as no difference, plus the largest deviation from the median seen in
+// the direction of the sign.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -96,7 +96,8 @@ func (d *Data) addPairs(contrast float64, n int) {
 	}
 }
 
-// largestDeviation returns the distance from the median to the value farthest in a direction.
+// largestDeviation returns the difference of the largest value from the median or, with a negative sign, the
+// difference of the smallest value from the median.
 func largestDeviation(sign float64, x []float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -111,7 +112,7 @@ func farthest(sign float64, x []float64) float64 {
 	return slices.Max(x)
 }
 
-// at returns the arm's value that has the given contrast to a value of the baseline.
+// at returns the value of the arm that has the given contrast with a value of the baseline.
 func (d *Data) at(base, contrast float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
@@ -122,7 +123,7 @@ func (d *Data) at(base, contrast float64) float64 {
 	return base + contrast
 }
 
-// valueOf converts x from the scale of samples to a value.
+// valueOf is the inverse of Scaled. It converts a number on the scale of contrasts to a value.
 func (d *Data) valueOf(x float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
@@ -137,9 +138,9 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing returns the part of an estimate that holds whatever the missing values are. Two more estimates have
-// assumed values: one favours a small contrast, the other a large contrast. The interval contains the intervals of
-// all three estimates. The p-value comes from the estimate that contradicts the claim. Failed trials never count as
+// WithMissing changes an estimate so that it holds whatever the missing values are. Two more estimates have assumed
+// values: one favours a small contrast, the other a large contrast. The interval contains the intervals of all three
+// estimates. The p-value allows for the assumed values that contradict the claim. Failed trials never count as
 // evidence of equivalence, since their cost has no upper limit.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
@@ -151,7 +152,8 @@ func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within does what WithMissing does, for one view and the views with the least and the most contrast.
+// within changes the result of one estimator as WithMissing describes. The arguments are the results for the assumed
+// values that give the least and the most contrast.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {

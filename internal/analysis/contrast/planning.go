@@ -11,7 +11,8 @@ import (
 // pairs is an example.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the units of pairs for the aligned rank test; false if the signed-rank test is used instead.
+// Aligned returns the independent values of pairs for the aligned rank test; false if the signed-rank test is used
+// instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -95,8 +96,9 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number of pairs or values for alpha divided by the family, the number of hypotheses
-// that share alpha. With controlled set, pairs compare the arm with baseline and control together.
+// Fewest returns the smallest number of pairs or values with which a claim is possible. The p-value must reach alpha
+// divided by family, the number of hypotheses that share alpha. If the argument controlled is set, pairs compare the
+// arm with baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))

@@ -147,8 +147,8 @@ func (c *testcase) trial() (importer.Trial, error) {
 	return t, nil
 }
 
-// reason returns the text of a failure on one line. It leaves out the source positions around the text, which
-// ClusterLoader2 leaves empty.
+// reason returns the text of a failure on one line. The source positions around the text, which ClusterLoader2 does
+// not fill in, are left out.
 func reason(f *failure) string {
 	var lines []string
 	for line := range strings.Lines(f.Message + "\n" + f.Text) {

@@ -162,8 +162,8 @@ func scheduling(t importer.Trial, s *summary) importer.Trial {
 
 // container is the usage of one container at a percentile of the run's samples.
 type container struct {
-	Name string  // POD/CONTAINER
-	CPU  float64 // in CPUs
+	Name string  // the name, as POD/CONTAINER
+	CPU  float64 // the CPU usage, in CPUs
 	Mem  float64 // the working set, in bytes
 }
 
@@ -183,7 +183,7 @@ const memory = "memory-p"
 // readUsage returns a trial for each container. The pods of a set count as one: the container with the largest usage
 // stands for its copies in the other pods, as in ClusterLoader2's own charts.
 func readUsage(from importer.Trial, usage map[string][]container) []importer.Trial {
-	largest := map[string]map[string]float64{} // by container and metric
+	largest := map[string]map[string]float64{} // the largest usage, by container and metric
 	for _, key := range slices.Sorted(maps.Keys(usage)) {
 		for _, c := range usage[key] {
 			name := stable(c.Name)

@@ -37,11 +37,11 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return Trials(report), nil
 }
 
-// groups counts the jobs of a report that belong together.
+// groups holds counts of a report's jobs.
 type groups struct {
-	together map[float64]int // the number of jobs of each fio group, which run at the same time; 0: unknown
+	together map[float64]int // the number of jobs that run at the same time, by fio's group number; 0: unknown
 	clones   map[clone]int
-	cells    map[string]int // by name, the number of cells so far
+	cells    map[string]int // the number of cells so far, by name
 }
 
 type clone struct {
@@ -186,7 +186,7 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 }
 
 func (d *draft) add(w fio.NamedWay) {
-	// The kind "mixed" repeats the other kinds if the report contains those, too.
+	// The kind "mixed" repeats the other kinds of I/O, if the report contains any.
 	headline := w.Name != "mixed" || len(d.ways) == 0
 	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
 	bandwidth := d.AddFit(importer.Ratio(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small), w.Bandwidth())

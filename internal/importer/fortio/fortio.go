@@ -38,7 +38,7 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is the smallest share of the requested rate that a valid run reaches. Below, the run measured another load
+// reached is the smallest share of the requested rate that a valid run reaches. A slower run measured another load
 // than requested.
 const reached = 0.95
 
@@ -219,7 +219,7 @@ type histogram struct {
 		Count      int64
 	}
 	Percentiles []struct {
-		Percentile float64 // such as 50 or 99.9
+		Percentile float64 // the percentile's number, such as 50 or 99.9
 		Value      float64
 	}
 }
@@ -252,7 +252,7 @@ func (r *result) measure(t *importer.Trial, fixed bool) {
 func quantile(percentile float64) string { return "p" + strconv.FormatFloat(percentile, 'f', -1, 64) }
 
 func (h *histogram) resolved(value float64) bool {
-	const coarse = 0.25 // in a wider bucket, a percentile shows the bounds of the bucket rather than the latency
+	const coarse = 0.25 // largest width of a bucket, as a share of the percentile; in a wider bucket, a percentile shows the bounds of the bucket
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
 }

@@ -37,7 +37,7 @@ var Format = importer.Format{
 
 func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	var results []*benchfmt.Result
-	var strange int  // the number of lines that begin like a result and hold none
+	var strange int  // the number of lines that begin like a result, but hold no result
 	var first string // the error of the first strange line
 	last := 0        // the number of the last line read
 	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)
@@ -162,7 +162,7 @@ func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, boo
 	return m, true
 }
 
-// levels returns the parts of the name of the form key=value, and the number of CPUs.
+// levels returns the levels in a benchmark's name: the parts KEY=VALUE, and the number of CPUs.
 func levels(name benchfmt.Name) []factor.Level {
 	var all []factor.Level
 	_, parts := name.Parts()

@@ -45,7 +45,7 @@ type document struct {
 type result struct {
 	Command    string            `json:"command"` // the command, or the name that the user gave it
 	Times      []float64         `json:"times"`
-	ExitCodes  []*int            `json:"exit_codes"`        // null: a signal ended the run
+	ExitCodes  []*int            `json:"exit_codes"`        // the exit statuses of the runs; null: a signal ended the run
 	Memory     []float64         `json:"memory_usage_byte"` // the largest resident set, in bytes; since hyperfine 1.19
 	Parameters map[string]string `json:"parameters"`
 }
@@ -71,7 +71,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 			switch {
 			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
-				t.Facts = nil // the arm is the command and its parameters, which are the only facts
+				t.Facts = nil // the name of the arm already contains the parameters, which are the only facts
 			case f.Alone:
 				t.Cell = several
 			default:
@@ -99,15 +99,15 @@ func name(command string) string {
 	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
 }
 
-// names returns a unique name for each command. The parameters follow a name that several commands have, and a number
-// if the parameters are equal, too.
+// names returns a unique name for each command. If several results have the same command, their parameters follow the
+// command. If the parameters are equal, too, a number follows.
 func (d *document) names() []string {
 	count := map[string]int{}
 	for _, r := range d.Results {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]int{} // the number of commands with a name, counting names without a number and with it
+	taken := map[string]int{} // the number of uses of each name so far, also with a number behind the name
 	for i, r := range d.Results {
 		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
@@ -143,8 +143,8 @@ func (r *result) valid() error {
 	return nil
 }
 
-// trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine
-// continues after it only with --ignore-failure.
+// trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine continues
+// after a failed run only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
 	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])

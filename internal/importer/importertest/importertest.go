@@ -47,7 +47,8 @@ func Golden(t *testing.T, f importer.Format) {
 	}
 }
 
-// Refused checks that reading each file fails. A file is its name, its text, and a part of the expected error.
+// Refused checks that reading each file fails. An entry of files is the name of a file, its text, and a part of the
+// expected error.
 func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	t.Helper()
 	for _, file := range files {
@@ -57,11 +58,11 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that reading the first bytes of a fixture fails. The argument at is their number, and want is a
-// part of the expected error.
-func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
+// Truncated checks that reading a truncated fixture fails. The argument length is the number of bytes that are left.
+// The argument want is a part of the expected error.
+func Truncated(t *testing.T, f importer.Format, fixture string, length int, want string) {
 	t.Helper()
-	Refused(t, f, [][3]string{{fixture, Fixture(t, fixture)[:at], want}})
+	Refused(t, f, [][3]string{{fixture, Fixture(t, fixture)[:length], want}})
 }
 
 // Appended checks that reading a file with two results fails. Such a file arises if a tool's output is appended.
@@ -74,7 +75,8 @@ func Appended(t *testing.T, f importer.Format, fixture string) {
 	}
 }
 
-// Fuzz reads mutations of the fixtures and of extra texts, and checks that the format keeps the rules.
+// Fuzz reads mutations of the fixtures and of extra texts, and checks that the trials keep the rules of
+// importer.Trial.
 func Fuzz(f *testing.F, format importer.Format, extra ...string) {
 	for _, text := range fixtures(f) {
 		f.Add(text)
@@ -90,8 +92,8 @@ func Fuzz(f *testing.F, format importer.Format, extra ...string) {
 	})
 }
 
-// Large reads units of text repeated to a megabyte. The test is that reading ends: a format whose time grows
-// with the square of the length would not end.
+// Large reads a text for each unit: the unit repeated to a megabyte, between head and end. The test is that reading
+// ends: a format whose time grows with the square of the length would not end.
 func Large(t *testing.T, f importer.Format, head, end string, units ...string) {
 	for _, unit := range units {
 		text := head + strings.Repeat(unit, (1<<20)/len(unit)) + end

@@ -175,7 +175,7 @@ func (t *test) facts() map[string]string {
 		facts["side"] = "server"
 	}
 	block := "block"
-	if t.UDP() { // the largest payload of a packet on the path, or the size that the user requested; the report does not show which
+	if t.UDP() { // for UDP, a block is the payload of one packet: the largest possible on the path, or the size that the user requested
 		block = "packet"
 	}
 	for _, f := range []struct {

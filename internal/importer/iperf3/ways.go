@@ -8,13 +8,13 @@ import (
 	"tare/internal/toolformat/iperf3"
 )
 
-// way holds the data sent in one direction during a test or a part of it.
+// way holds the data sent in one direction during a test or a part of the test.
 type way struct {
 	sends       bool // set if this side sends
 	received    amount
 	retransmits *float64
 	lost        float64 // the share of lost packets, UDP only
-	jitter      float64 // in s, UDP only; 0: unknown
+	jitter      float64 // the jitter, in s, UDP only; 0: unknown
 }
 
 // amount is a payload and its duration, in s; both are zero if unknown.
@@ -34,8 +34,8 @@ func of(s *iperf3.Sum) amount {
 	return amount{iperf3.Count(*s.Bytes), *s.Seconds}
 }
 
-// both reports whether data were sent in both directions. Versions 3.7 to 3.12 do not report the direction of the
-// test, but which streams send.
+// both reports whether data were sent in both directions. Versions 3.7 to 3.12 report which streams send, but not the
+// direction of the test.
 func (t *test) both() bool {
 	if t.Start.TestStart.Bidir != 0 || t.End.ReceivedReverse != nil || t.End.SumReverse != nil {
 		return true
@@ -123,7 +123,7 @@ func (t *test) fromStreams(sends bool) way {
 	return w
 }
 
-// and adds an amount that was sent at the same time.
+// The method and returns the sum of two amounts that were sent at the same time.
 func (a amount) and(b amount) amount { return amount{a.bytes + b.bytes, max(a.seconds, b.seconds)} }
 
 // positive returns a count as a number of at least 0; 0 if the count is missing.

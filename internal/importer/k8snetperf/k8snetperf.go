@@ -254,7 +254,7 @@ type document struct {
 // microseconds is the only unit of Latency that is read.
 const microseconds = "usec"
 
-// node is the CPU time of a node by use, in %. If the tool collected none, all are zero.
+// node is the CPU time of a node, in %, by the kind of use. If the tool collected no CPU time, all fields are zero.
 type node struct {
 	Idle   float64 `json:"idleCPU"`
 	User   float64 `json:"userCPU"`
@@ -265,7 +265,7 @@ type node struct {
 	Soft   float64 `json:"softCPU"`
 }
 
-// busy returns the share of time neither idle nor waiting; nil if the tool collected none.
+// busy returns the share of CPU time that is neither idle nor waiting; nil if the tool collected no CPU time.
 func (n node) busy() *float64 {
 	sum := n.User + n.System + n.Nice + n.IRQ + n.Soft
 	if sum == 0 && n.Idle == 0 {

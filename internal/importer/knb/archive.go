@@ -18,11 +18,11 @@ import (
 // An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain names, and
 // nothing is written to disk. An entry that knb would not write is an error, since the archive is not knb's.
 const (
-	mostEntries = 1000    // knb writes about 40
-	mostFile    = 8 << 20 // the size of one entry, in bytes; the log of an hour has 300 kB
+	mostEntries = 1000    // the largest number of entries; knb writes about 40
+	mostFile    = 8 << 20 // the largest size of one entry, in bytes; the log of an hour has 300 kB
 )
 
-// endings are the ends of the names of files that are read, besides the files in environment.
+// endings are the file name extensions that are read. The files named in the map environment are read, too.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}
@@ -46,7 +46,7 @@ func unpack(r io.Reader) (map[string]string, error) {
 	unpacked := importer.Bound(packed, importer.Limit, "what it unpacks to")
 	entries := tar.NewReader(unpacked)
 	files := map[string]string{}
-	left := int64(importer.Limit) // counted from the headers, since a sparse file is longer than its data
+	left := int64(importer.Limit) // the number of bytes that may still be read, by the sizes in the headers: a sparse file is longer than its data
 	for n := 1; ; n++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
@@ -93,7 +93,7 @@ func plainName(h *tar.Header) (string, error) {
 }
 
 // assemble makes a report of the files of an archive. The file env lists the tests that ran, with the name of each
-// client's pod. The names of a test's files begin with this name.
+// client's pod. The names of a test's files begin with the name of this pod.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {
@@ -207,16 +207,16 @@ func parseNumbers(fields []string) ([]float64, error) {
 // log holds the numbers in the output of iperf3's client, without the warm-up.
 type log struct {
 	intervals   []interval
-	retransmits *float64 // TCP only
-	lost        *float64 // UDP only: the share of lost packets
-	jitter      *float64 // UDP only, in s
+	retransmits *float64 // the number of retransmits, TCP only
+	lost        *float64 // the share of lost packets, UDP only
+	jitter      *float64 // the jitter, in s, UDP only
 	failure     string   // the reason why iperf3 failed
 }
 
 type interval struct {
-	end         float64 // in s since the beginning
-	rate        float64 // in bit/s, as the client sent it
-	retransmits float64 // TCP only; -1: unknown
+	end         float64 // the end of the interval, in s since the beginning
+	rate        float64 // the rate at which the client sent, in bit/s
+	retransmits float64 // the number of retransmits, TCP only; -1: unknown
 }
 
 // parseLog reads iperf3's text output of one stream:
@@ -246,8 +246,8 @@ func parseLog(text string) *log {
 	return l
 }
 
-// second reads the line of an interval. After the rate stand retransmits and the congestion window for TCP, or
-// a number of packets for UDP.
+// second reads the line of an interval. For TCP, retransmits and the congestion window follow the rate; for UDP, a
+// number of packets.
 func (l *log) second(fields []string) {
 	_, end, _ := strings.Cut(fields[0], "-")
 	at, errEnd := importer.Number(end)

@@ -84,7 +84,7 @@ type report struct {
 		Date       string `json:"date"` // in UTC, such as "2020-08-22 19:46:20"
 		ServerNode string `json:"server-node"`
 		ClientNode string `json:"client-node"`
-		Buffer     string `json:"socket-buffer-size"` // of UDP sockets
+		Buffer     string `json:"socket-buffer-size"` // the buffer size of UDP sockets
 	} `json:"metadata"`
 	Data struct {
 		CPU        string `json:"cpu"` // CPU, Kernel, Kubernetes and MTU describe the server's node
@@ -112,15 +112,15 @@ type test struct {
 // node is the load of one of the nodes during a test.
 type node struct {
 	CPU struct {
-		Total *float64 `json:"total"` // % of all CPUs of the node
+		Total *float64 `json:"total"` // the CPU time, in % of all CPUs of the node
 	} `json:"cpu"`
-	Memory   *float64  `json:"ram"` // in MiB
-	readings []reading // only in the archive
+	Memory   *float64  `json:"ram"` // the used memory, in MiB
+	readings []reading // the readings of each second, only in the archive
 }
 
 type reading struct {
-	at          float64 // in s since 1970
-	cpu, memory float64 // in % and MiB
+	at          float64 // the time of the reading, in s since 1970
+	cpu, memory float64 // CPU time in %, and used memory in MiB
 }
 
 // knb prints its JSON piece by piece. A missing value leaves nothing after the colon. If only the idle test
@@ -174,7 +174,7 @@ func readYAML(text []byte) (*report, error) {
 	return readJSON(text)
 }
 
-// begins reports whether a line begins one of the two parts of a result.
+// begins reports whether a line begins one of the two parts of a result, metadata or data.
 func begins(line []byte) bool {
 	word := string(bytes.TrimRight(line, " \t\r\n"))
 	return word == "metadata:" || word == "data:"

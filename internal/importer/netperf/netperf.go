@@ -229,7 +229,7 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 }
 
 func (r *result) latencies(t *importer.Trial, what string) {
-	const fewest = 4 // in µs; whole microseconds are too coarse for smaller quantiles
+	const fewest = 4 // the smallest quantile that is kept, in µs; whole microseconds are too coarse for smaller quantiles
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{
 		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},

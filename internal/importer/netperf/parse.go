@@ -21,11 +21,11 @@ type result struct {
 type interim struct {
 	value   float64
 	unit    string
-	seconds float64 // the length of the interval
+	seconds float64 // the length of the interval, in s
 }
 
 type parser struct {
-	done    func(*result) error // called with each complete result
+	done    func(*result) error // function that is called with each complete result
 	result  *result             // the result that is being read; nil before the first
 	results int                 // the number of complete results
 	tests   int                 // the number of tests that have begun

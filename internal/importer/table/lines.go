@@ -31,7 +31,7 @@ func text(f importer.File) (*bufio.Reader, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	case bytes.HasPrefix(head, []byte("\ufeff")):
-		_, _ = in.Discard(3) // the three bytes are in the buffer, so this cannot fail
+		_, _ = in.Discard(3) // discarding bytes that are in the buffer cannot fail
 	}
 	return in, nil
 }
@@ -68,8 +68,8 @@ func openTable(in *bufio.Reader) (*Row, error) {
 }
 
 // open reads the header of a table. The separator is the character that yields the most known titles. An error about
-// unknown titles contains the argument expected. The function name returns the field of a title; "" for an ignored
-// column.
+// unknown titles contains the argument expected. The argument name, a function, returns the field of a title; "" for
+// an ignored column.
 func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""

@@ -28,7 +28,7 @@ type Row struct {
 	Err   error    // the first error
 
 	unit  string         // the unit that line counts: "line", or "row" of a document
-	line  int            // counted from 1
+	line  int            // the number of the line or row, from 1
 	index map[string]int // positions of the fields, by name
 	texts []string
 	point byte // the decimal point of the numbers so far; 0: no number had one
@@ -238,7 +238,8 @@ func assignments(text io.Reader, take func(*Row) error) error {
 	return take(all)
 }
 
-// documents reads JSON documents. A row is a whole document, or an element of the list in it.
+// documents reads JSON documents. A row is a whole document, or an element of the list at the path in the argument
+// list.
 func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()

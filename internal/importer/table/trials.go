@@ -21,7 +21,7 @@ type assembler struct {
 	*mapping
 	rows      int
 	first     string                    // the fields of the first row, for messages
-	metricsOf map[string][]fieldMetric  // by field, the metrics that the field measures
+	metricsOf map[string][]fieldMetric  // the metrics that each field measures, by field
 	list      []*assembled              // the trials, in the order in which they first appeared
 	latest    map[trialKey]*assembled   // the last attempt at each trial so far
 	metrics   map[[2]string]*described  // the metrics, by cell and name
@@ -53,7 +53,7 @@ type trialKey struct {
 type assembled struct {
 	importer.Trial
 	attempt int
-	undone  bool   // set if a later attempt replaces this one
+	undone  bool   // set if a later attempt replaces this attempt
 	seen    []seen // the values so far, also unusable ones
 }
 
@@ -67,7 +67,7 @@ type seen struct {
 type described struct {
 	experiment.Metric
 	line    int
-	counts  map[string]int // by arm, the number of values so far; for tables without rounds
+	counts  map[string]int // the number of values so far, by arm; for tables without rounds
 	whole   bool           // set if a value has neither point nor comma
 	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
 }
@@ -218,7 +218,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
-	if r.exported != "" { // a level that some rows of the cell lack belongs to their arm
+	if r.exported != "" { // levels that only some rows of the cell have are levels of an arm
 		levels := exported(in, r.exported, about.Levels)
 		shared, known := r.shared[at.cell]
 		if !known {

@@ -237,8 +237,8 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-// whole returns an error if the section is truncated. A complete section ends with a table of indexes and a score,
-// or with a line that reports that there are none.
+// whole returns an error if the section is truncated. A complete section ends with a table of indexes and a score, or
+// with a line that reports that there are no indexes.
 func (s *section) whole() error {
 	switch {
 	case s.copies == "":
@@ -247,7 +247,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has this test
+	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has the test System Call Overhead
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil

@@ -37,12 +37,12 @@ type document struct {
 
 // statistics are vegeta's statistics of all requests or of one test. Pointers distinguish a missing value from zero.
 type statistics struct {
-	Latencies  map[string]float64 `json:"latencies"` // in ns
+	Latencies  map[string]float64 `json:"latencies"` // the latencies by vegeta's names, in ns
 	Earliest   time.Time          `json:"earliest"`
-	Duration   int64              `json:"duration"` // from the first request to the last, in ns
-	Wait       int64              `json:"wait"`     // from the last request to its response, in ns
+	Duration   int64              `json:"duration"` // the time from the first request to the last, in ns
+	Wait       int64              `json:"wait"`     // the time from the last request to its response, in ns
 	Requests   *int64             `json:"requests"`
-	Throughput *float64           `json:"throughput"` // successful responses during Duration + Wait, in 1/s
+	Throughput *float64           `json:"throughput"` // the rate of successful responses during Duration + Wait, in 1/s
 	Success    *float64           `json:"success"`    // the share of successful requests
 }
 

@@ -35,7 +35,7 @@ func ReadIn(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// ReadAtMost reads a file. It returns an error for a file with more bytes than most.
+// ReadAtMost reads a file. A file whose number of bytes exceeds the argument most is an error.
 func ReadAtMost(name string, most int) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {

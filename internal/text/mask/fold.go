@@ -31,8 +31,8 @@ type lineState int
 const (
 	lineBegins lineState = iota
 	lineGoesOn
-	lineOfDump // after the offset of a dump
-	lineEnds   // after the data of a dump
+	lineOfDump // the line is of a dump, and its data follow
+	lineEnds   // the line is of a dump, and its characters follow
 )
 
 const (
@@ -64,10 +64,10 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// add folds the next bytes, whose position in the original text is at.
-func (f *folder) add(p []byte, at int) {
+// add folds the next bytes, which begin at position start of the original text.
+func (f *folder) add(p []byte, start int) {
 	for i := 0; i < len(p); i++ {
-		b, here := p[i], position{at + i, at + i + 1}
+		b, here := p[i], position{start + i, start + i + 1}
 		if here.start-f.last > mostGap { // a zero byte separates distant parts, since no secret contains it
 			f.text, f.positions, f.last = append(f.text, 0), append(f.positions, here), here.end
 		}
@@ -77,9 +77,9 @@ func (f *folder) add(p []byte, at int) {
 		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape { // the fast path for most bytes
 			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
-				places = append(places, position{at + i, at + i + 1})
+				places = append(places, position{start + i, start + i + 1})
 			}
-			f.text, f.positions, f.last = append(f.text, p[begin:i]...), places, at+i
+			f.text, f.positions, f.last = append(f.text, p[begin:i]...), places, start+i
 			i--
 			continue
 		}
@@ -99,7 +99,7 @@ func (f *folder) outside(b byte, at position) bool {
 		f.text, f.positions = f.text[:f.lineStart], f.positions[:f.lineStart]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
-	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // this limits the text that is held back
+	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // the line is no dump; the limits bound the text that is held back
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1

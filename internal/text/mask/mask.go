@@ -34,7 +34,8 @@ type Mask struct {
 type searcher struct {
 	needles []*needle
 	seeds   map[uint32][]*needle // the needles by their first bytes
-	// By hash, maybe is set if a needle may begin with bytes of this hash. One look-up rules out most bytes.
+	// maybe has an element for each hash: whether a needle may begin with bytes of this hash. One look-up rules out
+	// most bytes.
 	maybe [1 << 14]bool
 }
 
@@ -86,9 +87,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// encodings returns the forms of a value that folding does not unify: hexadecimal, base64, octal dumps, dumps of
-// two-byte words (low byte first, from either byte), single blanks, + for a blank, HTML escapes, and JSON's
-// surrogates.
+// encodings returns the forms of a value that folding does not unify. They are hexadecimal, base64, octal dumps, and
+// dumps of two-byte words, low byte first, whose first word begins at the first or second byte. Other forms have
+// single blanks, + for a blank, HTML escapes, or JSON's surrogates.
 func encodings(value string) []string {
 	// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
 	// first and last characters of its base64 are not searched, since they depend on the neighbouring bytes.
@@ -127,9 +128,9 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of needles, including overlapping ones. No needle that begins before the position safe
-// continues after the text. If the argument last is set, find also returns the beginning of a needle at the end of
-// the text.
+// find returns all occurrences of needles, including overlapping ones. The result safe is a position in the text:
+// needles that begin before it also end within the text. If the argument last is set, find also returns the beginning
+// of a needle at the end of the text.
 func (v *searcher) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -208,7 +209,8 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// ends reports whether a text was cut off before the rest.
+// ends reports whether a text was cut off before the bytes in rest: they begin with a quote or an ellipsis, or are
+// missing.
 func ends(rest []byte) bool {
 	return len(rest) == 0 || strings.ContainsRune(`"'`, rune(rest[0])) || bytes.HasPrefix(rest, []byte("…")) || bytes.HasPrefix(rest, []byte("..."))
 }
@@ -252,7 +254,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes the text held back. It also masks the beginning of a secret at the end of the text.
+// Close writes the text that was held back. It also masks the beginning of a secret at the end of the text.
 func (w *Writer) Close() error {
 	if len(w.held) == 0 {
 		return nil
@@ -260,8 +262,8 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find returns the secrets in the held text. No secret that begins before the position safe continues after the held
-// text.
+// find returns the secrets in the held text. The result safe is a position: secrets that begin before it also end
+// within the held text.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {
@@ -285,7 +287,8 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the text before the position safe, and keeps the rest. It also masks the spans in extra.
+// pass writes the held text up to the position that find returns as safe, and keeps the text after it. The spans in
+// extra are masked, too.
 func (w *Writer) pass(extra []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))

@@ -43,7 +43,7 @@ func withoutSequences(s string) string {
 	return sequence.ReplaceAllString(s, "")
 }
 
-// breaks replaces all other line breaks by line feeds.
+// breaks replaces all line breaks other than line feeds by line feeds.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // Name shows a text on one line, such as a file name or a command. It escapes white space other than the space.
@@ -113,7 +113,8 @@ func escapeInLines(dst []byte, r rune) []byte {
 	return escape(dst, r)
 }
 
-// escapeInJSON escapes a character for JSON, which has surrogates instead of \U, and white space between its values.
+// escapeInJSON escapes a character for JSON, which has surrogates instead of \U. It keeps line breaks and tabs, since
+// they may stand between the values of a document.
 func escapeInJSON(dst []byte, r rune) []byte {
 	switch {
 	case r == '\r':
@@ -213,8 +214,8 @@ type writer struct {
 	err  error  // the first error of the underlying writer
 }
 
-// NewWriter returns a writer that escapes text for the given writer. It is the last guard before a terminal or a
-// pipe.
+// NewWriter returns a writer that escapes text for the given writer. It is the last check of a text before a terminal
+// or a pipe.
 func NewWriter(to io.Writer) *writer { return &writer{to: to} }
 
 // style matches the escape sequences of reports: weights and colours, but not concealment. partStyle matches the
@@ -252,14 +253,14 @@ func (w *writer) pass(safe []byte) (int, error) {
 	return n, err
 }
 
-// Flush writes the text held back. It returns the first error of any write.
+// Flush writes the text that was held back. It returns the first error of any write.
 func (w *writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) > 0 {
 		safe := w.safe(w.held)
 		w.held = nil
-		_, _ = w.pass(safe) // pass keeps the error in err
+		_, _ = w.pass(safe) // the error is also kept in err
 	}
 	return w.err
 }

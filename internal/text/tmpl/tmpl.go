@@ -120,7 +120,8 @@ func (s *state) node(dot any, n parse.Node) error {
 	return fmt.Errorf("%s is not possible", n)
 }
 
-// branch executes one of two lists. with makes the condition's value the dot of the first list.
+// branch executes one of two lists of nodes. If the argument with is set, the condition's value is the dot of the
+// first list.
 func (s *state) branch(dot any, n *parse.BranchNode, with bool) error {
 	defer func(n int) { s.variables = s.variables[:n] }(len(s.variables))
 	v, err := s.pipe(dot, n.Pipe)
@@ -169,8 +170,8 @@ func (s *state) variable(name string) *variable {
 	return nil
 }
 
-// command returns the value of a command of a pipeline. last holds the value of the command before it, if there is
-// one.
+// command returns the value of one command of a pipeline. The argument last holds the value of the command before, if
+// there is one.
 func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) {
 	name, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok {
@@ -187,7 +188,7 @@ func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) 
 		}
 		args = append(args, v)
 		if name.Ident == "and" && !truth(v) || name.Ident == "or" && truth(v) {
-			return v, nil // the arguments behind it are not evaluated
+			return v, nil // the following arguments are not evaluated
 		}
 	}
 	args = append(args, last...)
@@ -235,7 +236,7 @@ func (s *state) value(dot any, n parse.Node) (any, error) {
 	return nil, fmt.Errorf("%s is not possible here", n)
 }
 
-// fields returns the entry of a map below these keys.
+// fields returns the entry of nested maps that a list of keys leads to.
 func fields(v any, keys []string) (any, error) {
 	for _, key := range keys {
 		entries, _ := v.(map[string]any)
@@ -248,7 +249,8 @@ func fields(v any, keys []string) (any, error) {
 	return v, nil
 }
 
-// functions holds the functions that templates can call. The function command has "and" and "or".
+// functions holds the functions that templates can call. The method command evaluates "and" and "or" without this
+// map.
 var functions = map[string]func(args ...any) (any, error){
 	"eq":      equal,
 	"ne":      ordered(func(c int) bool { return c != 0 }),
@@ -287,7 +289,7 @@ func whole(f func(a, b int) int) func(...any) (any, error) {
 	}
 }
 
-// divided returns f with an error for a divisor of 0.
+// divided returns the function f, with an error for a divisor of 0.
 func divided(f func(...any) (any, error)) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) == 2 && args[1] == 0 {
@@ -301,7 +303,8 @@ func divided(f func(...any) (any, error)) func(...any) (any, error) {
 // take their own results would use up memory.
 const mostText = 16 << 10
 
-// short calls join, unless the texts among args have more than mostText bytes together.
+// short returns the result of the function join. It returns an error, without calling join, if the texts in args have
+// more than mostText bytes together.
 func short(args []any, join func() string) (any, error) {
 	n := 0
 	for _, a := range args {
@@ -329,7 +332,7 @@ func printf(args ...any) (any, error) {
 	return short(args, func() string { return fmt.Sprintf(format, args[1:]...) })
 }
 
-// equal reports whether the first argument equals one of the others.
+// equal reports whether the first argument equals one of the other arguments.
 func equal(args ...any) (any, error) {
 	if len(args) < 2 {
 		return nil, errors.New("fewer than two arguments")
@@ -343,7 +346,7 @@ func equal(args ...any) (any, error) {
 	return false, nil
 }
 
-// ordered returns a function of two arguments, which tests the result of their comparison.
+// ordered returns a function that compares two arguments and tests the result with the function holds.
 func ordered(holds func(int) bool) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
@@ -354,7 +357,7 @@ func ordered(holds func(int) bool) func(...any) (any, error) {
 	}
 }
 
-// compared returns a number below, at or above 0, as a is below, at or above b.
+// compared returns -1 if a is less than b, 0 if both are equal, and +1 if a is greater.
 func compared(a, b any) (int, error) {
 	switch a := a.(type) {
 	case int:

@@ -146,8 +146,8 @@ func (r *Report) number(j *Job, name string) float64 {
 // is the bandwidth. With a fixed block size, comparisons of either metric give the same result.
 const SmallBlock = 32 << 10
 
-// BlockSize returns the block size of one kind of I/O, in bytes. It is the size in the options or, if the options
-// have none or several, the mean.
+// BlockSize returns the block size of one kind of I/O, in bytes. If the options give no size or several sizes, the
+// result is the mean size; 0: unknown.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
@@ -198,8 +198,9 @@ func plainSize(text string) string {
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
 // Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for one
-// thread or, with group_reporting, for numjobs threads: alone is set if no other entry has the job's name. If the run
-// time contradicts the number of threads, jobs of several kinds were merged, and the result is 0.
+// thread or, with group_reporting, for numjobs threads. The argument alone is set if no other entry has the job's
+// name: the entry then stands for all threads. If the run time contradicts the number of threads, jobs of several
+// kinds were merged, and the result is 0.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {

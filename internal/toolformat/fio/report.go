@@ -32,14 +32,14 @@ type Report struct {
 // Job is one entry of the report: a job, one of its clones, or with group_reporting all jobs of a group merged.
 type Job struct {
 	Name        string   `json:"jobname"`
-	Group       float64  `json:"groupid"`   // jobs of a group run at the same time
+	Group       float64  `json:"groupid"`   // the number of the job's group; jobs of a group run at the same time
 	JobStart    float64  `json:"job_start"` // the start, in ms since 1970; since fio 3.36
-	Error       float64  `json:"error"`     // the errno of the first failure; 0: none
+	Error       float64  `json:"error"`     // the errno of the first failure; 0: no failure
 	TotalErrors *float64 `json:"total_err"` // the number of failed I/Os; only with continue_on_error
 	FirstError  float64  `json:"first_error"`
 	Elapsed     float64  `json:"elapsed"`     // the time that fio has run so far, in s
 	Runtime     float64  `json:"job_runtime"` // the run time of all threads, added up, in ms; since fio 3.8
-	UserCPU     float64  `json:"usr_cpu"`     // in % of one CPU, the mean of the threads
+	UserCPU     float64  `json:"usr_cpu"`     // the CPU time in user mode, in % of one CPU, the mean of the threads
 	SystemCPU   float64  `json:"sys_cpu"`
 	Depth       float64  `json:"latency_depth"` // the iodepth, even if no option sets it
 	Options     Options  `json:"job options"`
@@ -53,7 +53,7 @@ type Job struct {
 // Way holds the results for one kind of I/O, which fio calls a data direction.
 type Way struct {
 	Bytes     float64 `json:"io_bytes"`
-	BytesRate float64 `json:"bw_bytes"` // bytes per second; since fio 3.2
+	BytesRate float64 `json:"bw_bytes"` // the bandwidth, in bytes per second; since fio 3.2
 	KiBRate   float64 `json:"bw"`
 	IOPS      float64 `json:"iops"`
 	Runtime   float64 `json:"runtime"`   // the run time, in ms
@@ -186,7 +186,7 @@ func decodeJobs(d *json.Decoder) ([]Job, error) {
 // Latency is the distribution of a latency, in nanoseconds.
 type Latency struct {
 	Mean        float64 `json:"mean"`
-	Count       float64 `json:"N"` // since fio 3.18
+	Count       float64 `json:"N"` // the number of latencies; since fio 3.18
 	Percentiles pairs   `json:"percentile"`
 	// Bins are the histogram of json+: the middle of each bin and its count.
 	Bins pairs `json:"bins"`
@@ -241,8 +241,9 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile, such as 99.9, from fio's percentiles or else from the bins: the first bin at which
-// the share is reached, as in fio's own computation. It returns false if the report has neither.
+// Quantile returns a percentile, such as 99.9, as fio reports it. If fio reports no such percentile, the result is
+// the middle of the first bin at which the share is reached, by fio's own rule for bins. The result ok is false if
+// the latency is unknown.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {

@@ -29,15 +29,15 @@ type Report struct {
 
 type start struct {
 	Version    string    `json:"version"`     // such as "iperf 3.12"
-	SystemInfo string    `json:"system_info"` // in the form of uname -a
+	SystemInfo string    `json:"system_info"` // the system, in the form of uname -a
 	Cookie     string    `json:"cookie"`      // the identity of the test, the same on both sides
 	Accepted   *struct{} `json:"accepted_connection"`
-	MSS        float64   `json:"tcp_mss"`         // the requested size, in bytes
+	MSS        float64   `json:"tcp_mss"`         // the requested segment size, in bytes
 	MSSDefault float64   `json:"tcp_mss_default"` // the segment size of the control connection, in bytes
-	Buffer     float64   `json:"sock_bufsize"`    // the requested size, in bytes
+	Buffer     float64   `json:"sock_bufsize"`    // the requested size of socket buffers, in bytes
 	Timestamp  struct {
-		Seconds      float64 `json:"timesecs"`      // since 1970
-		Milliseconds float64 `json:"timemillisecs"` // since 1970; from version 3.20 on
+		Seconds      float64 `json:"timesecs"`      // the start of the test, in s since 1970
+		Milliseconds float64 `json:"timemillisecs"` // the start of the test, in ms since 1970; from version 3.20 on
 	} `json:"timestamp"`
 	TestStart *testStart `json:"test_start"`
 }
@@ -57,7 +57,7 @@ type testStart struct {
 }
 
 // Interval is one span of the test. In a test in both directions, this side sends Sum, and the other side Reverse. Up
-// to version 3.10, both are called "sum", so that only the streams show the directions.
+// to version 3.10, both sums are called "sum", so that only the streams show the directions.
 type Interval struct {
 	Streams []Stream `json:"streams"`
 	Sum     *Sum     `json:"sum"`
@@ -67,21 +67,21 @@ type Interval struct {
 // Stream is one stream during an interval.
 type Stream struct {
 	Sum
-	RTT  float64  `json:"rtt"`      // in µs, measured by the sender's kernel
-	Cwnd *float64 `json:"snd_cwnd"` // in bytes, from the sender's kernel; 0: unknown
+	RTT  float64  `json:"rtt"`      // the round-trip time, in µs, measured by the sender's kernel
+	Cwnd *float64 `json:"snd_cwnd"` // the congestion window, in bytes, from the sender's kernel; 0: unknown
 }
 
 // Sum holds the data sent or received in an interval or a test.
 type Sum struct {
-	Start       *float64 `json:"start"` // in seconds since the beginning
+	Start       *float64 `json:"start"` // the beginning of the interval or test, in s since the beginning of the test
 	End         *float64 `json:"end"`
 	Seconds     *float64 `json:"seconds"`
 	Bytes       *float64 `json:"bytes"`
-	Retransmits *float64 `json:"retransmits"` // TCP, sender only
-	Jitter      *float64 `json:"jitter_ms"`   // UDP, receiver only; the mean of the streams
+	Retransmits *float64 `json:"retransmits"` // the number of retransmits; TCP, sender only
+	Jitter      *float64 `json:"jitter_ms"`   // the mean jitter of the streams, in ms; UDP, receiver only
 	Lost        *float64 `json:"lost_packets"`
 	Packets     *float64 `json:"packets"`
-	MeanRTT     *float64 `json:"mean_rtt"` // in µs, over a stream's whole test
+	MeanRTT     *float64 `json:"mean_rtt"` // the mean round-trip time over a stream's whole test, in µs
 	Omitted     bool     `json:"omitted"`  // set during the warm-up (-O)
 	Sender      bool     `json:"sender"`   // set if this side sends; since 3.7
 }
@@ -90,7 +90,7 @@ type end struct {
 	Streams []struct {
 		Sender   *Sum `json:"sender"`
 		Receiver *Sum `json:"receiver"`
-		UDP      *Sum `json:"udp"` // replaces Sender and Receiver for UDP
+		UDP      *Sum `json:"udp"` // the sum of a UDP stream, which has no Sender and Receiver
 	} `json:"streams"`
 	// Sum holds the sent bytes and lost packets of UDP. Sent and Received hold the data of TCP and, since version
 	// 3.11, also of UDP.
@@ -151,13 +151,13 @@ func (s *stream) take(d *Report) error {
 		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
-	if s.cookie == "" || d.Start.Cookie != s.cookie { // an equal cookie is of events that --json-stream-full-output repeats
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // --json-stream-full-output repeats the events as one document, with the cookie of the last test
 		s.finish(d)
 	}
 	return nil
 }
 
-// event reads an event. A test that fails at once has no event start.
+// event reads an event. A test that fails at once has no event with the name "start".
 func (s *stream) event(d *Report) error {
 	if d.Event == "start" {
 		s.close(cutOff)

@@ -57,7 +57,7 @@ func (r *reader) Each(take func(*json.Decoder) error) error {
 func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
 		if start, _ := r.text.Peek(3); string(start) == "\ufeff" { // the byte order mark, with which editors of Windows begin a file
-			n, _ := r.text.Discard(len(start)) // these bytes are in the buffer, so this cannot fail
+			n, _ := r.text.Discard(len(start)) // discarding bytes that are in the buffer cannot fail
 			r.text.passed += int64(n)
 		}
 	} else {
@@ -226,7 +226,7 @@ func (r *reader) Second() error {
 
 // Time returns the time of a number of milliseconds since 1970; zero if the number is no sensible time.
 func Time(ms float64) time.Time {
-	const end = 253402300800e3 // the year 10000
+	const end = 253402300800e3 // the beginning of the year 10000, in ms since 1970
 	if !(ms > 0 && ms < end) {
 		return time.Time{}
 	}

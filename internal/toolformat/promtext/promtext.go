@@ -12,7 +12,7 @@ import (
 
 // Values returns the values of the given names. It returns an error if a value is missing, negative or no number.
 func Values(text []byte, names ...string) (map[string]float64, error) {
-	const most = 1e18 // more than any process has of bytes or seconds
+	const most = 1e18 // more bytes or seconds than any process uses
 	values := map[string]float64{}
 	for _, name := range names {
 		values[name] = -1
