@@ -14,7 +14,7 @@ import (
 
 type wrappedSite struct {
 	testbed.Site
-	wrappers []*Active // the layers that have a Wrap
+	wrappers []*Active // layers whose field Wrap is set
 	// launchers is the number of launchers around every subject: the largest number that an arm needs.
 	launchers int
 }
@@ -47,7 +47,8 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 	return process, err
 }
 
-// Wrapped returns the command in place of a subject that Tare does not start itself, such as a container of a pod.
+// Wrapped returns a subject's command with its wrappers. It is for subjects that Tare does not start itself, such as a
+// container of a pod.
 func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {

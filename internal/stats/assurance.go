@@ -13,7 +13,7 @@ import (
 
 // Aim is the goal of a comparison.
 type Aim struct {
-	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
+	Alpha  float64 // two-sided significance level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
 	// Shown is one minus the confidence of the interval that output shows. In a claim of equivalence, this interval
 	// may extend at most Reach from 0; 0: no limit.
@@ -24,8 +24,8 @@ type Aim struct {
 	Seed         uint64
 }
 
-// belief is the distribution of the possible effects: Student's t with DF degrees of freedom around At, scaled by the
-// standard error Error.
+// belief is the distribution of the possible effects: Student's t with DF degrees of freedom, around the effect At and
+// scaled by the standard error Error.
 type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
@@ -41,16 +41,16 @@ func (b belief) valid() bool {
 type noise interface {
 	// err returns the standard error of the estimate with n values.
 	err(n int) float64
-	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level, assuming normal
-	// noise; infinite if n values cannot support any claim.
+	// claim returns the least distance from 0 at which an estimate from n values is significant at the two-sided level
+	// alpha. The noise is assumed normal. The result is infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
-	// equal returns the least distance by which an estimate must lie within the margin for a claim of equivalence, at
-	// the level of each of the two tests.
+	// equal returns the least distance between an estimate and the margin that allows a claim of equivalence. The
+	// argument alpha is the level of each of the two one-sided tests.
 	equal(n int, alpha float64) float64
 	// most returns the largest number of values for which drawing noise does not take too long.
 	most() int
-	// trials returns a function that draws n values and reports whether they give a verdict for an effect.
-	trials(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
+	// simulation returns a function that draws n values with a given effect, and reports whether they give a verdict.
+	simulation(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
 // PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the required
@@ -82,7 +82,8 @@ func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	return verdictSize(t, b, a)
 }
 
-// pairsOf subtracts the effect from contrasts, and scales the residuals to the spread of the noise.
+// pairsOf returns the noise of contrasts: their spread, and their residuals from the believed effect. The result ok is
+// false if this noise cannot be estimated.
 func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	if len(d) < 2 || !b.valid() {
 		return p, false
@@ -91,7 +92,7 @@ func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	return pairs{sd: sd, scale: b.Error * math.Sqrt(float64(len(d))), residuals: residuals(d, b.At)}, sd > 0
 }
 
-// residuals subtracts a centre from values, and corrects for the estimation of the centre.
+// residuals subtracts a centre from values. It scales the differences up a little, since the centre was estimated.
 func residuals(x []float64, centre float64) []float64 {
 	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
@@ -170,7 +171,7 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	rng := rand.New(rand.NewPCG(a.Seed, 1)) // random order, so that effects are independent of the noise
 	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
 	chance := func(n int) float64 {
-		got, resolved := 0, t.trials(n, a)
+		got, resolved := 0, t.simulation(n, a)
 		for i, effect := range effects {
 			if resolved(rand.New(rand.NewPCG(a.Seed, uint64(i))), effect) {
 				got++

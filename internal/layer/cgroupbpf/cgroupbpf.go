@@ -64,7 +64,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if err := loaded.On(); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
-	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: hooks, Places: c.Around.Places(s)}
+	g := &bpf.Programs{Layer: name, Loaded: loaded, Hooks: hooks, Places: c.Around.Places(s)}
 	return g.Up(s, c), nil
 }
 

@@ -151,7 +151,7 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// NET_ADMIN and NET_RAW are needed as for Envoy, SETUID and SETGID to switch to the other user.
+	// HAProxy needs NET_ADMIN and NET_RAW for the same work as Envoy, and SETUID and SETGID to switch to its own user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 

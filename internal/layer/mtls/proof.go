@@ -80,7 +80,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in clear.
+// proveWay shows that a random marker passed through the proxies. It also shows that the wire showed the marker in
+// clear only if the proxies do not encrypt.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -267,7 +268,8 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks that each proxy parsed the marker as the protocol want: only proxies for HTTP count requests.
+// checkProtocol checks that each proxy took the marker for data of the expected protocol, want. A proxy that has
+// counted a request took the marker for HTTP.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string

@@ -175,8 +175,8 @@ func uids(views []podView) []types.UID {
 	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. It leaves out the
-// fields that the arm's own layer sets: the proof of that layer shows them.
+// offBeside lists the settings whose checks show that the layer is off in an arm with a pod layer of its own. It
+// leaves out the fields that the arm's own layer sets: the proof of that layer shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
 	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all labels of NodeSelector

@@ -134,7 +134,8 @@ func (c *Config) capable(views []podView) error {
 
 var everything, sysAdmin = capsOf(all), capsOf("SYS_ADMIN")
 
-// bounding returns the capabilities that the pod's programs have or can gain (the bounding set), and a text.
+// bounding returns the capabilities that the pod's programs have or can gain (the bounding set), as a set and as a
+// text.
 func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
@@ -143,7 +144,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. If the programs run as root, it must also be in effect.
+// capabilities shows the bounding set of the pod's programs. If the programs run as root, the bounding set must also
+// be in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

@@ -93,7 +93,8 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 	return run
 }
 
-// At returns the command that a workload must start: that of the arm's program layer or else the workload's own.
+// At returns the command that a workload must start: the command of the arm's program layer or, if the arm has none,
+// the workload's own command.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
 	for _, i := range testbed.Held[*instead](site) {
 		i.started.Add(1)

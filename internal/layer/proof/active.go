@@ -75,7 +75,7 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 }
 
 // ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check with the
-// number of the other targets, in the given format.
+// number of further targets, in the given format.
 func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := make(n)
@@ -98,7 +98,7 @@ func ofAll(targets int, format string, make func(n int) (title string, check lay
 	return all, nil
 }
 
-// without makes the check for a target in which no program can run: the mechanism is off.
+// without makes the check for a target in which no program can run. There, the mechanism counts as off.
 func (i Item) without(reason string, want evidence.State) layer.Check {
 	check := i.patterns().Check(name, i.Name, want, "", nil)
 	check.Observed, check.OK = reason, want == evidence.Off

@@ -169,7 +169,8 @@ func (c *config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. The pattern grows must not match in arms without the layer.
+// patterns returns the patterns for a check's output. In arms without the layer, the output must not match the pattern
+// of the parameter grows.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }

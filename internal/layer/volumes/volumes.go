@@ -133,7 +133,8 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory that stores the files, and Mode its mode. Programs see the files in Through.
+	// Files is the name of the directory that stores the files, and Mode the directory's mode. Programs see the files
+	// in the directory Through.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.

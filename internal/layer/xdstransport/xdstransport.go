@@ -28,8 +28,8 @@ const (
 type Protocol string
 
 const (
-	Delta Protocol = "delta" // only resources that changed
-	SotW  Protocol = "sotw"  // the state of the world: all resources each time
+	Delta Protocol = "delta" // a response has only the resources that changed
+	SotW  Protocol = "sotw"  // state of the world: a response has all resources
 )
 
 // Values lists the variants.
