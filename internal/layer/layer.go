@@ -177,7 +177,7 @@ type Check struct {
 	Expected string `json:"expected"` // expected observation, such as "not in clear"
 	Observed string `json:"observed"` // actual observation, such as "0 of 2 frames"
 	OK       bool   `json:"ok"`
-	Once     bool   `json:"once,omitempty"` // the check was made once, when the layer was put up, and not in this trial
+	Once     bool   `json:"once,omitempty"` // set if the check was made once, when the layer was put up, and not in this trial
 	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
 	Caveat  string        `json:"caveat,omitempty"`
 	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper Program adds to the start of a program that ends at once
@@ -198,7 +198,7 @@ func (c Check) Expect(on, holds bool) Check {
 // Kind describes a layer to `tare list` and `tare doctor`.
 type Kind struct {
 	Name    string
-	Summary string // one line
+	Summary string // description of the layer in one line
 	// Example holds the required parameters, as they are written in an experiment file; "" if there are none.
 	Example string
 	New     func() Layer
@@ -254,8 +254,8 @@ func (a Side) Places(s *Session) []testbed.Place {
 type Match string
 
 const (
-	Prefix Match = "prefix" // pattern /directory/**
-	Suffix Match = "suffix" // pattern **/name
+	Prefix Match = "prefix" // rules with the pattern /directory/**
+	Suffix Match = "suffix" // rules with the pattern **/name
 )
 
 func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }

@@ -50,11 +50,11 @@ type count struct {
 type Mismatch string
 
 const (
-	Early Mismatch = "early" // the address differs
-	Late  Mismatch = "late"  // the address matches, and the port differs
+	Early Mismatch = "early" // no connection has the rule's address
+	Late  Mismatch = "late"  // connections may have the rule's address, but none has its port
 )
 
-// Values lists the choices.
+// Values lists the mismatches.
 func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
 
 const (
@@ -93,7 +93,7 @@ const (
 
 // Policy is a set of rules of a Linux security module.
 type Policy struct {
-	Hooks        []int // hooks to attach
+	Hooks        []int // indices of the hooks to attach
 	Rules        int   // number of rules of each kind
 	Action       layer.Action
 	Suffix       bool     // set: rules match the end of a path; not set: its beginning

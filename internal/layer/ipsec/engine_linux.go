@@ -55,7 +55,7 @@ type engine struct {
 	peers []tunnel.Peer
 }
 
-// lacks tests whether the kernel accepts a security association of ESP.
+// lacks returns an error if the kernel does not accept a security association of ESP.
 func lacks() error {
 	state := &netlink.XfrmState{Src: net.IPv4(192, 0, 2, 1), Dst: net.IPv4(192, 0, 2, 2), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 		Spi: 0x7a7e7a7e, Aead: &netlink.XfrmStateAlgo{Name: "rfc4106(gcm(aes))", Key: make([]byte, 20), ICVLen: 128}}

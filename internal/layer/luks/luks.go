@@ -67,7 +67,7 @@ func newLayer() layer.Layer {
 
 const mapperControl = "/dev/mapper/control" // device file of the device mapper
 
-// probe checks first that the kernel has the device mapper: the error of cryptsetup would be unclear.
+// probe checks first that the kernel has the device mapper: cryptsetup's own error would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(program); err == nil {
 		if err := mapper(); err != nil {

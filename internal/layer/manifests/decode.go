@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Objects returns the objects at every level of each factor, with their placeholders.
+// Objects returns the objects at every level of each factor. Placeholders in the objects are not replaced.
 func (c *config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {

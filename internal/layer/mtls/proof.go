@@ -218,7 +218,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	return checks, nil
 }
 
-// through shows that the proxies used the TLS that is set, and moved the bytes that the trial sent.
+// through shows that the proxies used TLS as the parameters say, and moved the bytes that the trial sent.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -307,7 +307,7 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse checks that the client's proxy opened a new connection after the number of requests that is set.
+// checkReuse checks that no connection of the client's proxy carried more requests than the parameters allow.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

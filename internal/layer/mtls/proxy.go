@@ -113,7 +113,7 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	}
 }
 
-// failed returns why the proxy has ended; nil if it runs.
+// failed returns the reason why the proxy has ended; nil if it runs.
 func (p *proxy) failed() error {
 	select {
 	case <-p.ended:
