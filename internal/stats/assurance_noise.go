@@ -34,8 +34,8 @@ func criticalDistance(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// simulation draws residuals with random signs. It counts the Walsh averages below and above the limits, which is
-// faster than computing intervals.
+// simulation returns a function that draws residuals with random signs. The function counts the Walsh averages below
+// and above the limits, which is faster than computing intervals.
 func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
@@ -95,7 +95,7 @@ func (s *samples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
-		for i := range n { // x and y in turn, so that the first values are the same for every n
+		for i := range n { // x and y are drawn in turn, so that their first values are the same for every n
 			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
 		}
 		slices.Sort(d.x)
@@ -145,8 +145,8 @@ func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// simulation draws from the observed rounds. The noise is assumed symmetric: in each drawn round, the sign of the
-// arm's distance from the other arms is random, and so is the order of the other arms.
+// simulation returns a function that draws from the observed rounds. The noise is assumed symmetric: in each drawn
+// round, the sign of the arm's distance from the other arms is random, and so is the order of the other arms.
 func (t *triples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0

@@ -101,7 +101,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // rounding must not make an equal distance larger in another order of summation
+	observed -= 1e-9 * math.Abs(observed) // tolerance: an equal distance, summed in another order, may be larger by rounding
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -211,7 +211,7 @@ type energyGrid struct {
 	steps       [energyBins]gridStep // steps of the current series, by bin
 }
 
-// gridCells is the number of equal parts of the range of values. Each part belongs to one bin.
+// gridCells is the number of equal parts into which the range of values is divided. Each part belongs to one bin.
 const gridCells = 256
 
 // gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus the

@@ -23,7 +23,7 @@ func Dip(x []float64) (d, p float64, err error) {
 		return 0, 0, err
 	}
 	s := sortedCopy(x)
-	if max(-s[0], s[len(s)-1]) > 0x1p900 { // smaller values, so that no product overflows
+	if max(-s[0], s[len(s)-1]) > 0x1p900 { // scale the values down, so that no product overflows
 		for i := range s {
 			s[i] *= 0x1p-200
 		}

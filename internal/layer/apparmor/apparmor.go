@@ -91,7 +91,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for every profile whose name begins with the argument profile.
+// front returns the wrapper for a profile. Its proof accepts every profile whose name begins with the argument
+// profile.
 func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -160,7 +161,7 @@ var everything = []string{"file", "capability", "network", "mount", "remount", "
 
 func (c *config) text(called string) string {
 	var b strings.Builder
-	// attach_disconnected is for volumes: in a volume's mount namespace, a path may not lead up to the root.
+	// attach_disconnected is for volumes: in a volume's mount namespace, a path does not always lead up to the root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -186,7 +187,7 @@ func (c *config) text(called string) string {
 
 const compileLimit = time.Minute // timeout of apparmor_parser, which normally takes less than a second
 
-// compile returns the profile in the kernel's binary format. apparmor_parser may not take a cached profile instead.
+// compile returns the profile in the kernel's binary format. apparmor_parser must not use its cache.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()

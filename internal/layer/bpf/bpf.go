@@ -199,8 +199,8 @@ func sum(hooks []Hook, installed []*Programs) ([]count, error) {
 
 const denied = "EPERM"
 
-// Before shows that each hook counts the prober's action, and that a rule that matches the action has its effect. It
-// keeps the counts for After.
+// Before shows that each hook counts the prober's action, and that a matching rule has its effect. It keeps the counts
+// for After.
 func (g *Programs) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
@@ -233,7 +233,7 @@ func (g *Programs) Before(ctx context.Context, site testbed.Site) ([]layer.Check
 	return checks, err
 }
 
-const negligible = 0.01 // hooks that all together have at most this many hits per unit of work count as not used
+const negligible = 0.01 // hooks count as not used if all together have at most this many hits per unit of work
 
 // After reports how often the hooks were hit in the trial.
 func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error) {

@@ -248,8 +248,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached looks among programs for one that is attached to a hook of the whole machine, or to the cgroup with the id
-// group. It returns this program's name; "" if none is attached. Group 0 stands for any cgroup.
+// attached looks among the given programs for one that is attached to a hook of the whole machine, or to the cgroup
+// with the id group. It returns this program's name; "" if none is attached. Group 0 stands for any cgroup.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

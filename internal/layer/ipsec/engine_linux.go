@@ -24,9 +24,9 @@ import (
 
 const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the template of the daemon's configuration. The first value is the plugin that encrypts; "" if the kernel
-// encrypts. The second value is the priority of the plugin's routes, the third the path of the socket for commands.
-// The option allow_peer_ts allows packets to the peer's own address.
+// config is the template of the daemon's configuration. It has three values: the plugin that encrypts ("" if the
+// kernel encrypts), the priority of the plugin's routes, and the path of the socket for commands. The option
+// allow_peer_ts allows packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -40,8 +40,8 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes. Its number is above all that are in
-// use, so that the kernel applies this rule last.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The number is above the priorities of
+// all other rules, so that the kernel applies this rule last.
 const lastRule = 40000
 
 const longest = 1400 // MTU of kernel-libipsec's interface; kernel-libipsec reads no larger packets
@@ -159,7 +159,7 @@ func (e *engine) Ready() (program string, err error) {
 // Rekey ends all security associations, and then sets the new key and the new peers.
 func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	for i := range e.peers {
-		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // the call fails if there is no association
+		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // the error is ignored, since there may be no association
 		if _, err := e.call("unload-conn", message{"name": name(i)}); err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written lists the keys of the map want with their values in the map has. A value that differs from the wanted value
-// may be a secret, and is not shown.
+// Written lists the keys of the map called want, each with its value in the map called has. A value that differs from
+// the wanted value may be a secret, and is not shown.
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -63,8 +63,8 @@ func Validate(errs *experiment.FieldErrors, field string, given map[string]strin
 	}
 }
 
-// With returns a map with the entries of both maps. For a key of both, the value in the map add counts. Either map may
-// be nil.
+// With returns a map with the entries of both maps. For a key of both, the result has the value of the map add. Either
+// map may be nil.
 func With(m, add map[string]string) map[string]string {
 	out := maps.Clone(m)
 	if out == nil && len(add) > 0 {

@@ -103,7 +103,7 @@ func (c *config) here(context, uid, layerUID string) layer.Check {
 }
 
 // elsewhere checks that a site is not on the cluster of the layer's context. The argument layerUID is the UID of that
-// cluster. If the site's context has another name but names that cluster, too, the check passes with a caveat.
+// cluster. If the site's context is another context for that cluster, the check passes with a caveat.
 func (c *config) elsewhere(context, uid, layerUID string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, layerUID), Observed: described(context, uid),

@@ -120,7 +120,7 @@ func (a *active) apply(ctx context.Context) error {
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // objects that existed before may belong to someone else; the site deletes its own objects
+		return err // no deletion here: objects that existed before may belong to someone else, and the site deletes its own
 	}
 	a.applied = true
 	err = a.accepted(got)

@@ -58,7 +58,7 @@ type implementation struct {
 	count    func(answer string, s side) (counters, error)
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
-	identify       func(id string) string // returns an identity as the records of connections write it
+	identify       func(id string) string // returns an identity in the spelling of the records of connections
 	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: the rules recognise the
 	// sockets by a mark.
 	user         uint32

@@ -80,8 +80,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows that a random marker passed through the proxies. It also shows that the wire showed the marker in
-// clear only if the proxies do not encrypt.
+// proveWay shows that a random marker passed through the proxies. If the proxies encrypt, the wire must not show the
+// marker in clear; otherwise it must.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -307,7 +307,8 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse checks that no connection of the client's proxy carried more requests than the parameters allow.
+// checkReuse checks that the client's proxy had enough connections for its requests, at the largest number of requests
+// per connection that the parameters allow.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

@@ -21,7 +21,7 @@ type proxy struct {
 	process testbed.Process
 	admin   admin
 	log     *logReader
-	ended   chan struct{} // closed when the proxy has ended, after the field why is set
+	ended   chan struct{} // closed when the proxy has ended; the field why then holds the reason
 	why     error
 }
 

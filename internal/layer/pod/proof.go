@@ -73,7 +73,7 @@ func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 }
 
 // pairs completes the check of a setting that is a map. If the argument on is set, the map must contain all keys of
-// want with their values. Otherwise it must contain fewer of these keys and values than limit.
+// want with their values; otherwise fewer than limit of them.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -86,7 +86,7 @@ func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podVie
 }
 
 // patchIn checks the fields of the patch in a pod. If the argument on is set, the pod must have every field; otherwise
-// it must lack one.
+// it must lack at least one.
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
 	return aspect{name: "patch", expected: say[on], spec: true, show: func(s podView) shown {

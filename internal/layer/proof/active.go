@@ -74,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check with the
-// number of further targets, in the given format.
+// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check, to which
+// it adds the number of further targets in the given format.
 func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := make(n)

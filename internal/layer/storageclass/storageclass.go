@@ -159,7 +159,7 @@ func (c *config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 			out = append(out, k)
 		}
 	}
-	if on && out == nil { // without a volume the layer has no effect, but is no error
+	if on && out == nil { // without a volume the layer has no effect, which is no error
 		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
 			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
 	}

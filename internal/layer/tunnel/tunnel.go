@@ -112,8 +112,8 @@ type Protocol struct {
 	// Keys generates keys for n ends.
 	Keys   func(n int) ([]Key, error)
 	Public func(Key) Key // returns that part of an end's key that the end's peers know
-	// Hint returns how to meet missing requirements. The argument lacks is ErrNoKernel or errUserspace. The argument
-	// pods is set on a cluster.
+	// Hint returns advice on how to meet missing requirements. The argument lacks is ErrNoKernel or errUserspace. The
+	// argument pods is set on a cluster.
 	Hint func(lacks error, pods bool) string
 
 	// The functions below run in the helper.

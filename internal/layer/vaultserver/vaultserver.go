@@ -46,7 +46,8 @@ type Settings struct {
 	Members int
 }
 
-// Over returns the settings s, in which each setting that one of the others sets replaces the setting of s.
+// Over returns a copy of s with the settings that the others set. A setting that none of the others sets keeps its
+// value.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
