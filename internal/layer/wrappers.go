@@ -67,8 +67,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. uncounted and hidden are set if a wrapper is Active.Uncounted or
-// has Active.Hides.
+// wrap puts the wrappers of a place before a command. The results uncounted and hidden are set if a wrapper has
+// Active.Uncounted or Active.Hides set.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -148,8 +148,9 @@ func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. If a subject has fewer launchers,
-// it gets launchers without restrictions, so that the cost of launchers is the same in every arm.
+// WithEqualLaunchers does what WithWrappers does, with the given number of launchers around every subject. If a
+// subject needs fewer launchers, it also gets launchers without restrictions, so that the cost of launchers is the
+// same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

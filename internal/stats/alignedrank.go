@@ -91,7 +91,7 @@ func AlignedRankLeast(pairs, triples int) float64 {
 type alignedRounds struct {
 	contrasts []float64
 	sizes     []int   // number of arms of each round, 2 or 3
-	share     float64 // factor for the sum's distance from its mean; 1 unless position effects were removed
+	share     float64 // factor for the distance of the arm's sum of ranks from its mean; 1 unless position effects were removed
 	groups    [4]alignedGroup
 	near      float64         // values closer than this are ties
 	ranks     []([3]int)      // twice the ranks of each round's values at the last shift, the arm's rank first

@@ -54,9 +54,9 @@ type noise interface {
 }
 
 // PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the required
-// assurance: a difference by the signed-rank test, or equivalence by that test and by t. The noise of the new run is
-// assumed to be the noise of the observed contrasts d, and symmetric. The result is 0 if the number exceeds the limit
-// or cannot be computed.
+// assurance: a difference by the signed-rank test, or equivalence by the signed-rank test and Student's t. The noise
+// of the new run is assumed to be symmetric, and otherwise the noise of the observed contrasts d. The result is 0 if
+// the number exceeds the limit or cannot be computed.
 func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -65,8 +65,8 @@ func PairsForVerdict(d []float64, b belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict is PairsForVerdict for rounds in which one or two other arms ran. A difference is judged by the
-// aligned rank test, equivalence also by t on the contrasts.
+// RoundsForVerdict does what PairsForVerdict does, for rounds in which one or two other arms ran. A difference is
+// judged by the aligned rank test, equivalence also by t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
@@ -97,8 +97,8 @@ func residuals(x []float64, centre float64) []float64 {
 	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
-// ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the rank-sum test and
-// Welch's t together.
+// ValuesForVerdict does what PairsForVerdict does, for two independent samples of equal size, judged by the rank-sum
+// test and Welch's t together.
 func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -137,7 +137,7 @@ func verdictSize(t noise, b belief, a Aim) int {
 }
 
 // verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies for
-// two reasons: the effect is uncertain, and n values have an error. The sum is assumed to follow Student's t.
+// two reasons: the effect is uncertain, and n values have an error. The sum of both is assumed to follow Student's t.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
@@ -216,17 +216,17 @@ func (s Side) Pairs(n int, b belief) int {
 	return s.size(normalPairs(n, b), b)
 }
 
-// Rounds is Pairs for rounds with two other arms each, by aligned ranks.
+// Rounds does what Pairs does, for rounds with two other arms each and by aligned ranks.
 func (s Side) Rounds(n int, b belief) int {
 	return s.size(&triples{pairs: *normalPairs(n, b), apart: make([]float64, n)}, b)
 }
 
-// Values is Pairs for two independent samples of equal size, by the rank-sum test.
+// Values does what Pairs does, for two independent samples of equal size and by the rank-sum test.
 func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
 }
 
-// normalPairs returns the normal noise with which n pairs have the belief's error.
+// normalPairs returns normal noise with which the estimate from n pairs has the standard error of the belief.
 func normalPairs(n int, b belief) *pairs {
 	scale := b.Error * math.Sqrt(float64(n))
 	return &pairs{sd: scale, scale: scale}

@@ -123,7 +123,7 @@ type triples struct {
 	pairs
 	apart   []float64 // half the difference of the other arms, for each residual; NaN: only one other arm ran
 	lone    int       // number of rounds with one other arm
-	removed bool      // AlignedRounds.PositionsRemoved
+	removed bool      // value of AlignedRounds.PositionsRemoved
 }
 
 // claim assumes that every round has as many other arms as most rounds have.

@@ -31,10 +31,10 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of a
-// segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The test is
-// exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the precision of
-// that estimate.
+// RelatedChangepoints does what Changepoints does, for values that may resemble their neighbours. The null
+// distribution of a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid).
+// The test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the
+// precision of that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -125,7 +125,7 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 type energy struct {
 	ranks  []int     // ranks of the values in the given order, from 1, different for ties
 	sorted []float64 // sorted values minus their median, so that sums stay small
-	whole  []float64 // sum of distances to all values, by rank
+	whole  []float64 // sum of a value's distances to all values, by the value's rank
 	total  float64   // sum of distances between any two values
 	counts []int     // Fenwick trees over the ranks of the values on the left
 	sums   []float64

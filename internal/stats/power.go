@@ -251,8 +251,8 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 	return se * smallestShift(power, tPower(1, df, alpha))
 }
 
-// RankSumDetectableEffect is WelchDetectableEffect for the rank-sum test and a common standard deviation. The result
-// is NaN if the sizes allow no claim at level alpha.
+// RankSumDetectableEffect does what WelchDetectableEffect does, for the rank-sum test and a common standard deviation.
+// The result is NaN if the sizes allow no claim at level alpha.
 func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64 {
 	if m < 1 || n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()

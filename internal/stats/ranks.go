@@ -51,8 +51,8 @@ type rankNull struct {
 	mean, sd float64   // mean and standard deviation of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0: no k fulfils this. The interval at the level alpha
-// reaches from the k-th smallest to the k-th largest of the values that the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, for the sum of ranks T; 0: no k fulfils this. The interval at
+// the level alpha reaches from the k-th smallest to the k-th largest of the values that the statistic counts.
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // as a float64, 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
@@ -108,7 +108,7 @@ func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	low, high := ordinal(least)-1, ordinal(most)                 // low < k-th member ≤ high
 	atLow, atHigh := 0, members.size()                           // numbers of members ≤ low, and of members ≤ high
-	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members that are sorted: one count takes as many steps
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members to sort; one count takes as many steps
 	for step := 0; high-low > 1; step++ {
 		if atLow > 0 && atHigh < members.size() && atHigh-atLow <= listed {
 			last := members.between(fromOrdinal(low), fromOrdinal(high))

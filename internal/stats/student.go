@@ -198,8 +198,9 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is the assumed width of the interval that contains both intervals, in widths of a t interval. On
-// normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs from the mean.
+// hullAllowance is the assumed width of the interval that contains both the t and the signed-rank interval, in widths
+// of the t interval. On normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre
+// differs from the mean.
 const hullAllowance = 1.04
 
 // predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance of 1 -

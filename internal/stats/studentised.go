@@ -48,7 +48,8 @@ func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	return max(least, normalCDF(t)), max(least, normalTail(t))
 }
 
-// statistic returns T, and the unit by which T grows if the sum grows by 1. The unit is 0 if all ranks are the same.
+// statistic returns the studentised sum of ranks, T, and the unit by which T grows if the sum of ranks grows by 1. The
+// unit is 0 if all ranks are the same.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64

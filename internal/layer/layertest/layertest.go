@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed/local/localtest"
 )
 
-// Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of
-// package wrapper or as the helper of one of these kinds.
+// Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of package
+// wrapper or as the helper of one of the given layers.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
 	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)

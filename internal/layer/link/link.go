@@ -116,8 +116,8 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 
 // These are the largest allowed differences between a value that was set and the value read back from the kernel.
 const (
-	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
-	lossDigits = 1e-6 // as a share of packets: the kernel stores 32 bits, converted from a float of 32 bits
+	wholeBytes = 8    // rate in bit/s: the kernel stores whole bytes per second
+	lossDigits = 1e-6 // loss as a share of packets: the kernel stores 32 bits, converted from a float of 32 bits
 )
 
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"

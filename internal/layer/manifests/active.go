@@ -253,9 +253,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. The argument own is that arm's own layer of this
-// kind, or nil. Objects that own applies are left out. With scope: arm, objects outside of the arm's namespace are
-// not checked, and a caveat says so. If no object remains, the check has no name.
+// absent shows that the objects do not exist at another arm's site. The argument own is the layer of this kind that
+// belongs to the other arm, or nil. The objects of that layer are left out. With scope: arm, objects outside of the
+// arm's namespace are not checked, and a caveat says so. If no object remains, the check has no name.
 func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)

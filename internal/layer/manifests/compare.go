@@ -136,7 +136,7 @@ func amount(v any) (resource.Quantity, error) {
 	return resource.Quantity{}, resource.ErrFormatWrong
 }
 
-// empty reports whether a cluster may leave a value out without a change of the meaning.
+// empty reports whether a cluster may leave a value out without a change of the object's meaning.
 func empty(v any) bool {
 	value := reflect.ValueOf(v)
 	if kind := value.Kind(); kind == reflect.Map || kind == reflect.Slice {

@@ -150,7 +150,8 @@ const (
 	OwnArm       scope = "arm"
 )
 
-// wait is a condition of an object that the layer applies, or that the cluster has anyway.
+// wait is a condition to wait for. The condition is about an object that the layer applies, or that the cluster has
+// anyway.
 type wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`

@@ -38,7 +38,7 @@ func help(ctx context.Context) error {
 type helper struct {
 	listener   net.Listener
 	watch      *sniff.Watch
-	outputRead int64 // bytes of a proxy's output that have been returned so far
+	outputRead int64 // number of bytes of a proxy's output that have been returned so far
 }
 
 func (h *helper) handle(ctx context.Context, o request) (any, error) {

@@ -36,7 +36,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for a.through.
+// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for the method
+// through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {

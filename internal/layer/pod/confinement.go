@@ -11,7 +11,7 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// seccompWord returns the seccomp profile in the pod's specification, in the form of the experiment file.
+// seccompWord returns the seccomp profile in the pod's specification, as an experiment file would write the profile.
 func seccompWord(pod *corev1.Pod) string {
 	if p := cmp.Or(security(pod).SeccompProfile, podSecurity(pod).SeccompProfile); p != nil {
 		return word(string(p.Type), p.LocalhostProfile)
@@ -39,7 +39,7 @@ func security(pod *corev1.Pod) *corev1.SecurityContext {
 	return &corev1.SecurityContext{}
 }
 
-const unreported = "not reported" // stands for a value that the pod does not report
+const unreported = "not reported" // text in place of a value that the pod does not report
 
 // These are the words with which the agent reports the mode of seccomp.
 const (

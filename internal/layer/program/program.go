@@ -38,7 +38,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any program, with the workloads command and startup"),
 }
 
-// Declare declares that the layer needs its program and replaces the workload's.
+// Declare declares that the layer needs its program and replaces the workload's program.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Replaces: true}
 	if len(c.Command) > 0 {
@@ -60,7 +60,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return append(errs, c.Command.Validate("run")...)
 }
 
-// instead is the program that an arm starts in place of the workload's (testbed.Held).
+// instead is the program that an arm starts in place of the workload's program (testbed.Held).
 type instead struct {
 	args    reference.Arguments
 	started atomic.Int64

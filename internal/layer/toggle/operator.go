@@ -204,7 +204,8 @@ func (a *active) down(ctx context.Context) error {
 
 const kubeconfig = "KUBECONFIG" // the variable that names the configuration with which the commands reach their cluster
 
-// undoData is all that another process needs to turn the switch back. References stand in place of secrets.
+// undoData is all that another process needs to restore the switch's state from before the run. References stand in
+// place of secrets.
 type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
 	Check      check                 `json:"check"`

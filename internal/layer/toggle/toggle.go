@@ -64,7 +64,7 @@ type switchState struct {
 	key   string      // key of the entry in the ledger
 	sites int         // number of sites at which the layer is up
 	found layer.Check // state before the first site
-	wasOn bool        // the switch was on before the first site, and must be on after the last site
+	wasOn bool        // set if the switch was on before the first site, and so must be on after the last site
 }
 
 type check struct {

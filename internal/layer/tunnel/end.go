@@ -153,7 +153,7 @@ type sending struct {
 	To     netip.Addr    `json:"to"`
 	Marker string        `json:"marker"`
 	Limit  time.Duration `json:"limit"`           // timeout of the answer
-	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
+	Watch  bool          `json:"watch,omitempty"` // set: the pod's interfaces are watched, which needs CAP_NET_RAW
 }
 
 type sent struct {

@@ -21,7 +21,7 @@ const (
 	absence = 300 * time.Millisecond
 )
 
-// proveClear shows that pods reach each other in clear. prefix is the beginning of the checks' names.
+// proveClear shows that pods reach each other in clear. The argument prefix is the beginning of the checks' names.
 func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check, error) {
 	m, err := t.sendMarkers(ctx, t.ways(arrival))
 	if err != nil {

@@ -36,7 +36,7 @@ import (
 type Implementation string
 
 const (
-	Auto      Implementation = "auto" // the kernel if it can, otherwise user space
+	Auto      Implementation = "auto" // the kernel if it can encrypt, otherwise a program in user space
 	Kernel    Implementation = "kernel"
 	Userspace Implementation = "userspace"
 )
@@ -92,7 +92,8 @@ type Opened struct {
 	// Device is the tunnel's interface. It is "" if the kernel encrypts by policy, which needs no interface.
 	Device string `json:"device"`
 	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
-	// Daemon is the command line of a program in user space that must run at the end's place; nil if none must.
+	// Daemon is the command line of a program in user space that must run at the end's place; nil if there is no such
+	// program.
 	Daemon []string `json:"daemon,omitempty"`
 	Env    []string `json:"env,omitempty"` // variables of the daemon
 }

@@ -41,7 +41,7 @@ func Stack(site testbed.Site) (testbed.VolumeStack, error) {
 	return testbed.Need[testbed.VolumeStack](site, "the site has no volume of this machine in the client's pod: use a workload with a volume, such as storage")
 }
 
-// Hidden checks that the marker is not on the device in clear. It is made in Active.Settle.
+// Hidden checks that the marker is not on the device in clear. The check is made in Active.Settle.
 func Hidden(kind string, stack testbed.VolumeStack) layer.Check {
 	m := stack.VolumeMark()
 	return layer.Check{Layer: kind, Name: "marker on the device", Expected: "not in clear", Observed: observed(m), OK: m.Found == 0 && m.Scanned > 0, Once: true}

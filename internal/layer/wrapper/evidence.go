@@ -173,7 +173,8 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses CPU time, by the clock of the kernel that this process runs on, which may be a sandbox's.
+// spend uses the wanted CPU time, by the clock of the kernel that this process runs on. This kernel may be a
+// sandbox's.
 func spend(wanted time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()
