@@ -30,7 +30,6 @@ type request struct {
 	Output   string         `json:"told,omitempty"`     // read a proxy's output, by its directory; the response is the text since the last request
 }
 
-// becomeRequest asks the helper process to become a proxy.
 type becomeRequest struct {
 	Dir   string            `json:"dir"`   // name of the proxy's directory, below the temporary directory of its place
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name

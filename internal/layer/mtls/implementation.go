@@ -130,7 +130,6 @@ type plan struct {
 	Listen uint16
 }
 
-// values returns the plan's values for the templates.
 func (p plan) values() map[string]any {
 	client := p.Side == clientSide
 	peer, user, from := clientIdentity, 0, ""

@@ -47,7 +47,6 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// parsed returns one of the templates of this package.
 func parsed(name, text string) *tmpl.Template {
 	t, err := tmpl.Parse(name, text)
 	if err != nil {

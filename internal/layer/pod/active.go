@@ -312,7 +312,6 @@ type aspect struct {
 	show     func(podView) shown
 }
 
-// shown is the result of a setting's check in one pod.
 type shown struct {
 	observed string
 	ok       bool

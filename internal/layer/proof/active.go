@@ -116,7 +116,6 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 	return i.patterns().Check(name, i.Name, want, text, failed), nil
 }
 
-// before makes the checks before a trial, and reads the counters.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
 	checks, err := a.config.make(ctx, site, evidence.On, a.once, before, Once)
@@ -134,7 +133,6 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// after makes the checks after a trial, and compares the counters.
 func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof has no readings from before the trial")
