@@ -83,7 +83,8 @@ type Active struct {
 	Settle func(ctx context.Context) ([]Check, error)
 	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
 	Switch *Switch
-	// Wrap returns the command that runs in place of a subject's command. The arm's first layer is innermost.
+	// Wrap returns the command that runs in place of a subject's command. The wrapper of the arm's first layer is
+	// innermost.
 	Wrap   func(cmd testbed.Command) testbed.Command
 	Around Side // the side whose subjects are wrapped
 	// Uncounted is set if Tare cannot know a subject's CPU time and memory. Settle may still set Uncounted and Hides.
@@ -176,10 +177,10 @@ type Check struct {
 	Expected string `json:"expected"` // expected observation, such as "not in clear"
 	Observed string `json:"observed"` // actual observation, such as "0 of 2 frames"
 	OK       bool   `json:"ok"`
-	Once     bool   `json:"once,omitempty"` // the check was made once, when the layer was put up, and not in this trial
+	Once     bool   `json:"once,omitempty"` // set if the check was made once, when the layer was put up, and not in this trial
 	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
 	Caveat  string        `json:"caveat,omitempty"`
-	StartUp time.Duration `json:"startUp,omitempty"` // start-up time that Program adds to a program that ends at once, in ns
+	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper Program adds to the start of a program that ends at once
 	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
 	// Unexercised is set if the trial hardly ever did what the layer acts on. A difference between arms is
 	// then not the layer's effect. The trial stays valid.
@@ -197,7 +198,7 @@ func (c Check) Expect(on, holds bool) Check {
 // Kind describes a layer to `tare list` and `tare doctor`.
 type Kind struct {
 	Name    string
-	Summary string // one line
+	Summary string // description of the layer in one line
 	// Example holds the required parameters, as they are written in an experiment file; "" if there are none.
 	Example string
 	New     func() Layer
@@ -206,8 +207,8 @@ type Kind struct {
 	// Helper is the main function of the layer's helper, if the layer has one. To start the helper, Tare
 	// starts its own executable at a place of a site (testbed.HelperAt).
 	Helper func(ctx context.Context) error
-	// Undo restores the state that an entry of the run's Ledger describes. site is a site on this machine.
-	// Undo may run again after it has succeeded. Undo is nil for layers that write no entries.
+	// Undo restores the state that an entry of the run's Ledger describes. The argument site is a site on this
+	// machine. Undo may run again after it has succeeded. Undo is nil for layers that write no entries.
 	Undo func(ctx context.Context, site testbed.Site, u Undo) error
 }
 
@@ -228,14 +229,14 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. oneTestbed names the only testbed for the layer; "":
-// any. A layer around servers needs a network.
+// Needs returns the requirements of a layer around this side. The argument oneTestbed names the only testbed on which
+// the layer works; "": any testbed. A layer around servers needs a network.
 func (a Side) Needs(oneTestbed string) experiment.Needs {
 	return experiment.Needs{Only: oneTestbed, Network: a == Server}
 }
 
-// Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all
-// places on this machine. For a layer around servers, Places returns testbed.ServerPod in its place.
+// Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all places on
+// this machine: for a layer around servers, Places replaces testbed.Host by testbed.ServerPod.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {
@@ -253,8 +254,8 @@ func (a Side) Places(s *Session) []testbed.Place {
 type Match string
 
 const (
-	Prefix Match = "prefix" // pattern /directory/**
-	Suffix Match = "suffix" // pattern **/name
+	Prefix Match = "prefix" // rules with the pattern /directory/**
+	Suffix Match = "suffix" // rules with the pattern **/name
 )
 
 func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }

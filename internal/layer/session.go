@@ -15,7 +15,7 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// Session is what a layer works with: one site, and the state of the run.
+// Session holds the site at which a layer works, and the state of the run.
 type Session struct {
 	*Run
 	// Site is the site to work at. Up gets a site that the testbed has just made. ProveOff gets the site with the
@@ -23,10 +23,10 @@ type Session struct {
 	Site testbed.Site
 	// Places are the places where subjects are started. testbed.Host stands for all places on this machine.
 	Places []testbed.Place
-	// Own is the arm's own layer of the same kind, with other parameters, or nil. The settings of Own are no evidence
-	// that the other arm's layer is on. Own is set only for ProveOff and ProveOffAfter of layers that declare
-	// ProvesBeside. If a layer declares neither ProvesBeside nor OwnProves, the runner notes that its absence was not
-	// checked.
+	// Own is a layer of the same kind, with other parameters, that belongs to the site's arm; nil if the arm has none.
+	// The settings of Own are no evidence that the layer of another arm is on. Own is set only for ProveOff and
+	// ProveOffAfter of layers that declare ProvesBeside. If a layer declares neither ProvesBeside nor OwnProves, the
+	// runner notes that its absence was not checked.
 	Own Layer
 }
 
@@ -129,8 +129,8 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// NoteUndo notes in the ledger that a layer is about to change an object. Layers of this kind recognise the
-// object by its name. down undoes the change, and removes the note.
+// NoteUndo notes in the ledger that a layer is about to change an object. The name identifies the object for every
+// layer of this kind. The returned function down undoes the change, and removes the note.
 func (r *Run) NoteUndo(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {
@@ -148,7 +148,7 @@ func (r *Run) NoteUndo(
 	return down, r.Ledger().NoteUndo(u)
 }
 
-// Name returns the name of the object that the Undo is about. The name must start with prefix.
+// Name returns the name of the object that the Undo restores, or an error if the name does not start with prefix.
 func (u Undo) Name(prefix string) (name string, err error) {
 	if err := json.Unmarshal(u.How, &name); err != nil || !strings.HasPrefix(name, prefix) {
 		return "", errors.Join(fmt.Errorf("the undo entry of %s names an object of someone else", u.Layer), err)

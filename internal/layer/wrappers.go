@@ -14,7 +14,7 @@ import (
 
 type wrappedSite struct {
 	testbed.Site
-	wrappers []*Active // the layers that have a Wrap
+	wrappers []*Active // layers whose field Wrap is set
 	// launchers is the number of launchers around every subject: the largest number that an arm needs.
 	launchers int
 }
@@ -47,7 +47,8 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 	return process, err
 }
 
-// Wrapped returns the command in place of a subject that Tare does not start itself, such as a container of a pod.
+// Wrapped returns a subject's command with its wrappers. It is for subjects that Tare does not start itself, such as a
+// container of a pod.
 func (d wrappedSite) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
 	if err != nil || launcher.Count(wrapped.Args) == 0 {
@@ -66,8 +67,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. uncounted and hidden are set if a wrapper is Active.Uncounted or
-// has Active.Hides.
+// wrap puts the wrappers of a place before a command. The results uncounted and hidden are set if a wrapper has
+// Active.Uncounted or Active.Hides set.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -147,8 +148,9 @@ func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers is WithWrappers with a number of launchers for every subject. If a subject has fewer launchers,
-// it gets launchers without restrictions, so that the cost of launchers is the same in every arm.
+// WithEqualLaunchers does what WithWrappers does, with the given number of launchers around every subject. If a
+// subject needs fewer launchers, it also gets launchers without restrictions, so that the cost of launchers is the
+// same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// alignedPrecision is the precision of an interval's bounds and point, relative to its width.
+// alignedPrecision is the precision of an interval's bounds and point, as a share of the interval's width.
 const alignedPrecision = 1e-4
 
 // AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the control.
@@ -64,7 +64,7 @@ func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // variance of a contrast with one other arm, in variances of a value; 1.5 with two other arms, 0.5 for half a difference
+		variance := 2. // variance of a contrast, in variances of one value: 2 with one other arm, 1.5 with two; half a difference of two values has 0.5
 		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
@@ -81,8 +81,8 @@ func (r AlignedRounds) Noisier() float64 {
 	return normalTail((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. The argument pairs counts the
-// rounds with one other arm, triples the rounds with two.
+// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. The argument pairs is the number
+// of rounds with one other arm, the argument triples the number of rounds with two.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
@@ -91,7 +91,7 @@ func AlignedRankLeast(pairs, triples int) float64 {
 type alignedRounds struct {
 	contrasts []float64
 	sizes     []int   // number of arms of each round, 2 or 3
-	share     float64 // factor for the sum's distance from its mean; 1 unless position effects were removed
+	share     float64 // factor for the distance of the arm's sum of ranks from its mean; 1 unless position effects were removed
 	groups    [4]alignedGroup
 	near      float64         // values closer than this are ties
 	ranks     []([3]int)      // twice the ranks of each round's values at the last shift, the arm's rank first
@@ -103,13 +103,13 @@ type alignedRounds struct {
 
 // alignedGroup is a group of values that a shift of the arm moves by the same amount.
 type alignedGroup struct {
-	values []alignedValue // ascending
+	values []alignedValue // in ascending order
 	slope  float64        // change of the values per unit of shift
 }
 
 type alignedValue struct {
 	at          float64
-	round, slot int // slot 0 is the arm's
+	round, slot int // slot 0 belongs to the arm
 }
 
 func (r AlignedRounds) align(name string) (*alignedRounds, error) {

@@ -13,7 +13,7 @@ import (
 
 // Aim is the goal of a comparison.
 type Aim struct {
-	Alpha  float64 // two-sided level of a claim, and one-sided level of each test of equivalence
+	Alpha  float64 // two-sided significance level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
 	// Shown is one minus the confidence of the interval that output shows. In a claim of equivalence, this interval
 	// may extend at most Reach from 0; 0: no limit.
@@ -24,8 +24,8 @@ type Aim struct {
 	Seed         uint64
 }
 
-// belief is the distribution of the possible effects: Student's t with DF degrees of freedom around At, scaled by the
-// standard error Error.
+// belief is the distribution of the possible effects: Student's t with DF degrees of freedom, around the effect At and
+// scaled by the standard error Error.
 type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
@@ -41,22 +41,22 @@ func (b belief) valid() bool {
 type noise interface {
 	// err returns the standard error of the estimate with n values.
 	err(n int) float64
-	// claim returns the least distance from 0 at which an estimate is claimed at a two-sided level, assuming normal
-	// noise; infinite if n values cannot support any claim.
+	// claim returns the least distance from 0 at which an estimate from n values is significant at the two-sided level
+	// alpha. The noise is assumed normal. The result is infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
-	// equal returns the least distance by which an estimate must lie within the margin for a claim of equivalence, at
-	// the level of each of the two tests.
+	// equal returns the least distance between an estimate and the margin that allows a claim of equivalence. The
+	// argument alpha is the level of each of the two one-sided tests.
 	equal(n int, alpha float64) float64
 	// most returns the largest number of values for which drawing noise does not take too long.
 	most() int
-	// trials returns a function that draws n values and reports whether they give a verdict for an effect.
-	trials(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
+	// simulation returns a function that draws n values with a given effect, and reports whether they give a verdict.
+	simulation(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
 // PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the required
-// assurance: a difference by the signed-rank test, or equivalence by that test and by t. The noise of the new run is
-// assumed to be the noise of the observed contrasts d, and symmetric. The result is 0 if the number exceeds the limit
-// or cannot be computed.
+// assurance: a difference by the signed-rank test, or equivalence by the signed-rank test and Student's t. The noise
+// of the new run is assumed to be symmetric, and otherwise the noise of the observed contrasts d. The result is 0 if
+// the number exceeds the limit or cannot be computed.
 func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -65,8 +65,8 @@ func PairsForVerdict(d []float64, b belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict is PairsForVerdict for rounds in which one or two other arms ran. A difference is judged by the
-// aligned rank test, equivalence also by t on the contrasts.
+// RoundsForVerdict does what PairsForVerdict does, for rounds in which one or two other arms ran. A difference is
+// judged by the aligned rank test, equivalence also by t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
@@ -82,7 +82,8 @@ func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	return verdictSize(t, b, a)
 }
 
-// pairsOf subtracts the effect from contrasts, and scales the residuals to the spread of the noise.
+// pairsOf returns the noise of contrasts: their spread, and their residuals from the believed effect. The result ok is
+// false if this noise cannot be estimated.
 func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	if len(d) < 2 || !b.valid() {
 		return p, false
@@ -91,13 +92,13 @@ func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	return pairs{sd: sd, scale: b.Error * math.Sqrt(float64(len(d))), residuals: residuals(d, b.At)}, sd > 0
 }
 
-// residuals subtracts a centre from values, and corrects for the estimation of the centre.
+// residuals subtracts a centre from values. It scales the differences up a little, since the centre was estimated.
 func residuals(x []float64, centre float64) []float64 {
 	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
-// ValuesForVerdict is PairsForVerdict for two independent samples of equal size, judged by the rank-sum test and
-// Welch's t together.
+// ValuesForVerdict does what PairsForVerdict does, for two independent samples of equal size, judged by the rank-sum
+// test and Welch's t together.
 func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -136,7 +137,7 @@ func verdictSize(t noise, b belief, a Aim) int {
 }
 
 // verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies for
-// two reasons: the effect is uncertain, and n values have an error. The sum is assumed to follow Student's t.
+// two reasons: the effect is uncertain, and n values have an error. The sum of both is assumed to follow Student's t.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
@@ -170,7 +171,7 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	rng := rand.New(rand.NewPCG(a.Seed, 1)) // random order, so that effects are independent of the noise
 	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
 	chance := func(n int) float64 {
-		got, resolved := 0, t.trials(n, a)
+		got, resolved := 0, t.simulation(n, a)
 		for i, effect := range effects {
 			if resolved(rand.New(rand.NewPCG(a.Seed, uint64(i))), effect) {
 				got++
@@ -215,17 +216,17 @@ func (s Side) Pairs(n int, b belief) int {
 	return s.size(normalPairs(n, b), b)
 }
 
-// Rounds is Pairs for rounds with two other arms each, by aligned ranks.
+// Rounds does what Pairs does, for rounds with two other arms each and by aligned ranks.
 func (s Side) Rounds(n int, b belief) int {
 	return s.size(&triples{pairs: *normalPairs(n, b), apart: make([]float64, n)}, b)
 }
 
-// Values is Pairs for two independent samples of equal size, by the rank-sum test.
+// Values does what Pairs does, for two independent samples of equal size and by the rank-sum test.
 func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
 }
 
-// normalPairs returns the normal noise with which n pairs have the belief's error.
+// normalPairs returns normal noise with which the estimate from n pairs has the standard error of the belief.
 func normalPairs(n int, b belief) *pairs {
 	scale := b.Error * math.Sqrt(float64(n))
 	return &pairs{sd: scale, scale: scale}

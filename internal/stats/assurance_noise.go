@@ -34,8 +34,9 @@ func criticalDistance(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// trials counts the Walsh averages below and above the limits, which is faster than computing intervals.
-func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
+// simulation returns a function that draws residuals with random signs. The function counts the Walsh averages below
+// and above the limits, which is faster than computing intervals.
+func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	t := -StudentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
@@ -60,14 +61,15 @@ func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 	}
 }
 
-// differs reports whether an interval lies on one side of 0. The interval reaches from the k-th smallest to the k-th
-// largest member, with k = depth, and is moved by the effect.
+// differs reports whether an interval lies on one side of 0 after it is moved by the effect. The interval reaches from
+// the k-th smallest to the k-th largest member, with k = depth.
 func differs(members combinations, effect float64, depth int) bool {
 	below := members.atMost(-effect)
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether the interval of the function differs lies within ±half.
+// inside reports whether an interval lies within ±half after it is moved by the effect. The interval reaches from the
+// k-th smallest to the k-th largest member, with k = depth.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
@@ -88,12 +90,12 @@ func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alph
 
 func (s *samples) most() int { return maxExactRankSum }
 
-func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
+func (s *samples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := rankSumNull(n, n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
 	d := differences{x: make([]float64, n), y: make([]float64, n)}
 	return func(rng *rand.Rand, effect float64) bool {
-		for i := range n { // in turn, so that the first values are the same for every n
+		for i := range n { // x and y are drawn in turn, so that their first values are the same for every n
 			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
 		}
 		slices.Sort(d.x)
@@ -119,9 +121,9 @@ func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
 // triples is the noise of rounds in which one or two other arms ran.
 type triples struct {
 	pairs
-	apart   []float64 // half the difference of the other arms, by residual; NaN: only one other arm ran
+	apart   []float64 // half the difference of the other arms, for each residual; NaN: only one other arm ran
 	lone    int       // number of rounds with one other arm
-	removed bool      // AlignedRounds.PositionsRemoved
+	removed bool      // value of AlignedRounds.PositionsRemoved
 }
 
 // claim assumes that every round has as many other arms as most rounds have.
@@ -143,9 +145,9 @@ func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// trials draws rounds. In each round, the sign of the arm's distance from the other arms flips at random, and so does
-// the order of the other arms. The noise is assumed symmetric.
-func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
+// simulation returns a function that draws from the observed rounds. The noise is assumed symmetric: in each drawn
+// round, the sign of the arm's distance from the other arms is random, and so is the order of the other arms.
+func (t *triples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0
 	if n > 1 {

@@ -31,10 +31,10 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints is Changepoints for values that may resemble their neighbours. The null distribution of a
-// segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid). The test is
-// exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the precision of
-// that estimate.
+// RelatedChangepoints does what Changepoints does, for values that may resemble their neighbours. The null
+// distribution of a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid).
+// The test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the
+// precision of that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -68,7 +68,7 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	slices.Sort(changes)
 	if len(changes) > 1 {
 		relocate(changes, medians, len(medians), minBlocks)
-		relocate(changes, medians, len(medians), minBlocks) // again, since the neighbouring changes have moved
+		relocate(changes, medians, len(medians), minBlocks) // once more, since the first run has moved the neighbours of the changes
 	}
 	if size > 1 {
 		for i := range changes {
@@ -79,7 +79,8 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	return changes
 }
 
-// relocate moves each change to the best split between its neighbouring changes, within reach values on each side.
+// relocate moves each change to the best split between its neighbouring changes. No change moves by more than reach
+// values.
 func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
@@ -100,7 +101,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // another order of summation must not make an equal distance larger
+	observed -= 1e-9 * math.Abs(observed) // tolerance: an equal distance, summed in another order, may be larger by rounding
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -123,10 +124,10 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 // log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its left.
 type energy struct {
 	ranks  []int     // ranks of the values in the given order, from 1, different for ties
-	sorted []float64 // values minus the median, so that sums stay small
-	whole  []float64 // sum of distances to all values, by rank
-	total  float64   // sum of distances over all pairs
-	counts []int     // Fenwick trees over the ranks on the left
+	sorted []float64 // sorted values minus their median, so that sums stay small
+	whole  []float64 // sum of a value's distances to all values, by the value's rank
+	total  float64   // sum of distances between any two values
+	counts []int     // Fenwick trees over the ranks of the values on the left
 	sums   []float64
 }
 
@@ -210,7 +211,7 @@ type energyGrid struct {
 	steps       [energyBins]gridStep // steps of the current series, by bin
 }
 
-// gridCells is the number of cells that the range of values is divided into. Limits of bins lie between cells.
+// gridCells is the number of equal parts into which the range of values is divided. Each part belongs to one bin.
 const gridCells = 256
 
 // gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus the

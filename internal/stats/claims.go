@@ -128,7 +128,8 @@ func (l *Looks) P(p float64) float64 {
 	return normalTail(low)
 }
 
-// bisect halves a range a number of times. The point up to which holds(x) is true stays in the range.
+// bisect halves a range a number of times, and returns its ends. The point up to which holds(x) is true stays in the
+// range.
 func bisect(low, high float64, steps int, holds func(float64) bool) (float64, float64) {
 	for range steps {
 		if mid := (low + high) / 2; holds(mid) {

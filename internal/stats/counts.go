@@ -52,8 +52,8 @@ func FisherExact(a, m, b, n int) (p float64) {
 	return math.Min(1, p)
 }
 
-// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total. A
-// hypothesis whose smallest p-value exceeds the significance level need not count among the hypotheses that are
+// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total count.
+// A hypothesis whose smallest p-value exceeds the significance level need not count among the hypotheses that are
 // tested together (Tarone 1990), since the total does not show how it is divided between the samples.
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {

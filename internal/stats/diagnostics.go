@@ -57,7 +57,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	x, tiesX := midRanks(values)
 	y, tiesY := midRanks(at)
 	n := float64(len(values))
-	all := n*n*n - n // value of ties if all n values are equal
+	all := n*n*n - n // value of tiesX or tiesY if all n values are equal
 	if tiesY == all {
 		return 0, fmt.Errorf("%s: every position is %d: %w", name, positions[0], ErrConstant)
 	}

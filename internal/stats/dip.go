@@ -23,7 +23,7 @@ func Dip(x []float64) (d, p float64, err error) {
 		return 0, 0, err
 	}
 	s := sortedCopy(x)
-	if max(-s[0], s[len(s)-1]) > 0x1p900 { // products must not overflow
+	if max(-s[0], s[len(s)-1]) > 0x1p900 { // scale the values down, so that no product overflows
 		for i := range s {
 			s[i] *= 0x1p-200
 		}
@@ -60,8 +60,9 @@ func unrounded(s []float64) []float64 {
 // dipOf returns the dip of sorted values. A unimodal distribution function is convex up to its mode and concave after
 // it. The search narrows the interval that contains the mode. Each step takes the greatest convex minorant and the
 // least concave majorant of the empirical function within the interval, and continues between the two corners where
-// both are farthest apart. The search ends when no distance inside the interval exceeds the largest distance outside.
-// Distances are in units of 1/n and count both sides of a step. The dip is half of the largest distance.
+// minorant and majorant are farthest apart. The search ends when no distance inside the interval exceeds the largest
+// distance outside. Distances are in units of 1/n and count both sides of a step. The dip is half of the largest
+// distance.
 func dipOf(s []float64) float64 {
 	n := len(s)
 	largest := 1.
@@ -118,9 +119,9 @@ func corners(next []int, from, to int) []int {
 	return all
 }
 
-// widest returns the largest distance between minorant and majorant, and the corners between which that distance
-// lies. Both are straight between corners, so the largest distance is at a corner. The loop visits the corners of
-// both from the left; the minorant's corners are in descending order.
+// widest returns the largest distance between minorant and majorant, and the corners between which that distance lies.
+// Minorant and majorant are straight between corners, so the largest distance is at a corner. The loop visits the
+// corners from the left. The minorant's corners are in descending order.
 func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcave int) {
 	atConvex, atConcave = len(convex)-1, len(concave)-1
 	if len(convex) == 2 && len(concave) == 2 {

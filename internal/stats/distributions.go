@@ -53,7 +53,8 @@ func StudentQuantile(p, df float64) float64 {
 
 var studentQuantiles sync.Map // cache: probability and degrees of freedom → quantile
 
-// FTail returns P(F > x) for Fisher's F with the degrees of freedom above and below.
+// FTail returns P(F > x) for Fisher's F with the degrees of freedom of the numerator (above) and of the denominator
+// (below).
 func FTail(x, above, below float64) float64 {
 	return 1 - mathext.RegIncBeta(above/2, below/2, above*x/(above*x+below))
 }

@@ -22,11 +22,11 @@
 // Null distributions are exact up to large sample sizes, ties and zeros included. Approximations fail in the tails of
 // small samples, and verdicts depend on these tails.
 //
-// Equivalence is a claim that needs evidence ([Estimate.Equivalence]): a p-value over 5 % of "no difference" is none.
-// An unresolved comparison comes with the size of effect that would have been detected ([DetectableEffect],
-// [RankSumDetectableEffect]) and the number of rounds that a verdict would need, averaged over the possible effects
-// ([PairsForVerdict], [ValuesForVerdict]). The estimate of a claim that was barely significant is too large on
-// average ([Exaggeration]).
+// Equivalence is a claim that needs evidence ([Estimate.Equivalence]): a p-value over 5 % for "no difference" is no
+// evidence of equivalence. An unresolved comparison comes with the size of effect that would have been detected
+// ([DetectableEffect], [RankSumDetectableEffect]) and the number of rounds that a verdict would need, averaged over
+// the possible effects ([PairsForVerdict], [ValuesForVerdict]). The estimate of a claim that was barely significant is
+// too large on average ([Exaggeration]).
 //
 // The number of rounds is decided once, from the spread of a pilot ([SteinRounds], [PrecisionRounds]). Whoever looks
 // after every round until the interval is narrow selects runs that happen to have little noise. Stein's interval and

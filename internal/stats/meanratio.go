@@ -34,7 +34,7 @@ func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 	return skewed(name, math.Log(meanY/meanX), sd/math.Sqrt(n), third/(n*n), n-1, len(d), confidence)
 }
 
-// LogMeanRatio is LogMeanRatioPaired for two independent samples, with Welch's degrees of freedom.
+// LogMeanRatio does what LogMeanRatioPaired does, for two independent samples and with Welch's degrees of freedom.
 func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	const name = "ratio of means"
 	meanX, meanY, err := positiveMeans(name, x, y, confidence)

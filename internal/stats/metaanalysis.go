@@ -33,7 +33,7 @@ type Pooled struct {
 // for the normal distribution.
 type located struct{ point, se, df float64 }
 
-// tail returns P(T > distance/se); 0 if the error is 0, so that the other estimates decide.
+// tail returns P(T > distance/se); 0 if the error is 0, so that the largest p-value is another estimate's.
 func (l located) tail(distance float64) float64 {
 	switch t := distance / l.se; {
 	case l.se == 0:
@@ -139,8 +139,8 @@ func (p Pooled) Exceeds(limit float64) float64 {
 	return p.largest(func(l located) float64 { return l.point - limit })
 }
 
-// largest returns the largest p-value of the three estimates, given a function for an estimate's distance from a
-// limit.
+// largest returns the largest p-value of the three estimates. The function distance returns an estimate's distance
+// from a limit.
 func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
 		most = max(most, l.tail(distance(l)))
@@ -159,7 +159,8 @@ func (m pooling) weights(between float64) []float64 {
 	return list
 }
 
-// at returns the weighted mean, the weighted sum of squares around it, and the sum of the weights.
+// at returns the weighted mean of the estimates, the weighted sum of squares around this mean, and the sum of the
+// weights. The argument between is the variance between occasions.
 func (m pooling) at(between float64) (mean, q, total float64) {
 	list := m.weights(between)
 	for _, w := range list {

@@ -76,7 +76,7 @@ func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	}
 	meanY, _ := meanSD(y)
 	columns[slopes] = Shifted(y, -meanY)
-	factors := make([][]float64, slopes) // by coordinate, and then by later coordinate or y
+	factors := make([][]float64, slopes) // indexed by a coordinate, and then by a later coordinate or y
 	for j, own := range columns[:slopes] {
 		left := squares(own, 0)
 		if math.Sqrt(left/float64(len(x)-1)) < leastIndependent*spreads[j] {

@@ -147,7 +147,7 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 	switch depth := null.depth(alpha); {
 	case depth < 1:
 		return nil
-	case depth == 1: // a claim only if all differences have the same sign
+	case depth == 1: // a claim needs differences of the same sign in all rounds
 		return func(shift float64) float64 {
 			each := shift / math.Sqrt(float64(n))
 			return math.Pow(normalCDF(each), float64(n)) + math.Pow(normalCDF(-each), float64(n))
@@ -180,9 +180,9 @@ func alignedPower(n int, alpha float64) func(shift float64) float64 {
 	switch level := alpha * (1 + 1e-9); {
 	case n < 2 || least > level:
 		return nil
-	case 2*least > level: // a claim only if the arm is first in every round, or last
+	case 2*least > level: // a claim needs the arm's rank to be first in every round, or last in every round
 		return func(shift float64) float64 {
-			each := shift * math.Sqrt(1.5/float64(n)) // in standard deviations of a value
+			each := shift * math.Sqrt(1.5/float64(n)) // shift of one round, in standard deviations of a value
 			return math.Pow(firstOfThree(each), float64(n)) + math.Pow(firstOfThree(-each), float64(n))
 		}
 	}
@@ -251,8 +251,8 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 	return se * smallestShift(power, tPower(1, df, alpha))
 }
 
-// RankSumDetectableEffect is WelchDetectableEffect for the rank-sum test and a common standard deviation. The result
-// is NaN if the sizes allow no claim at level alpha.
+// RankSumDetectableEffect does what WelchDetectableEffect does, for the rank-sum test and a common standard deviation.
+// The result is NaN if the sizes allow no claim at level alpha.
 func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64 {
 	if m < 1 || n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()

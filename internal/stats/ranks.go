@@ -47,14 +47,14 @@ func sortedCopy(x []float64) []float64 {
 
 // rankNull is the null distribution of a sum of ranks.
 type rankNull struct {
-	cdf      []float64 // distribution function from 0; nil: the distribution is taken as normal
-	mean, sd float64   // of the normal distribution
+	cdf      []float64 // cdf[k] is P(T ≤ k), for k = 0, 1, …; nil: T is taken as normal
+	mean, sd float64   // mean and standard deviation of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2; 0: no k fulfils this. The interval at the level alpha
-// reaches from the k-th smallest to the k-th largest of the values that the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, for the sum of ranks T; 0: no k fulfils this. The interval at
+// the level alpha reaches from the k-th smallest to the k-th largest of the values that the statistic counts.
 func (r rankNull) depth(alpha float64) (k int) {
-	level := alpha / 2 * (1 + 1e-12) // 1-0.95 is slightly larger than 0.05
+	level := alpha / 2 * (1 + 1e-12) // as a float64, 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
 		return max(0, 1+int(math.Floor(r.mean+r.sd*mathext.NormalQuantile(level)-0.5)))
 	}
@@ -78,7 +78,7 @@ func (r rankNull) level(alpha float64) float64 {
 
 var nullCDFs sync.Map // cache: kind and sizes of a distribution → distribution function
 
-// cumulated returns the distribution function of probabilities. The function is computed once per key.
+// cumulated returns the distribution function that belongs to probabilities. It is computed once per key.
 func cumulated(key any, probabilities func() []float64) []float64 {
 	if cdf, ok := nullCDFs.Load(key); ok {
 		return cdf.([]float64)
@@ -106,26 +106,26 @@ type combinations interface {
 // float64 numbers between the bounds ends at the exact member after at most 64 counts.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
-	below, above := ordinal(least)-1, ordinal(most)              // below < k-th member ≤ above
-	few, enough := 0, members.size()                             // numbers of members up to below, and up to above
-	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members that are sorted: one count takes as many steps
-	for step := 0; above-below > 1; step++ {
-		if few > 0 && enough < members.size() && enough-few <= listed {
-			last := members.between(fromOrdinal(below), fromOrdinal(above))
+	low, high := ordinal(least)-1, ordinal(most)                 // low < k-th member ≤ high
+	atLow, atHigh := 0, members.size()                           // numbers of members ≤ low, and of members ≤ high
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members to sort; one count takes as many steps
+	for step := 0; high-low > 1; step++ {
+		if atLow > 0 && atHigh < members.size() && atHigh-atLow <= listed {
+			last := members.between(fromOrdinal(low), fromOrdinal(high))
 			slices.Sort(last)
-			return last[k-few-1] + 0 // 0 instead of -0
+			return last[k-atLow-1] + 0 // 0 instead of -0
 		}
-		mid := below + (above-below)/2
+		mid := low + (high-low)/2
 		if step%3 != 2 {
-			mid = interpolated(k, few, enough, listed/3, below, above)
+			mid = interpolated(k, atLow, atHigh, listed/3, low, high)
 		}
 		if count := members.atMost(fromOrdinal(mid)); count >= k {
-			above, enough = mid, count
+			high, atHigh = mid, count
 		} else {
-			below, few = mid, count
+			low, atLow = mid, count
 		}
 	}
-	return fromOrdinal(above) + 0
+	return fromOrdinal(high) + 0
 }
 
 // rankEstimate returns the estimate from n values whose interval reaches from the k-th smallest to the k-th largest
@@ -135,15 +135,15 @@ func rankEstimate(members combinations, k, n int, tails func(shift float64) (low
 	return Estimate{Interval: at, P: twoSided(tails(0)), N: n, equivalence: bothTails(tails)}
 }
 
-// interpolated estimates where the k-th member lies, assuming evenly spread members. The estimate is moved by some
+// interpolated estimates where the k-th member lies, assuming evenly spread members. The estimate is moved by aim
 // members towards the farther bound, so that both bounds come close to the k-th member.
-func interpolated(k, few, enough, aim int, below, above uint64) uint64 {
-	if k-few > enough-k {
+func interpolated(k, atLow, atHigh, aim int, low, high uint64) uint64 {
+	if k-atLow > atHigh-k {
 		aim = -aim
 	}
-	share := min(1, max(0, float64(k-few+aim)/float64(enough-few)))
-	mid := ordinal(fromOrdinal(below)*(1-share) + fromOrdinal(above)*share)
-	return min(above-1, max(below+1, mid))
+	share := min(1, max(0, float64(k-atLow+aim)/float64(atHigh-atLow)))
+	mid := ordinal(fromOrdinal(low)*(1-share) + fromOrdinal(high)*share)
+	return min(high-1, max(low+1, mid))
 }
 
 func medianOf(members combinations) float64 {

@@ -173,11 +173,12 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 }
 
 // PrecisionRounds does what SteinRounds does, for the smallest interval that contains both SteinInterval and
-// SignedRank's interval. With the chance assurance, this interval has at most the half-width halfWidth. A pilot that
-// happens to have little noise leads to too few rounds for SignedRank's interval, whose width depends on the noise of
-// all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard deviation of
-// all rounds, by the F quantile for the remaining rounds. The bound holds for normal values. More rounds than Stein's
-// number do not lower the confidence of Stein's interval, since the number still depends on the pilot's spread alone.
+// SignedRank's interval. The argument assurance is the chance that this interval has at most the half-width halfWidth.
+// A pilot that happens to have little noise leads to too few rounds for SignedRank's interval, whose width depends on
+// the noise of all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard
+// deviation of all rounds, by the F quantile for the remaining rounds. The bound holds for normal values. More rounds
+// than Stein's number do not lower the confidence of Stein's interval, since the number still depends on the pilot's
+// spread alone.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
@@ -197,8 +198,9 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is the assumed width of the interval that contains both intervals, in widths of a t interval. On
-// normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre differs from the mean.
+// hullAllowance is the assumed width of the interval that contains both the t and the signed-rank interval, in widths
+// of the t interval. On normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre
+// differs from the mean.
 const hullAllowance = 1.04
 
 // predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance of 1 -

@@ -5,8 +5,8 @@ import (
 )
 
 const (
-	// mostAssignments is the largest number of assignments of one value in each round to the arm for which all
-	// assignments are counted: 3⁸, for 8 rounds of three values. With more assignments, tails are saddlepoint
+	// mostAssignments is the largest number of assignments that are all counted: 3⁸, for 8 rounds of three values. An
+	// assignment takes one value of each round as the arm's. With more assignments, tails are saddlepoint
 	// approximations.
 	mostAssignments = 6561
 	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at the
@@ -16,8 +16,8 @@ const (
 	middle = 0.02
 )
 
-// assignment holds the sum of the arm's centred ranks, and the sum of their squares, for one assignment of a value in
-// each round to the arm.
+// assignment holds the sum of the arm's centred ranks, and the sum of their squares, if certain values, one of each
+// round, are taken as the arm's.
 type assignment struct{ sum, squares float64 }
 
 // tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved by
@@ -48,7 +48,8 @@ func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	return max(least, normalCDF(t)), max(least, normalTail(t))
 }
 
-// statistic returns T, and the unit by which T grows if the sum grows by 1. The unit is 0 if all ranks are the same.
+// statistic returns the studentised sum of ranks, T, and the unit by which T grows if the sum of ranks grows by 1. The
+// unit is 0 if all ranks are the same.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64
@@ -105,9 +106,9 @@ func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 }
 
 // saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Near Σρ = t·√Σρ², the root is replaced by its tangent at
-// c²: Σ(ρ - t·ρ²/2c) = t·c/2. The left side is a sum over rounds, and Lugannani and Rice's formula gives its tail.
-// The value of c² is the expected sum of squares there (Daniels and Young 1991, Saddlepoint approximation for the
-// studentized mean, Biometrika 78).
+// c²: Σ(ρ - t·ρ²/2c) = t·c/2. The left side is a sum over rounds, and Lugannani and Rice's formula gives its tail. The
+// value of c² is the expected sum of squares at the saddlepoint (Daniels and Young 1991, Saddlepoint approximation for
+// the studentized mean, Biometrika 78).
 func (a *alignedRounds) saddlepoint(t float64) float64 {
 	side := math.Copysign(1, t)
 	if t = math.Abs(t); t < middle {

@@ -68,7 +68,7 @@ func (s *surrogates) Next() []float64 {
 const (
 	leastPermutations = 499
 	mostPermutations  = 99_999
-	clearDraws        = 999 // number of draws that decide a clear case
+	clearDraws        = 999 // number of draws after which a clear case is decided
 )
 
 // Significant reports whether a random draw reaches the observed statistic with a probability of at most alpha: (1 +

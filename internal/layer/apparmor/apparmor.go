@@ -9,8 +9,9 @@
 // (package wrapper) creates. The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
 //
 // apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the layer is
-// taken down. The run's ledger notes the profile before: tare clean --switches and tare resume remove the profiles of
-// killed runs. Tare's launcher (package launcher) asks the kernel for the profile and then executes the subject.
+// taken down. Before it loads a profile, Tare notes the profile's name in the run's ledger: with the note, tare clean
+// --switches and tare resume remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel
+// for the profile and then executes the subject.
 //
 // Proofs: the kernel reports the profile, in enforce mode, as the prober's label. The first rule denies the
 // prober a file (EACCES). Outside the profile, a prober may create the file.
@@ -90,7 +91,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for a profile. A prefix of the names of all Tare's profiles stands for any of them.
+// front returns the wrapper for a profile. Its proof accepts every profile whose name begins with the argument
+// profile.
 func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -140,8 +142,8 @@ func newProfile(c *config, called string) profile { return profile{name: called,
 const (
 	parser  = "apparmor_parser"
 	install = "apt-get install apparmor"
-	prefix  = "tare-apparmor-"  // start of the names of profiles
-	probing = prefix + "probe-" // start of the names of probes' profiles; the probing process's id follows
+	prefix  = "tare-apparmor-"  // start of the name of each profile
+	probing = prefix + "probe-" // start of the name of a probe's profile; the probe's process id follows
 )
 
 const (
@@ -153,13 +155,13 @@ const (
 
 type profile struct{ name, text string }
 
-// everything lists rules that allow all kinds of actions, since AppArmor denies a kind without a rule.
+// everything lists rules that allow all kinds of actions, since AppArmor denies an action if no rule is for its kind.
 // apparmor_parser ignores kinds that the kernel does not know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
 func (c *config) text(called string) string {
 	var b strings.Builder
-	// attach_disconnected is for volumes: in their mount namespace, paths may not lead up to the root.
+	// attach_disconnected is for volumes: in a volume's mount namespace, a path does not always lead up to the root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -185,7 +187,7 @@ func (c *config) text(called string) string {
 
 const compileLimit = time.Minute // timeout of apparmor_parser, which normally takes less than a second
 
-// compile returns the profile in the kernel's binary format, without the cache of apparmor_parser.
+// compile returns the profile in the kernel's binary format. apparmor_parser must not use its cache.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()

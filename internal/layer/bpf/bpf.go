@@ -50,21 +50,22 @@ type count struct {
 type Mismatch string
 
 const (
-	Early Mismatch = "early" // the address differs
-	Late  Mismatch = "late"  // the address matches, and the port differs
+	Early Mismatch = "early" // no connection has the rule's address
+	Late  Mismatch = "late"  // connections may have the rule's address, but none has its port
 )
 
-// Values lists the choices.
+// Values lists the mismatches.
 func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
 
 const (
-	unusedPort = 9     // the discard port, at unused addresses
-	firstPort  = 65472 // first of the last 64 ports, which are above the ports that kernels give to clients
+	unusedPort = 9     // port of the rules for unused addresses: the discard port
+	firstPort  = 65472 // first port of the rules for all addresses; kernels give lower ports to clients
 )
 
 // Unused returns n rules for each address family that match no connection of a program, and the prober's word for a
-// connection that the last rule matches. With an early mismatch the rules are for networks that are reserved for
-// tests and documentation (RFC 2544, RFC 3849). With a late mismatch they are for all addresses and the last ports.
+// connection that the last rule matches. With an early mismatch the rules are for networks that are reserved for tests
+// and documentation (RFC 2544, RFC 3849). With a late mismatch the rules are for all addresses, and for the ports from
+// firstPort on.
 func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	try = "connect:198.18.0.1:9"
 	for i := range n {
@@ -92,10 +93,10 @@ const (
 
 // Policy is a set of rules of a Linux security module.
 type Policy struct {
-	Hooks        []int // hooks to attach
+	Hooks        []int // indices of the hooks to attach
 	Rules        int   // number of rules of each kind
 	Action       layer.Action
-	Suffix       bool     // rules on paths match ends; otherwise they match beginnings
+	Suffix       bool     // set: rules match the end of a path; not set: its beginning
 	Files        []string // paths of files, one per rule, of up to TextMost bytes
 	Programs     []string // paths of programs, one per rule, of up to TextMost bytes
 	Sources      []string // sources of mounts, one per rule, of up to TextMost bytes
@@ -116,8 +117,8 @@ type Hook struct {
 	Deny  bool   // set if the matching rule denies the action
 }
 
-// Guard is a layer's BPF programs at one site, with the proofs that they are on.
-type Guard struct {
+// Programs are a layer's BPF programs at one site, with the proofs that the programs are on.
+type Programs struct {
 	Layer  string
 	Loaded *loaded
 	Hooks  []Hook
@@ -142,11 +143,11 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-// Up returns the active layer for loaded programs, and keeps the guard for the proofs in other arms. Settle
-// attaches the programs, and returns only failed checks, which end a run before its first trial.
-func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
-	guards := layer.Kept[[]*Guard](s.Run, l)
-	*guards = append(*guards, g)
+// Up returns the active layer, and keeps the loaded programs for the proofs in other arms. Settle attaches the
+// programs. Settle returns only failed checks, which end a run before its first trial.
+func (g *Programs) Up(s *layer.Session, l layer.Layer) *layer.Active {
+	installed := layer.Kept[[]*Programs](s.Run, l)
+	*installed = append(*installed, g)
 	return &layer.Active{
 		Settle: func(ctx context.Context) ([]layer.Check, error) {
 			if err := g.Loaded.On(); err != nil {
@@ -161,16 +162,17 @@ func (g *Guard) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try lets the prober try the actions of the hooks. It returns the answers, and the hits that the guards counted.
-func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []count, err error) {
-	before, err := sum(hooks, guards)
+// try lets the prober try the actions of the hooks. It returns the prober's answers, and how often the installed
+// programs counted each hook meanwhile.
+func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, installed ...*Programs) (answers map[string]string, counted []count, err error) {
+	before, err := sum(hooks, installed)
 	if err != nil {
 		return nil, nil, err
 	}
 	if answers, err = wrapper.Try(ctx, site, where, testbed.Each(hooks, func(h Hook) string { return h.Try })...); err != nil {
 		return nil, nil, err
 	}
-	counted, err = sum(hooks, guards)
+	counted, err = sum(hooks, installed)
 	for i := range counted {
 		counted[i].Hits -= before[i].Hits
 		counted[i].Matches -= before[i].Matches
@@ -178,9 +180,9 @@ func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Ho
 	return answers, counted, err
 }
 
-func sum(hooks []Hook, guards []*Guard) ([]count, error) {
+func sum(hooks []Hook, installed []*Programs) ([]count, error) {
 	all := make([]count, len(hooks))
-	for _, g := range guards {
+	for _, g := range installed {
 		counts, err := g.Loaded.Counts()
 		if err != nil {
 			return nil, err
@@ -197,9 +199,9 @@ func sum(hooks []Hook, guards []*Guard) ([]count, error) {
 
 const denied = "EPERM"
 
-// Before shows that each hook sees the actions of the arm's programs and has its effect on them. It keeps the
-// counts for After.
-func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+// Before shows that each hook counts the prober's action, and that a matching rule has its effect. It keeps the counts
+// for After.
+func (g *Programs) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
 		if err := wrapper.Interrupted(ctx, failed); err != nil {
@@ -231,10 +233,10 @@ func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, e
 	return checks, err
 }
 
-const negligible = 0.01 // largest number of hits per unit of work, of all hooks together, at which the hooks count as not used
+const negligible = 0.01 // hooks count as not used if all together have at most this many hits per unit of work
 
 // After reports how often the hooks were hit in the trial.
-func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
+func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 	counts, err := g.Loaded.Counts()
 	if err != nil || counts == nil || g.began == nil {
 		return nil, err
@@ -254,18 +256,19 @@ func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows, at the site of an arm without the layer, that the actions of the hooks are allowed and that no guard
-// counts them. If the arm has its own layer of this kind, that layer denies the actions: Off then asks the kernel
-// whether a guard's program is attached to the arm's cgroup. Group makes the cgroups of all arms equally deep.
+// Off shows that the layer is off at the site of another arm: the actions of the hooks are allowed, and no program of
+// the layer counts them. If that arm has its own layer of this kind, its own layer may deny the actions. Off then asks
+// the kernel whether a program of the layer is attached to that arm's cgroup. The call of Group makes the cgroups of
+// all arms equally deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
 		return nil, err
 	}
-	guards := *layer.Kept[[]*Guard](s.Run, l)
+	installed := *layer.Kept[[]*Programs](s.Run, l)
 	if s.Own != nil {
 		c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
-		for _, g := range guards {
+		for _, g := range installed {
 			name, err := g.Loaded.AttachedTo(group)
 			if err != nil {
 				return nil, err
@@ -277,7 +280,7 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 		return []layer.Check{c}, nil
 	}
 	return layer.Each(around.Places(s), func(where testbed.Place) ([]layer.Check, error) {
-		answers, counted, err := try(ctx, s.Site, where, hooks, guards...)
+		answers, counted, err := try(ctx, s.Site, where, hooks, installed...)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,7 @@ package bpf
 
 import (
 	"bytes"
-	_ "embed" // for the compiled programs
+	_ "embed" // embeds the compiled programs
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -122,7 +122,8 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds the cause to an error of loading: the kernel lacks these programs, or this system refuses them.
+// explained adds the cause to an error of loading: the kernel lacks this type of program, or the system refuses to
+// load the program.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
@@ -247,8 +248,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached returns the name of one of the programs that is attached to a hook of the whole machine or to the
-// group; "" if none is. Group 0 stands for any cgroup.
+// attached looks among the given programs for one that is attached to a hook of the whole machine, or to the cgroup
+// with the id group. It returns this program's name; "" if none is attached. Group 0 stands for any cgroup.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

@@ -1,6 +1,6 @@
-// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects.
-// Their rules are of the same kinds as those of vArmor: on opening files, executing programs, connecting
-// sockets, reading and tracing processes, mounting, and capabilities.
+// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects. The
+// programs have the kinds of rules that vArmor has: on opening files, executing programs, connecting sockets, reading
+// and tracing processes, mounting, and capabilities.
 //
 //   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
 //   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
@@ -111,7 +111,8 @@ var hooks = []hookRules{
 
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
-// rare is a set of capabilities that programs do not use. The prober's timer needs CAP_WAKE_ALARM.
+// rare is a set of capabilities that programs do not use. Only the prober uses one of them: its timer needs
+// CAP_WAKE_ALARM.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
 func (c *config) proofs(at lastRuleFiles) (list []bpf.Hook) {
@@ -153,7 +154,8 @@ func (c *config) unused(i int) string {
 	return fmt.Sprintf("/~tare-%02d/", i)
 }
 
-// cut shortens a path to the TextMost bytes that a rule is compared with.
+// cut returns the TextMost bytes of a path that a rule compares: the last bytes if rules match ends, and otherwise the
+// first.
 func (c *config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {
@@ -178,13 +180,13 @@ func (c *config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
 		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
-	for _, file := range []string{at.read, at.run} { // executing the file always fails, since it is no program
+	for _, file := range []string{at.read, at.run} { // the file is no program, so that executing it always fails
 		err = errors.Join(err, os.WriteFile(file, []byte("tare"), 0o755), os.Chmod(file, 0o755))
 	}
 	return at, err
 }
 
-// Up loads the programs. The switch attaches them.
+// Up loads the programs. The layer's Switch attaches them.
 func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	group, err := bpf.Group(s, c.Around)
 	if err != nil {
@@ -201,7 +203,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if err != nil {
 		return nil, err
 	}
-	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: c.proofs(at), Places: c.Around.Places(s)}
+	g := &bpf.Programs{Layer: name, Loaded: loaded, Hooks: c.proofs(at), Places: c.Around.Places(s)}
 	up := g.Up(s, c)
 	settle := up.Settle
 	up.Settle = func(ctx context.Context) ([]layer.Check, error) {

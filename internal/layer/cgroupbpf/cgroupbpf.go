@@ -5,9 +5,9 @@
 //   - cgroup-bpf: {rules: [0, 1, 2, 4, 8, 64]}
 //   - cgroup-bpf: {rules: [1, 8, 64], mismatch: late}
 //
-// A rule is a prefix of addresses and a port, and denies connections there with EPERM. The rules are for
-// addresses that no program connects to (mismatch: early), or for all addresses and unused ports (mismatch:
-// late). With rules: 0 the BPF program makes no comparison.
+// A rule is a prefix of addresses and a port. It denies connections to this port at these addresses with EPERM. The
+// rules are for addresses that no program connects to (mismatch: early), or for all addresses and unused ports
+// (mismatch: late). With rules: 0 the BPF program makes no comparison.
 //
 // The BPF program is attached to the cgroup of the arm's subjects (package bpf). The layer needs root and Linux 5.7.
 //
@@ -64,7 +64,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if err := loaded.On(); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
-	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: hooks, Places: c.Around.Places(s)}
+	g := &bpf.Programs{Layer: name, Loaded: loaded, Hooks: hooks, Places: c.Around.Places(s)}
 	return g.Up(s, c), nil
 }
 

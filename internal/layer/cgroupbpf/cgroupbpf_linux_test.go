@@ -103,7 +103,7 @@ func TestDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = loaded.Close() }()
-	g := &bpf.Guard{Layer: name, Loaded: loaded, Hooks: hooks, Places: s.Places}
+	g := &bpf.Programs{Layer: name, Loaded: loaded, Hooks: hooks, Places: s.Places}
 	if checks, err := g.Before(t.Context(), site); err != nil || checks[0].OK || !strings.Contains(checks[0].Observed, "hits 0") {
 		t.Errorf("%v, %+v", err, checks)
 	}

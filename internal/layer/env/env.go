@@ -98,7 +98,7 @@ func (c *config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 
 type question struct {
 	Name   string `json:"name"`
-	Hidden bool   `json:"hidden"` // the answer must be the hash of the value
+	Hidden bool   `json:"hidden"` // set if the answer must be the hash of the value
 }
 
 type answer struct {
@@ -151,7 +151,7 @@ func (c *config) check(n, value string, seen answer, on bool) layer.Check {
 	switch {
 	case !seen.Set:
 		observed = "not set"
-	case !same: // the value does not come from the layer and may be a secret
+	case !same: // the variable's value does not come from the layer and may be a secret
 		observed = "another value"
 	}
 	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.Expect(on, same)

@@ -30,11 +30,12 @@ const (
 
 // Patterns are regular expressions for a program's standard output. As in grep, ^ and $ match at each line.
 type Patterns struct {
-	On  string // matches while the layer is on, and not while it is off
-	Off string // matches while the layer is off, and not while it is on; "" if unset
+	On  string // pattern that matches only while the layer is on
+	Off string // pattern that matches only while the layer is off; "" if unset
 }
 
-// Validate reports every problem of the patterns. field is the beginning of the names of their fields.
+// Validate reports every problem of the patterns. In the reports, the argument field stands before the names on and
+// off.
 func (p Patterns) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
@@ -57,11 +58,11 @@ func (p Patterns) Validate(field string) []experiment.FieldError {
 
 func compile(text string) (*regexp.Regexp, error) { return regexp.Compile("(?m)" + text) }
 
-// State is the layer's state according to an output.
+// State is a layer's state, as the output of a program shows it.
 type State int
 
 const (
-	Unclear State = iota // neither pattern matches, or both do
+	Unclear State = iota // neither pattern matches the output, or both do
 	On
 	Off
 )
@@ -89,7 +90,8 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check checks that a program's output shows one state of the layer. failed is the program's error, as for State.
+// Check checks that a program's output shows the expected state of the layer, want. failed is the program's error; nil
+// if the program succeeded.
 func (p Patterns) Check(kind, name string, want State, text string, failed error) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {

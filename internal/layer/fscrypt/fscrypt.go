@@ -110,7 +110,8 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 	return []layer.Check{c}, nil
 }
 
-// ProveOff shows that the volume has no policy and, if no layer encrypts, that the marker is in clear.
+// ProveOff shows that the volume has no policy. If no layer encrypts, it also shows that the marker is on the device
+// in clear.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

@@ -60,7 +60,8 @@ func hint(err error) string {
 	return "see Documentation/filesystems/fscrypt.rst"
 }
 
-// policy returns the encryption mode of a directory; none if the directory or its file system has no encryption.
+// policy returns the encryption mode of a directory; the constant none if the directory or its file system has no
+// encryption.
 func policy(dir string) (string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -46,7 +46,7 @@ func (c *config) Declare() experiment.Declaration {
 
 func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	// bindfs has several threads, as gocryptfs has. Its manual warns that a thread may serve a user's request with
-	// another user's rights. Here there is only one user.
+	// another user's rights. A trial has only one user.
 	command := func(_ context.Context, files, through string) (testbed.Command, error) {
 		return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 	}

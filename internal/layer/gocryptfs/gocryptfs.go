@@ -71,7 +71,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs and, if no layer encrypts, that the marker is in clear.
+// ProveOff shows that the volume is not a mount of gocryptfs. If no layer encrypts, it also shows that the marker is
+// on the device in clear.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

@@ -24,8 +24,9 @@ import (
 
 const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the daemon's configuration. Its values are the plugin that encrypts, if the kernel does not, the priority
-// of this plugin's routes, and the socket for commands. allow_peer_ts allows packets to the peer's own address.
+// config is the template of the daemon's configuration. It has three values: the plugin that encrypts ("" if the
+// kernel encrypts), the priority of the plugin's routes, and the path of the socket for commands. The option
+// allow_peer_ts allows packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -39,10 +40,11 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes: after all rules that are in use.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The number is above the priorities of
+// all other rules, so that the kernel applies this rule last.
 const lastRule = 40000
 
-const longest = 1400 // MTU of kernel-libipsec's interface, which reads no larger packets
+const longest = 1400 // MTU of kernel-libipsec's interface; kernel-libipsec reads no larger packets
 
 const limit = 8 * time.Second // the timeout of one command to the daemon, and of the daemon's start
 
@@ -53,7 +55,7 @@ type engine struct {
 	peers []tunnel.Peer
 }
 
-// lacks tests whether the kernel accepts a security association of ESP.
+// lacks returns an error if the kernel does not accept a security association of ESP.
 func lacks() error {
 	state := &netlink.XfrmState{Src: net.IPv4(192, 0, 2, 1), Dst: net.IPv4(192, 0, 2, 2), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 		Spi: 0x7a7e7a7e, Aead: &netlink.XfrmStateAlgo{Name: "rfc4106(gcm(aes))", Key: make([]byte, 20), ICVLen: 128}}
@@ -157,7 +159,7 @@ func (e *engine) Ready() (program string, err error) {
 // Rekey ends all security associations, and then sets the new key and the new peers.
 func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	for i := range e.peers {
-		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // there may be no association
+		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // the error is ignored, since there may be no association
 		if _, err := e.call("unload-conn", message{"name": name(i)}); err != nil {
 			return err
 		}
@@ -180,7 +182,8 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
-// connection returns strongSwan's configuration for a peer, without rekeying during a run.
+// connection returns strongSwan's configuration for a peer. It turns rekeying off, so that no key changes during a
+// trial.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"
 	if e.Kernel { // without a trap, packets without a security association would leave in clear

@@ -34,7 +34,7 @@ var Protocol = &tunnel.Protocol{
 	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and for ESP with AES-GCM (RFC 4303, RFC 4106) 8 for its
 	// header, 8 for the initialisation vector, at most 5 for padding and trailer, and 16 for the check value.
 	Overhead: 85,
-	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // the size of the inner packet, with IPv4 and UDP headers
+	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // size of the inner packet: the payload with IPv4 and UDP headers
 	Keys:     sharedKey,
 	Public:   func(k tunnel.Key) tunnel.Key { return k },
 	Image:    mtls.DefaultImage,

@@ -94,22 +94,22 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 // confounded is the caveat of every comparison of clusters.
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here checks that a site is on the cluster of the layer's context. The argument want is the UID of this cluster.
-func (c *config) here(context, uid, want string) layer.Check {
+// here checks that a site is on the cluster of the layer's context. The argument layerUID is the UID of that cluster.
+func (c *config) here(context, uid, layerUID string) layer.Check {
 	return layer.Check{
-		Layer: name, Name: "cluster", Expected: described(c.Name, want), Observed: described(context, uid),
-		OK: context == c.Name && uid == want && uid != "", Caveat: confounded,
+		Layer: name, Name: "cluster", Expected: described(c.Name, layerUID), Observed: described(context, uid),
+		OK: context == c.Name && uid == layerUID && uid != "", Caveat: confounded,
 	}
 }
 
-// elsewhere checks that a site is not on the cluster of the layer's context. The argument not is the UID of this
-// cluster. If the site's context is another context of this cluster, the check passes with a caveat.
-func (c *config) elsewhere(context, uid, not string) layer.Check {
+// elsewhere checks that a site is not on the cluster of the layer's context. The argument layerUID is the UID of that
+// cluster. If the site's context is another context for that cluster, the check passes with a caveat.
+func (c *config) elsewhere(context, uid, layerUID string) layer.Check {
 	k := layer.Check{
-		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),
-		OK: context != c.Name && uid != "" && not != "",
+		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, layerUID), Observed: described(context, uid),
+		OK: context != c.Name && uid != "" && layerUID != "",
 	}
-	if k.OK && uid == not {
+	if k.OK && uid == layerUID {
 		k.Caveat = fmt.Sprintf("the contexts %s and %s name the same cluster: they differ in its address or in the user, and its nodes are the same", context, c.Name)
 	}
 	return k

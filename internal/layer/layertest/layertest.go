@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed/local/localtest"
 )
 
-// Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of
-// package wrapper or as the helper of one of these kinds.
+// Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of package
+// wrapper or as the helper of one of the given layers.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
 	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)
@@ -40,7 +40,7 @@ func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Comm
 	return b.Site.Start(ctx, where, cmd)
 }
 
-// Up puts a layer up at a site. If the site is a testbed.Staged, it is not created yet.
+// Up puts a layer up at a site. It does not complete a site that is a testbed.Staged.
 func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
@@ -91,7 +91,7 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 
 // Leaky returns the site of an arm without the layer, whose programs go through the layer all the same.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
-	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // has no Unwrap, which hides the wrappers
+	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // without a method Unwrap, no caller finds the wrappers
 }
 
 // Text lists checks, one per line: "name: observed: true".

@@ -95,7 +95,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}
 	return &layer.Active{
 		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return check(on, c, want) },
-		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // the wire must be in force until the end
+		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // the settings must be in force until the trial ends
 		Down:   func(context.Context) error { return reset(on) },
 	}, nil
 }
@@ -116,8 +116,8 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 
 // These are the largest allowed differences between a value that was set and the value read back from the kernel.
 const (
-	wholeBytes = 8    // in bit/s: the kernel stores whole bytes per second
-	lossDigits = 1e-6 // the kernel stores a share in 32 bits, converted from a float of 32 bits
+	wholeBytes = 8    // rate in bit/s: the kernel stores whole bytes per second
+	lossDigits = 1e-6 // loss as a share of packets: the kernel stores 32 bits, converted from a float of 32 bits
 )
 
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"

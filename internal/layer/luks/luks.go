@@ -67,7 +67,7 @@ func newLayer() layer.Layer {
 
 const mapperControl = "/dev/mapper/control" // device file of the device mapper
 
-// probe checks first that the kernel has the device mapper: the error of cryptsetup would be unclear.
+// probe checks first that the kernel has the device mapper: cryptsetup's own error would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(program); err == nil {
 		if err := mapper(); err != nil {
@@ -140,7 +140,7 @@ type active struct {
 	mapped string // name of the mapping
 }
 
-const formatLimit = 30 * time.Minute // timeout of cryptsetup, which writes the whole device if there is integrity
+const formatLimit = 30 * time.Minute // timeout of cryptsetup; if the layer has integrity, cryptsetup writes the whole device
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := testbed.Command{Args: args, Stdin: strings.NewReader(stdin)}
@@ -179,8 +179,9 @@ func (c *config) open() []string {
 	return args
 }
 
-// settle makes the checks of the set-up. It also tells the kernel to remove the mapping when its mount ends,
-// even if this process is killed. (cryptsetup close --deferred fails if another mapping is below this one.)
+// settle makes the checks of the set-up. It also tells the kernel to remove the mapping when its mount ends, even if
+// this process is killed. (It uses dmsetup, since cryptsetup close --deferred fails for a mapping on top of another
+// mapping.)
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}

@@ -19,7 +19,7 @@ import (
 // cluster is the part of a site (*kube.Site) that the layer uses.
 type cluster interface {
 	Namespace() string
-	// Namespaced reports whether objects of the kind of the object like are in namespaces.
+	// Namespaced reports whether a kind's objects belong to namespaces. The argument like is an object of the kind.
 	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
 	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -34,13 +34,15 @@ type active struct {
 	applied bool
 }
 
-// placement is an object for a site, and the reason why other arms would get the object, too; "" if they would not.
+// placement is an object for a site. The field shared is the reason why other arms would get the object, too; "" if
+// they would not.
 type placement struct {
 	*unstructured.Unstructured
 	shared string
 }
 
-// placed returns the objects for a site. given is set if all arms share a namespace that the experiment names.
+// placed returns the objects for a site. The argument given is set if all arms share a namespace that the experiment
+// names.
 func (c *config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
@@ -98,8 +100,9 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads an object's present state. The result there is set if the object exists.
-func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
+// look reads an object of the cluster. The argument like has the object's kind and name. The result exists is false if
+// the cluster has no such object.
+func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, exists bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
 	case err == nil:
@@ -117,7 +120,7 @@ func (a *active) apply(ctx context.Context) error {
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // an existing object may belong to someone else; created ones are deleted with the site
+		return err // no deletion here: objects that existed before may belong to someone else, and the site deletes its own
 	}
 	a.applied = true
 	err = a.accepted(got)
@@ -132,7 +135,7 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted returns an error that names fields that the cluster has changed.
+// accepted returns an error if the cluster has changed applied fields. The error names these fields.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
@@ -250,9 +253,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. The argument own is that arm's own layer of this
-// kind, or nil. Objects that own applies are left out. With scope: arm, objects outside of the arm's namespace are
-// not checked, and a caveat says so. If no object remains, the check has no name.
+// absent shows that the objects do not exist at another arm's site. The argument own is the layer of this kind that
+// belongs to the other arm, or nil. The objects of that layer are left out. With scope: arm, objects outside of the
+// arm's namespace are not checked, and a caveat says so. If no object remains, the check has no name.
 func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)
@@ -286,7 +289,7 @@ func (c *config) absent(ctx context.Context, on cluster, given bool, own *config
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // only kinds: the names and the number of objects may differ between arms
+		slices.Sort(declared) // the caveat names only kinds, since names and numbers of objects may differ between arms
 		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {

@@ -55,9 +55,9 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair returns, for each item of want, the index of its counterpart in have. If all wanted items have names, the
-// counterparts have the same names, since others may add items (such as containers). Otherwise the counterparts have
-// the same positions, in lists of the same length. The result is nil if an item has no counterpart.
+// pair returns, for each item of the list want, the index of its counterpart in the list have; nil if an item has no
+// counterpart. If all items of want have names, counterparts have equal names, since the cluster may add items, such
+// as containers. Otherwise counterparts have equal positions, in lists of equal length.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -136,7 +136,7 @@ func amount(v any) (resource.Quantity, error) {
 	return resource.Quantity{}, resource.ErrFormatWrong
 }
 
-// empty reports whether a cluster may leave a value out without a change of the meaning.
+// empty reports whether a cluster may leave a value out without a change of the object's meaning.
 func empty(v any) bool {
 	value := reflect.ValueOf(v)
 	if kind := value.Kind(); kind == reflect.Map || kind == reflect.Slice {

@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Objects returns the objects at every level of each factor, with their placeholders.
+// Objects returns the objects at every level of each factor. Placeholders in the objects are not replaced.
 func (c *config) Objects() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, v := range c.variants() {
@@ -72,7 +72,7 @@ func (c *config) objects() ([]object, map[string][]string) {
 	return all, problems
 }
 
-// decode parses the documents of one text. source is the name of the text in problems.
+// decode parses the documents of one text. The argument source names the text in the problems that decode returns.
 func decode(source, text string) ([]object, strictyaml.Problems) {
 	var objects []object
 	var problems strictyaml.Problems
@@ -106,7 +106,7 @@ type document struct {
 
 var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
 
-// split cuts a text at its lines of three dashes. These always separate documents, even within a quoted text.
+// split cuts a text at its lines of three dashes. Such a line always separates documents, even within a quoted text.
 func split(text string) []document {
 	var documents []document
 	start, at, line, n := 0, 0, 1, 0 // line is the first line of the current document, n the current line

@@ -98,7 +98,7 @@ func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	return []layer.Check{check}, err
 }
 
-// shared returns why an object would affect other arms, too; "" if it would not.
+// shared returns the reason why an object would affect other arms, too; "" if it would not.
 func shared(namespaced bool, namespace, own string, given bool) string {
 	switch {
 	case !namespaced:
@@ -139,7 +139,7 @@ func (f *file) UnmarshalText(text []byte) error {
 type when string
 
 const (
-	beforePods when = "before-pods" // for objects that act on pods at their creation, such as a webhook's policy
+	beforePods when = "before-pods" // for objects that act when a pod is created, such as a webhook's policy
 	afterPods  when = "after-pods"
 )
 
@@ -150,7 +150,8 @@ const (
 	OwnArm       scope = "arm"
 )
 
-// wait is a condition of an object that the layer applies, or that the cluster has anyway.
+// wait is a condition to wait for. The condition is about an object that the layer applies, or that the cluster has
+// anyway.
 type wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
@@ -161,7 +162,7 @@ type wait struct {
 
 const (
 	maxObjects = 100
-	maxText    = 1 << 20 // bytes of all files and inline together
+	maxText    = 1 << 20 // largest size in bytes of all files and the parameter inline together
 )
 
 func (c *config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
@@ -259,8 +260,8 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only
-// the cluster knows a kind's resource name. It is guessed by the rule that nearly all kinds follow.
+// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only the cluster
+// knows a kind's resource name. Tare guesses this name by the rule that nearly all kinds follow.
 func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

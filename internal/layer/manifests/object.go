@@ -41,7 +41,8 @@ func (o object) identity() string {
 
 var (
 	kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-	// Expressions with large counts are compiled where a file needs them, since that takes a part of a start's time.
+	// Regular expressions with large repeat counts take long to compile. They are compiled at their first use, so that
+	// Tare starts faster.
 	versioned = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?/)?v[0-9][a-z0-9]{0,30}$`)
 	})
@@ -51,7 +52,7 @@ var (
 
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
-// object decodes one document. It reports what every cluster would refuse, and what a run must not store.
+// object decodes one document. It reports contents that every cluster would refuse, or that a run must not store.
 func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	o := object{source: source, line: n.Line}
 	if n.Form != strictyaml.Map {
@@ -167,7 +168,7 @@ func (o object) placed(values placeholder.Values, namespaced bool) (*unstructure
 	return u, nil
 }
 
-// mapped copies a value. The function replace returns the new values of all texts, except for keys.
+// mapped copies a value, with each text in it replaced by the function replace. Keys stay unchanged.
 func mapped(v any, replace func(text string) (any, error)) (_ any, err error) {
 	switch v := v.(type) {
 	case string:

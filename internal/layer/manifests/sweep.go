@@ -15,14 +15,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// The experiment file names the factors of this layer. The level of a factor rules stands in place of
-// $(rules) in the texts. A level can also set the length of a list, or the number of objects of a kind.
+// The experiment file names the factors of this layer. If a factor has the name rules, its level replaces $(rules) in
+// the texts. A level can also set the length of a list, or the number of objects of a kind.
 
-const itemNumber = "$(item)" // stands for the number, from 1, of a list's item or of a repeated object
+const itemNumber = "$(item)" // placeholder for the number of a list's item or of a repeated object, counted from 1
 
-const maxItems = 1000 // the largest length of a repeated list, and the largest number of objects made from one
+const maxItems = 1000 // largest length of a repeated list, and largest number of copies of one object
 
-// filled returns the layer with its factors replaced by their levels, or by their first levels before expansion.
+// filled returns the layer with each factor replaced by its level. If a factor still has several levels, the first
+// level is used.
 func (c *config) filled() *config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -79,8 +80,9 @@ func (c *config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls change for those entries of Repeat whose key is a kind, if kinds is set, and otherwise for those whose
-// key is the path of a list. The argument n of change is the number of objects or items.
+// repeat calls the function change for entries of the map Repeat. If the argument kinds is set, these are the entries
+// whose key is a kind; otherwise the entries whose key is the path of a list. change gets the key and the number n of
+// objects or items.
 func (c *config) repeat(kinds bool, problems map[string][]string, change func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {

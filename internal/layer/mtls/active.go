@@ -18,7 +18,7 @@ type active struct {
 	site    surroundings
 	ids     identities
 	helpers helpers
-	remote  bool             // the proxies are in sidecars of pods
+	remote  bool             // set if the proxies are in sidecars of pods
 	at      [2]testbed.Place // places of the proxies, by side
 	proxies [2]*proxy
 	own     [2]netip.Addr // the proxies' addresses; unset if the kernel chooses the address
@@ -26,7 +26,7 @@ type active struct {
 	before  [2]counters // the proxies' counters at the beginning of the trial
 }
 
-// surroundings are the capabilities of a site that the layer uses.
+// surroundings are the interfaces of a site that the layer uses.
 type surroundings struct {
 	testbed.Site
 	testbed.Network
@@ -134,8 +134,8 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds each node's address in the network of its pods. Connections between these addresses take
-// the way of the pods' connections, for example through a tunnel between the nodes.
+// ownAddresses finds each node's address in the network of its pods. Connections between these addresses take the
+// route of the pods' connections, for example through a tunnel between the nodes.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {

@@ -163,7 +163,8 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection, if the authority has certified the server. The proofs check the server's identity.
+// over starts TLS on a connection. The handshake fails unless the authority has certified the server. The proofs check
+// the server's identity later.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {

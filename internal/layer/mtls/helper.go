@@ -30,7 +30,6 @@ type request struct {
 	Output   string         `json:"told,omitempty"`     // read a proxy's output, by its directory; the response is the text since the last request
 }
 
-// becomeRequest asks the helper process to become a proxy.
 type becomeRequest struct {
 	Dir   string            `json:"dir"`   // name of the proxy's directory, below the temporary directory of its place
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
@@ -42,7 +41,7 @@ type becomeRequest struct {
 
 // redirect redirects connections to a proxy. The rules for all ports take effect at the same moment.
 type redirect struct {
-	Own       bool         `json:"own"`       // redirect connections that local programs open, instead of connections that arrive here
+	Own       bool         `json:"own"`       // set: redirect connections that local programs open; not set: connections that arrive here
 	Addresses []netip.Addr `json:"addresses"` // destination addresses of the connections; none: any address
 	Ports     []uint16     `json:"ports"`     // destination ports of the connections
 	To        uint16       `json:"to"`        // port of the proxy
@@ -68,7 +67,7 @@ type sendRequest struct {
 	To     netip.AddrPort `json:"to"`
 	From   netip.Addr     `json:"from"` // source address; invalid: the kernel chooses
 	Marker string         `json:"marker"`
-	HTTP   bool           `json:"http,omitempty"` // send the marker in an HTTP request
+	HTTP   bool           `json:"http,omitempty"` // set if the marker is sent in an HTTP request
 	Mark   int            `json:"mark,omitempty"` // mark of the socket
 	TLS    *tlsClient     `json:"tls,omitempty"`  // nil: the connection has no TLS
 }
@@ -108,12 +107,13 @@ type markerOutcome struct {
 	sent
 	size   int  // size of the marker in bytes
 	clear  int  // number of frames on the wire that show the marker in clear
-	hidden bool // a datagram that bypasses the proxies cannot be seen in clear either
+	hidden bool // set if the wire does not show a datagram in clear either, although datagrams bypass the proxies
 }
 
 // sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. The argument
-// seen is set if the wire should show the marker. If the wire then does not show the marker, sendMarker also sends a
-// datagram: something else, such as a tunnel between the nodes, may hide both.
+// seen is set if the wire should show the marker. If the wire then does not show it, sendMarker also sends a datagram,
+// which bypasses the proxies. If the wire does not show the datagram either, something else hides both, such as a
+// tunnel between the nodes.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)
@@ -146,7 +146,8 @@ func hidden(ctx context.Context, site surroundings) (bool, error) {
 	return arrived && frames == 0, errors.Join(err, watched)
 }
 
-// checkWay checks whether the marker arrives by the connection that the client opened (direct), or by a proxy's.
+// checkWay checks the connection by which the marker arrives. If the argument direct is set, the client must have
+// opened this connection; otherwise a proxy.
 func (m markerOutcome) checkWay(direct bool) layer.Check {
 	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than the one it was sent on"}
 	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
@@ -157,7 +158,8 @@ func (m markerOutcome) checkWay(direct bool) layer.Check {
 	return c
 }
 
-// checkWire checks that the wire shows the marker in clear if clear is set, and that it does not otherwise.
+// checkWire checks the marker on the wire. If the argument clear is set, the wire must show the marker in clear;
+// otherwise it must not.
 func (m markerOutcome) checkWire(clear bool) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
 	c.OK = m.arrived() && (m.clear > 0) == clear

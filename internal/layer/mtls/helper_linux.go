@@ -38,7 +38,7 @@ func help(ctx context.Context) error {
 type helper struct {
 	listener   net.Listener
 	watch      *sniff.Watch
-	outputRead int64 // bytes of a proxy's output that have been returned so far
+	outputRead int64 // number of bytes of a proxy's output that have been returned so far
 }
 
 func (h *helper) handle(ctx context.Context, o request) (any, error) {
@@ -142,7 +142,7 @@ func (o adminRequest) ask(ctx context.Context) (string, error) {
 
 const longestAnswer = 1 << 20 // the largest number of bytes that are read from a proxy's answer
 
-// say sends a line of text. The proxy's answer ends when the proxy closes the connection.
+// say sends a line of text to a proxy and returns the proxy's answer, which ends when the proxy closes the connection.
 func (o adminRequest) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
 	conn, err := dial(ctx, "", "")
 	if err != nil {
@@ -165,7 +165,8 @@ func directory(name string) string { return filepath.Join(os.TempDir(), filepath
 
 func outputFile(name string) string { return directory(name) + ".told" }
 
-// become writes the files of a proxy and replaces this process by the proxy, whose process id the testbed knows.
+// become writes the files of a proxy and replaces this process by the proxy. The process id stays the same, and the
+// testbed knows it.
 func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {

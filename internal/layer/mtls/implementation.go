@@ -19,12 +19,12 @@ const (
 	serverSide
 )
 
-// String returns the proxy's name in its configuration, as in Istio.
+// String returns the name that the side's proxy has in its own configuration. Istio uses the same names.
 func (s side) String() string { return [2]string{"outbound", "inbound"}[s] }
 
 func (s side) part() string { return [2]string{"client-proxy", "server-proxy"}[s] }
 
-// listen returns the port to which the connections are redirected, as in Istio.
+// listen returns the port of the side's proxy. Connections are redirected to this port. Istio uses the same ports.
 func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
 
 func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
@@ -36,8 +36,8 @@ func (s side) place(p placement) testbed.Place {
 	return s.pod()
 }
 
-// mark is the mark of the sockets of the client's proxy and of probes. The rules do not redirect their
-// connections. Istio uses the same number for another purpose.
+// mark is set on the sockets of the client's proxy and of probes. The rules do not redirect connections with this
+// mark. Istio uses the same number for another purpose.
 const mark = 1337
 
 type implementation struct {
@@ -52,14 +52,15 @@ type implementation struct {
 	admin    func(name string) string
 	method   string // the HTTP method of queries; "" if a query is a line of text
 	ready    string // query that succeeds when the proxy accepts connections
-	about    string // query for the proxy's name and number of workers; describe parses the answer
+	about    string // query for the proxy's name and number of workers; the function describe parses the answer
 	describe func(answer string) (what string, workers int, err error)
-	stats    func(side) string // returns the query for the counters of a side; count parses the answer
+	stats    func(side) string // returns the query for the counters of a side; the function count parses the answer
 	count    func(answer string, s side) (counters, error)
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
-	identify       func(id string) string // returns an identity in the form of the records of connections
-	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: by a mark.
+	identify       func(id string) string // returns an identity in the spelling of the records of connections
+	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: the rules recognise the
+	// sockets by a mark.
 	user         uint32
 	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
@@ -129,7 +130,6 @@ type plan struct {
 	Listen uint16
 }
 
-// values returns the plan's values for the templates.
 func (p plan) values() map[string]any {
 	client := p.Side == clientSide
 	peer, user, from := clientIdentity, 0, ""

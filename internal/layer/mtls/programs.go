@@ -47,7 +47,6 @@ var envoy = implementation{
 //go:embed envoy.yaml.tmpl
 var envoyText string
 
-// parsed returns one of the templates of this package.
 func parsed(name, text string) *tmpl.Template {
 	t, err := tmpl.Parse(name, text)
 	if err != nil {
@@ -151,7 +150,7 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// NET_ADMIN and NET_RAW are needed as for Envoy, SETUID and SETGID to switch to the other user.
+	// HAProxy needs NET_ADMIN and NET_RAW for the same work as Envoy, and SETUID and SETGID to switch to its own user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 

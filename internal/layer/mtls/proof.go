@@ -36,7 +36,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for a.through.
+// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for the method
+// through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -80,7 +81,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows that a random marker passed through the proxies, and whether the wire showed the marker in clear.
+// proveWay shows that a random marker passed through the proxies. If the proxies encrypt, the wire must not show the
+// marker in clear; otherwise it must.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -217,7 +219,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	return checks, nil
 }
 
-// through shows that the proxies used the TLS that is set, and moved the bytes that the trial sent.
+// through shows that the proxies used TLS as the parameters say, and moved the bytes that the trial sent.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -267,7 +269,8 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks that each proxy parsed the marker as the protocol want: only proxies for HTTP count requests.
+// checkProtocol checks that each proxy took the marker for data of the expected protocol, want. A proxy that has
+// counted a request took the marker for HTTP.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
@@ -305,7 +308,8 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse checks that the client's proxy opened a new connection after the number of requests that is set.
+// checkReuse checks that the client's proxy had enough connections for its requests, at the largest number of requests
+// per connection that the parameters allow.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

@@ -21,7 +21,7 @@ type proxy struct {
 	process testbed.Process
 	admin   admin
 	log     *logReader
-	ended   chan struct{} // closed when the proxy has ended and why is set
+	ended   chan struct{} // closed when the proxy has ended; the field why then holds the reason
 	why     error
 }
 
@@ -113,7 +113,7 @@ func (p *proxy) await(ctx context.Context, program *implementation) error {
 	}
 }
 
-// failed returns why the proxy has ended; nil if it runs.
+// failed returns the reason why the proxy has ended; nil if it runs.
 func (p *proxy) failed() error {
 	select {
 	case <-p.ended:

@@ -125,7 +125,7 @@ type active struct {
 	site    *kube.Site
 	sandbox string
 	nodes   map[string]*corev1.Node
-	settled []types.UID // the pods that settle has checked
+	settled []types.UID // ids of the pods that the method settle has checked
 }
 
 // settle checks the specification of the running pods, and that their nodes support the layer's settings. If the
@@ -175,8 +175,8 @@ func uids(views []podView) []types.UID {
 	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the aspects that show that the layer is off in an arm with a pod layer of its own. It leaves out the
-// fields that the arm's own layer sets: the proof of that layer shows them.
+// offBeside lists the settings whose checks show that the layer is off in an arm with a pod layer of its own. It
+// leaves out the fields that the arm's own layer sets: the proof of that layer shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
 	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all labels of NodeSelector
@@ -212,8 +212,8 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// split returns the pods that the layer shapes. beside is set if the site also has pods on the nodes' network, which
-// the layer does not change.
+// split returns the pods that the layer shapes. The result beside is set if the site also has pods on the nodes'
+// network, which the layer does not change.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = maps.Clone(pods)
 	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })
@@ -312,7 +312,6 @@ type aspect struct {
 	show     func(podView) shown
 }
 
-// shown is the result of an aspect's check in one pod.
 type shown struct {
 	observed string
 	ok       bool
@@ -337,7 +336,8 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of those aspects whose field spec has the given value.
+// checks makes the checks of settings (aspects) in pods. It leaves out settings whose field spec does not have the
+// given value.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
 	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })

@@ -11,7 +11,7 @@ import (
 	"tare/internal/testbed/launcher"
 )
 
-// seccompWord returns the seccomp profile in the pod's specification, in the form of the experiment file.
+// seccompWord returns the seccomp profile in the pod's specification, as an experiment file would write the profile.
 func seccompWord(pod *corev1.Pod) string {
 	if p := cmp.Or(security(pod).SeccompProfile, podSecurity(pod).SeccompProfile); p != nil {
 		return word(string(p.Type), p.LocalhostProfile)
@@ -39,7 +39,7 @@ func security(pod *corev1.Pod) *corev1.SecurityContext {
 	return &corev1.SecurityContext{}
 }
 
-const unreported = "not reported" // stands for a value that the pod does not report
+const unreported = "not reported" // text in place of a value that the pod does not report
 
 // These are the words with which the agent reports the mode of seccomp.
 const (
@@ -134,7 +134,8 @@ func (c *Config) capable(views []podView) error {
 
 var everything, sysAdmin = capsOf(all), capsOf("SYS_ADMIN")
 
-// bounding returns the capabilities that the pod's programs have or can gain (the bounding set), and a text.
+// bounding returns the capabilities that the pod's programs have or can gain (the bounding set), as a set and as a
+// text.
 func bounding(s podView) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
@@ -143,7 +144,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. If the programs run as root, it must also be in effect.
+// capabilities shows the bounding set of the pod's programs. If the programs run as root, the bounding set must also
+// be in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

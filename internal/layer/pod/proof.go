@@ -11,9 +11,9 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists the aspects that show that the layer is on if on is set, and otherwise that it is off in an arm without
-// a pod layer. Settings that pods have anyway, such as seccomp RuntimeDefault, do not show that the layer is off. The
-// argument sandbox is the sandbox of the layer's RuntimeClass.
+// aspects lists settings with their checks. If the argument on is set, the checks show that the layer is on; otherwise
+// that the layer is off in an arm without a pod layer. Settings that pods have anyway, such as seccomp RuntimeDefault,
+// do not show that the layer is off. The argument sandbox is the sandbox of the layer's RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -64,15 +64,16 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	return list
 }
 
-// value completes an aspect of a value, which must equal want if on is set, and must differ from want otherwise.
+// value completes the check of a setting with one value. If the argument on is set, the value must equal want;
+// otherwise it must differ from want.
 func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
 	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
 	return a
 }
 
-// pairs completes an aspect of a map. If on is set, the map must contain all keys of want with their values.
-// Otherwise it must contain fewer of them than limit.
+// pairs completes the check of a setting that is a map. If the argument on is set, the map must contain all keys of
+// want with their values; otherwise fewer than limit of them.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -84,7 +85,8 @@ func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podVie
 	return a
 }
 
-// patchIn shows that a pod has every field of the patch if on is set, and otherwise that it lacks one.
+// patchIn checks the fields of the patch in a pod. If the argument on is set, the pod must have every field; otherwise
+// it must lack at least one.
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
 	return aspect{name: "patch", expected: say[on], spec: true, show: func(s podView) shown {
@@ -165,7 +167,7 @@ func ownUsers(s podView) shown {
 
 const hostUsers = "0 0 4294967295" // the map of user ids outside of any user namespace
 
-// answers returns the caveat for a fact that a sandbox reports, and not the kernel.
+// answers returns the caveat for a fact that a sandbox, and not the node's kernel, reports.
 func answers(s podView, fact string) string {
 	return fmt.Sprintf("the pod's %s is reported by %s and not by the node's kernel: the only evidence is the specification", fact, s.facts.Sandbox)
 }

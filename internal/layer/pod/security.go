@@ -73,7 +73,7 @@ func (c *Config) variants() []Config {
 	return out
 }
 
-// least returns the strictest Pod Security level that allows everything in needs.
+// least returns the strictest Pod Security level that allows everything in the list needs.
 func least(needs []experiment.PodSecurity) string {
 	level := restricted
 	for _, n := range needs {
@@ -85,7 +85,8 @@ func least(needs []experiment.PodSecurity) string {
 	return level
 }
 
-// judge lists why a pod does not meet the level restricted of the Pod Security Standards of Kubernetes 1.34.
+// judge lists the reasons why a pod does not meet the level restricted of the Pod Security Standards of Kubernetes
+// 1.34.
 func judge(pod *corev1.Pod) []experiment.PodSecurity {
 	j := &judgement{}
 	j.pod(&pod.Spec)

@@ -110,7 +110,7 @@ func (c *Config) contain(s *corev1.SecurityContext) {
 	}
 }
 
-// named returns capabilities in the API's type, without the word none.
+// named converts the words of a list of capabilities to the API's type. It leaves out the word none.
 func named(words []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, w := range words {
@@ -121,7 +121,8 @@ func named(words []string) []corev1.Capability {
 	return out
 }
 
-// profileOf is the inverse of word: it returns the type of a profile, and its file if it has one.
+// profileOf is the inverse of the function that writes a profile as a word: it returns the type of a profile, and its
+// file if it has one.
 func profileOf(word string) (kind string, file *string) {
 	if name, ok := strings.CutPrefix(word, localhost); ok {
 		return strings.TrimSuffix(localhost, "/"), &name

@@ -38,7 +38,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any program, with the workloads command and startup"),
 }
 
-// Declare declares that the layer needs its program and replaces the workload's.
+// Declare declares that the layer needs its program and replaces the workload's program.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Replaces: true}
 	if len(c.Command) > 0 {
@@ -60,7 +60,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return append(errs, c.Command.Validate("run")...)
 }
 
-// instead is the program that an arm starts in place of the workload's (testbed.Held).
+// instead is the program that an arm starts in place of the workload's program (testbed.Held).
 type instead struct {
 	args    reference.Arguments
 	started atomic.Int64
@@ -93,7 +93,8 @@ func Text(run reference.Arguments, shell string) reference.Arguments {
 	return run
 }
 
-// At returns the command that a workload must start: that of the arm's program layer or else the workload's own.
+// At returns the command that a workload must start: the command of the arm's program layer or, if the arm has none,
+// the workload's own command.
 func At(site testbed.Site, own reference.Arguments) reference.Arguments {
 	for _, i := range testbed.Held[*instead](site) {
 		i.started.Add(1)

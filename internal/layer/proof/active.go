@@ -74,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check with the
-// number of the other targets, in the given format.
+// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check, to which
+// it adds the number of further targets in the given format.
 func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := make(n)
@@ -98,7 +98,7 @@ func ofAll(targets int, format string, make func(n int) (title string, check lay
 	return all, nil
 }
 
-// without makes the check for a target in which no program can run: the mechanism is off.
+// without makes the check for a target in which no program can run. There, the mechanism counts as off.
 func (i Item) without(reason string, want evidence.State) layer.Check {
 	check := i.patterns().Check(name, i.Name, want, "", nil)
 	check.Observed, check.OK = reason, want == evidence.Off
@@ -116,7 +116,6 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 	return i.patterns().Check(name, i.Name, want, text, failed), nil
 }
 
-// before makes the checks before a trial, and reads the counters.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
 	checks, err := a.config.make(ctx, site, evidence.On, a.once, before, Once)
@@ -134,7 +133,6 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// after makes the checks after a trial, and compares the counters.
 func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof has no readings from before the trial")

@@ -169,7 +169,8 @@ func (c *config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. The pattern grows must not match in arms without the layer.
+// patterns returns the patterns for a check's output. In arms without the layer, the output must not match the pattern
+// of the parameter grows.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
@@ -180,8 +181,8 @@ func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// offChecks keeps the results of checks that are made once at the sites of other arms. The keys are the other arm's own
-// proof layer or nil, and then check and pods.
+// offChecks keeps the results of checks that are made once at the sites of other arms. The first key is the proof
+// layer of the other arm, or nil. The second key names the check and its pods.
 type offChecks map[*config]map[string]layer.Check
 
 // ProveOff makes the checks at another arm's site, except for those that the arm's own proof layer has, too.

@@ -83,7 +83,7 @@ func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Value
 	return t
 }
 
-// has reports whether a pod has a container with this name. A sidecar may be an init container.
+// has reports whether a pod has a container with the given name. A sidecar may be an init container.
 func has(pod corev1.Pod, container string) bool {
 	named := func(c corev1.Container) bool { return c.Name == container }
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)

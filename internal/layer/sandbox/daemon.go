@@ -19,7 +19,7 @@ import (
 // runner is a program that starts a command in a unit of systemd or in a container, which may outlive the program.
 type runner struct {
 	name, program, install string
-	elsewhere              bool // the command is no descendant of the program
+	elsewhere              bool // set if the command is no descendant of the program
 	alive                  []string
 	// list returns the command that prints the names of a run's leftovers, one per line. The command remove, followed
 	// by these names, removes the leftovers.

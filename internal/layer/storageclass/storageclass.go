@@ -98,7 +98,8 @@ func (c *config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks shows that a volume has the class and the expected properties if on is set, and otherwise another class.
+// checks makes the checks of a volume. If the argument on is set, the volume must have the layer's class and the
+// expected properties; otherwise another class and other attributes.
 func (c *config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
@@ -128,9 +129,9 @@ func (c *config) checks(
 	return out
 }
 
-const none = "none" // stands in checks for a class that is not set
+const none = "none" // text of checks in place of a class that is not set
 
-// driver returns the CSI driver of a volume, or else the way in which the node gets the volume.
+// driver returns the CSI driver of a volume, or else the name of the mechanism by which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
@@ -158,7 +159,7 @@ func (c *config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 			out = append(out, k)
 		}
 	}
-	if on && out == nil { // the arm is measured like an arm without the layer
+	if on && out == nil { // without a volume the layer has no effect, which is no error
 		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
 			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
 	}

@@ -33,7 +33,8 @@ func (o *commandRunner) run(ctx context.Context, args reference.Arguments, limit
 	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
-// look runs the check's program. It returns the state that the output shows, and the check that this is the state want.
+// look runs the check's program. It returns the state that the output shows, and a check that compares this state with
+// the expected state, want.
 func (o *commandRunner) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
 	c := o.config.Check
 	text, failed := o.run(ctx, c.Run, evidence.Limit)
@@ -63,7 +64,7 @@ func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // the shorter timeout of the context ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // the context's timeout, which is shorter, ends first
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
@@ -203,7 +204,8 @@ func (a *active) down(ctx context.Context) error {
 
 const kubeconfig = "KUBECONFIG" // the variable that names the configuration with which the commands reach their cluster
 
-// undoData is all that another process needs to turn the switch back. References stand in place of secrets.
+// undoData is all that another process needs to restore the switch's state from before the run. References stand in
+// place of secrets.
 type undoData struct {
 	Commands   []reference.Arguments `json:"commands"`
 	Check      check                 `json:"check"`

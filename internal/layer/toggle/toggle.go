@@ -64,7 +64,7 @@ type switchState struct {
 	key   string      // key of the entry in the ledger
 	sites int         // number of sites at which the layer is up
 	found layer.Check // state before the first site
-	wasOn bool        // the switch was on before the first site, and must be on after the last site
+	wasOn bool        // set if the switch was on before the first site, and so must be on after the last site
 }
 
 type check struct {
@@ -154,7 +154,7 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	case c.Exclusive:
 		up.Switch = &layer.Switch{On: a.turnOn, Off: a.turnOff, Settling: c.Settle.Std()}
 	case a.sites > 1:
-		a.on = true // another site has turned it on
+		a.on = true // another site has turned the switch on
 	default:
 		if err := a.turnOn(ctx); err != nil {
 			return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
@@ -163,7 +163,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch: one for each cluster, or for each namespace if the commands contain it.
+// stateOf returns the state of the switch: one for each cluster, or for each namespace if the commands contain the
+// namespace.
 func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {

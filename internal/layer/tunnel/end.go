@@ -16,7 +16,7 @@ import (
 // end is one end of the tunnels. It is on a node of this machine, or in a pod of a cluster.
 type end struct {
 	at    testbed.Place // place of the helper
-	place testbed.Place // place in messages and costs
+	place testbed.Place // name of the place in messages and costs
 	pod   testbed.Place // pod behind the end, which sends and receives markers
 	own   []netip.Addr  // addresses of the pod; none on a node
 	mtu   int           // MTU of the tunnel; 0: the helper determines it
@@ -24,10 +24,10 @@ type end struct {
 	key   Key
 	peers []Peer
 
-	helper  *helperrpc.Helper // nil: not started
-	daemon  testbed.Process   // nil: not running
+	helper  *helperrpc.Helper // helper of the end; nil: not started
+	daemon  testbed.Process   // program that encrypts in user space; nil: not running
 	lacks   string            // reason why the kernel cannot encrypt
-	kernel  bool              // the kernel encrypts
+	kernel  bool              // set if the kernel encrypts
 	program string            // name of the implementation in messages
 	opened  Opened
 	version string
@@ -112,7 +112,8 @@ type request struct {
 	Traffic *struct{} `json:"traffic,omitempty" title:"read the counters"` // the response has the type Traffic
 	Close   *struct{} `json:"close,omitempty" title:"close"`
 
-	// The other fields are for ends in pods. For ends on nodes of this machine, the testbed does this work.
+	// The following requests are only for ends in pods. For ends on nodes of this machine, the testbed does their
+	// work.
 
 	Direct *direction `json:"direct,omitempty" title:"route packets for the peers into the tunnel"`
 	Undo   *struct{}  `json:"undo,omitempty" title:"route packets for the peers past the tunnel"`
@@ -152,7 +153,7 @@ type sending struct {
 	To     netip.Addr    `json:"to"`
 	Marker string        `json:"marker"`
 	Limit  time.Duration `json:"limit"`           // timeout of the answer
-	Watch  bool          `json:"watch,omitempty"` // watch the pod's interfaces, which needs CAP_NET_RAW
+	Watch  bool          `json:"watch,omitempty"` // set: the pod's interfaces are watched, which needs CAP_NET_RAW
 }
 
 type sent struct {

@@ -166,8 +166,8 @@ func Release() string {
 
 const longestMarker = 4096 // the size of the largest marker that a helper answers, in bytes
 
-// receipt returns the answer to a marker. The answer is short, so that the tunnel's counters show whether
-// markers went through, too.
+// receipt returns the answer to a marker. The answer is short, so that answers alone cannot explain the growth of the
+// tunnel's counters.
 func receipt(marker []byte) []byte {
 	sum := sha256.Sum256(marker)
 	return sum[:8]
@@ -194,7 +194,7 @@ func answer(device string) (present bool, err error) {
 	return missing == nil, nil
 }
 
-// send sends the marker, and watches for it on the tunnel's interface and on all others.
+// send sends the marker, and watches for it on the tunnel's interface and on all other interfaces.
 func (o sending) send(device string) (s sent, err error) {
 	if !o.Watch {
 		s.Arrived, err = o.exchange()

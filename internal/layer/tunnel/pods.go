@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// inPods returns tunnels whose ends are the pods of a site, still closed. The helpers run in sidecars or, in an arm
-// without the layer, beside the programs.
+// inPods returns tunnels between the pods of a site. The ends of the tunnels are not open yet. The helpers run in
+// sidecars or, in an arm without the layer, beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
 	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
@@ -85,7 +85,8 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// leadInPods is lead for tunnels between pods. If on is set, clients' packets for the service go to the server's pod.
+// leadInPods does the work of the function lead for tunnels between pods. If the argument on is set, clients' packets
+// for the service also go to the server's pod.
 func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {

@@ -21,7 +21,7 @@ const (
 	absence = 300 * time.Millisecond
 )
 
-// proveClear shows that pods reach each other in clear. prefix is the beginning of the checks' names.
+// proveClear shows that pods reach each other in clear. The argument prefix is the beginning of the checks' names.
 func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check, error) {
 	m, err := t.sendMarkers(ctx, t.ways(arrival))
 	if err != nil {
@@ -65,8 +65,9 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that no marker from the client's end arrives while this end has a key that no other end knows, and
-// that markers arrive between all ends with the right key. No trial then has to wait for a handshake.
+// proveKeys shows that keys matter. While the client's end has a key that no other end knows, none of its markers
+// arrives. With the right key, markers arrive between all ends. The handshakes are then made, so that no trial waits
+// for them.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -183,13 +184,13 @@ func (p *Protocol) find(ctx context.Context, which Implementation) testbed.Findi
 	return f.Tried(err)
 }
 
-// way is the way of a marker: from a pod behind one end to a pod behind another end.
+// way is the route of a marker: from a pod behind one end to a pod behind another end.
 type way struct {
 	from, to testbed.Place
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one way for each pair of ends. The end that comes first in the list of ends sends, since this end starts
+// ways returns one route for every two ends. The end that comes first in the list of ends sends, since this end starts
 // the handshakes (Peer.Connect).
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
@@ -220,7 +221,7 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 
 type markerOutcomes []markerOutcome
 
-const atATime = 32 // number of markers that are sent in parallel: the end of a watch takes some ten milliseconds
+const atATime = 32 // number of markers sent in parallel, since ending the watch for a marker takes some ten milliseconds
 
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
@@ -245,13 +246,15 @@ func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	return bytes
 }
 
-// checkArrival checks that every marker arrived if want is set, and otherwise that none did.
+// checkArrival checks the arrival of markers. If the argument want is set, every marker must have arrived; otherwise
+// none.
 func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that every marker arrived, and that the wire showed all in clear or, if clear is not set, none.
+// checkWire checks that every marker arrived. If the argument clear is set, the wire must have shown every marker in
+// clear; otherwise none.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
@@ -259,8 +262,8 @@ func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	})
 }
 
-// check compares the outcome of each marker with the expected outcome. If there are several markers, the check has the
-// number of expected outcomes and names some of the other outcomes.
+// check compares the outcome of each marker with the expected outcome. If there are several markers, the check shows
+// the number of expected outcomes and names some of the unexpected outcomes.
 func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
 	const most = 3 // number of unexpected outcomes that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}

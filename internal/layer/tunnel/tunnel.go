@@ -32,11 +32,11 @@ import (
 	"tare/internal/testbed"
 )
 
-// Implementation is what encrypts: the kernel, or a program in user space.
+// Implementation names the part that encrypts: the kernel, or a program in user space.
 type Implementation string
 
 const (
-	Auto      Implementation = "auto" // the kernel if it can, otherwise user space
+	Auto      Implementation = "auto" // the kernel if it can encrypt, otherwise a program in user space
 	Kernel    Implementation = "kernel"
 	Userspace Implementation = "userspace"
 )
@@ -46,10 +46,10 @@ type Key [32]byte
 
 // Peer is another end, as this end knows it.
 type Peer struct {
-	Key     Key            `json:"key"` // made by Protocol.Public
+	Key     Key            `json:"key"` // part of the peer's key that other ends know (Protocol.Public)
 	Address netip.Addr     `json:"address"`
 	Behind  []netip.Prefix `json:"behind"`  // addresses that are reached through the peer
-	Connect bool           `json:"connect"` // this end starts the handshake, and not the peer
+	Connect bool           `json:"connect"` // set if this end, and not the peer, starts the handshake
 }
 
 // Endpoint returns the peer's address with a port.
@@ -65,7 +65,8 @@ type Traffic struct {
 type Engine interface {
 	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with those peers that have Peer.Connect set, unless the first packets do.
+	// Connect makes handshakes with the peers that have Peer.Connect set. It does nothing if the first packets start
+	// the handshakes.
 	Connect() error
 	// Traffic returns the counters, summed over all peers.
 	Traffic() (Traffic, error)
@@ -91,7 +92,8 @@ type Opened struct {
 	// Device is the tunnel's interface. It is "" if the kernel encrypts by policy, which needs no interface.
 	Device string `json:"device"`
 	MTU    int    `json:"mtu"` // largest packet that may enter the tunnel, in bytes
-	// Daemon is the command line of a program in user space that must run at the end's place; nil if none must.
+	// Daemon is the command line of a program in user space that must run at the end's place; nil if there is no such
+	// program.
 	Daemon []string `json:"daemon,omitempty"`
 	Env    []string `json:"env,omitempty"` // variables of the daemon
 }
@@ -111,7 +113,8 @@ type Protocol struct {
 	// Keys generates keys for n ends.
 	Keys   func(n int) ([]Key, error)
 	Public func(Key) Key // returns that part of an end's key that the end's peers know
-	// Hint returns how to meet missing requirements. lacks is ErrNoKernel or errUserspace. pods is set on a cluster.
+	// Hint returns advice on how to meet missing requirements. The argument lacks is ErrNoKernel or errUserspace. The
+	// argument pods is set on a cluster.
 	Hint func(lacks error, pods bool) string
 
 	// The functions below run in the helper.
@@ -122,7 +125,7 @@ type Protocol struct {
 	Open func(Opening) (Engine, Opened, error)
 }
 
-// These are the errors of a system that lacks something for one of the implementations.
+// These errors say that a system lacks something that an implementation needs.
 var (
 	ErrNoKernel  = errors.New("not in this kernel")
 	errUserspace = errors.New("works on a TUN interface")
@@ -141,17 +144,17 @@ func (p *Protocol) Declare() experiment.Declaration {
 type Tunnels struct {
 	*Protocol
 	site   testbed.Site
-	nodes  []testbed.Node // nil in pods
+	nodes  []testbed.Node // nil if the ends are in pods
 	ends   []*end
 	proofs []layer.Check
 	before Traffic // counters at the beginning of the trial
 	// send sends a marker. It reports whether the marker arrived, and where it was seen.
 	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
 
-	// The other fields are for tunnels between the pods of a cluster.
+	// The following fields are only for tunnels between the pods of a cluster.
 
-	sidecars testbed.Sidecars // nil on nodes
-	watches  bool             // the helpers have the right to watch interfaces
+	sidecars testbed.Sidecars // nil if the ends are on nodes
+	watches  bool             // set if the helpers have the right to watch interfaces
 	present  atomic.Int32     // number of pods that had the tunnel's interface when their helper started answering
 }
 
@@ -194,7 +197,7 @@ func (p *Protocol) onNodes(ctx context.Context, site testbed.Site, wanted Implem
 	return t, nil
 }
 
-// betweenNodes returns tunnels whose ends are the nodes of a site, still closed.
+// betweenNodes returns tunnels between the nodes of a site. The ends of the tunnels are not open yet.
 func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	courier, ok1 := testbed.As[testbed.Datagrams](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
@@ -267,7 +270,8 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts: the kernels of all ends can, and the user does not want user space.
+// choose reports whether the kernel encrypts. It does if the kernels of all ends can encrypt, and the user does not
+// want user space.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -283,14 +287,15 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
-// lead routes packets between the pods into the tunnels if on is set, and past the tunnels otherwise.
+// lead routes packets between the pods. If the argument on is set, they go into the tunnels; otherwise past the
+// tunnels.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	if t.sidecars != nil {
 		return t.leadInPods(ctx, on)
 	}
 	var errs []error
 	for _, node := range t.nodes {
-		via := Opened{} // packets go over the wire
+		via := Opened{} // without an interface, packets go over the wire
 		if on {
 			via = t.ends[0].opened
 		}

@@ -46,7 +46,8 @@ type Settings struct {
 	Members int
 }
 
-// Over returns the settings s, with the settings that the others set in place of those of s.
+// Over returns a copy of s with the settings that the others set. A setting that none of the others sets keeps its
+// value.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -209,7 +210,8 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption checks that all listeners accept only TLS if on is set, and otherwise only plaintext.
+// encryption checks the listeners. If the argument on is set, all must accept only TLS; otherwise all must accept only
+// plaintext.
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
 	if k.Expected = "plaintext answered, TLS refused"; on {

@@ -41,7 +41,7 @@ func Stack(site testbed.Site) (testbed.VolumeStack, error) {
 	return testbed.Need[testbed.VolumeStack](site, "the site has no volume of this machine in the client's pod: use a workload with a volume, such as storage")
 }
 
-// Hidden checks that the marker is not on the device in clear. It is made in Active.Settle.
+// Hidden checks that the marker is not on the device in clear. The check is made in Active.Settle.
 func Hidden(kind string, stack testbed.VolumeStack) layer.Check {
 	m := stack.VolumeMark()
 	return layer.Check{Layer: kind, Name: "marker on the device", Expected: "not in clear", Observed: observed(m), OK: m.Found == 0 && m.Scanned > 0, Once: true}
@@ -133,7 +133,8 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory that stores the files, and Mode its mode. Programs see the files in Through.
+	// Files is the name of the directory that stores the files, and Mode the directory's mode. Programs see the files
+	// in the directory Through.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.

@@ -112,7 +112,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	})
 }
 
-// check runs the proof as a subject. The proof's output must match if on is set, and must not match otherwise.
+// check runs the proof as a subject. If the argument on is set, the proof's output must match; otherwise it must not.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := regexp.Compile("(?m)" + p.Match) // as in grep, ^ and $ match at each line
 	if err != nil {

@@ -43,7 +43,7 @@ func Differs(name, ask string) Evidence {
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is is evidence by a value that equals want inside the wrapper, and does not outside.
+// Is returns evidence by a value that equals want inside the wrapper, and differs from want outside.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
@@ -69,8 +69,8 @@ func words(list []Evidence) []string {
 	return slices.Concat(testbed.Each(list, func(e Evidence) []string { return e.Ask })...)
 }
 
-// choose returns the evidence whose answer outside the wrapper differs from the expected answer inside. Each piece of
-// evidence keeps only the question that is used. An action that is denied outside, too, shows nothing.
+// choose returns the pieces of evidence whose answer outside the wrapper differs from the answer that is expected
+// inside. Each piece keeps only the question that is used. An action that is denied outside, too, shows nothing.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
@@ -81,7 +81,7 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	return chosen
 }
 
-// same returns the message that the prober outside the wrapper already gives the answers that are expected inside.
+// same returns a message: outside the wrapper, the prober already gives the answers that are expected inside.
 func same(list []Evidence, outside answers) string {
 	return strings.Join(testbed.Each(list, func(e Evidence) string {
 		return fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]])
@@ -116,8 +116,8 @@ type question struct {
 
 type answers map[string]string
 
-// Try runs the prober at a place, as a subject. It returns the answers to words of look's list: "allowed",
-// the name of an errno, or a value.
+// Try runs the prober at a place, as a subject. It returns the answers to words that the function look knows:
+// "allowed", the name of an errno, or a value.
 func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
 	return ask(ctx, site, where, true, words)
 }
@@ -173,7 +173,8 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses CPU time, by the clock of the kernel that this process runs on, which may be a sandbox's.
+// spend uses the wanted CPU time, by the clock of the kernel that this process runs on. This kernel may be a
+// sandbox's.
 func spend(wanted time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()

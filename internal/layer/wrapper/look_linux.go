@@ -49,7 +49,7 @@ func look(word string) string {
 		return orError(unix.ByteSliceToString(name.Release[:]), err)
 	case "label":
 		text, err := os.ReadFile("/proc/self/attr/apparmor/current")
-		if errors.Is(err, fs.ErrNotExist) { // kernels before Linux 5.8
+		if errors.Is(err, fs.ErrNotExist) { // kernels before Linux 5.8 have another file
 			text, err = os.ReadFile("/proc/self/attr/current")
 		}
 		return orError(strings.TrimRight(string(text), "\n\x00"), err)

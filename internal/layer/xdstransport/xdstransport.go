@@ -28,8 +28,8 @@ const (
 type Protocol string
 
 const (
-	Delta Protocol = "delta" // only resources that changed
-	SotW  Protocol = "sotw"  // the state of the world: all resources each time
+	Delta Protocol = "delta" // a response has only the resources that changed
+	SotW  Protocol = "sotw"  // state of the world: a response has all resources
 )
 
 // Values lists the variants.
@@ -43,7 +43,7 @@ const (
 	TLS       Security = "tls"
 )
 
-// Values lists the kinds of security.
+// Values lists the choices of encryption.
 func (Security) Values() []string { return []string{string(Plaintext), string(TLS)} }
 
 // Connection is a connection by which a sidecar became ready.
@@ -104,7 +104,8 @@ func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Di
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts returns the protocol and the encryption of a connection. connection is its description, as String returns it.
+// parts returns the protocol and the encryption of a connection. The argument connection is the description that the
+// method String returns.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {
