@@ -21,7 +21,8 @@ type podRef struct {
 type reading struct {
 	at    time.Time
 	nodes map[string]agent.Counters
-	// own holds the usage of each agent's own container, by pod UID. With "accounting: container" no other source exists.
+	// own holds the usage of the containers in which agents run, by pod UID. With "accounting: container", Tare knows
+	// no other usage of a pod.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
@@ -100,8 +101,8 @@ func since(now, then cgroup.Usage) testbed.Usage {
 	return testbed.Usage{User: all - system, System: system}
 }
 
-// conditions computes the load of the site's machines between two readings. Each share is the largest of any machine,
-// since one disturbed machine spoils the trial.
+// conditions computes the load of the site's machines between two readings. Each value is that of the most disturbed
+// machine, since one disturbed machine spoils the trial.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -136,7 +137,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Without Grouped, the CPU time of kernel threads is unknown, and counts as foreign CPU time.
+	// Grouped is nil if the node cannot tell kernel threads from processes. The CPU time of kernel threads then counts
+	// as that of foreign programs.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -148,8 +150,9 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	return c
 }
 
-// ownOn returns the CPU time that the trial used on the machine with this kernel. It adds up the site's pods, the
-// accounting pods, and the observed components. known is false if a pod of the site or an accounting pod is unknown.
+// ownOn returns the CPU time that the trial used on the machine with this kernel. The sum includes the site's pods, the
+// accounting pods, and the observed components. known is false if the CPU time of a pod of the site or of an accounting
+// pod is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
@@ -163,7 +166,7 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 			sum += cpu
 		}
 	}
-	counted := map[string]bool{} // UIDs, since a pod may belong to two components
+	counted := map[string]bool{} // UIDs of added pods: a pod in two components must count only once
 	for _, pods := range s.observed {
 		for _, p := range pods {
 			if after.kernelOf(p.node) != kernel || counted[p.uid] {

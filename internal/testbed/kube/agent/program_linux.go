@@ -43,7 +43,8 @@ type program struct {
 	discarded sync.Once
 }
 
-// start starts the program. It is called once. A request that is repeated waits for the channel forked instead.
+// start starts the program. It must be called only once. If the client repeats its request, the agent waits for the
+// channel forked instead of calling start again.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
@@ -128,7 +129,8 @@ func (p *program) exec(order process.Spec, stdin []byte) error {
 	defer func() { _ = in.Close() }()
 	order.Stdin = in
 	if order.Dir != "" {
-		// The kernel returns the same error for a missing directory and a missing program.
+		// The kernel's error does not tell a missing directory from a missing program. The directory is therefore
+		// checked here.
 		if info, err := os.Stat(order.Dir); err != nil {
 			return fmt.Errorf("its working directory: %w", err)
 		} else if !info.IsDir() {

@@ -64,7 +64,7 @@ func NewClient(config *rest.Config) (Client, error) {
 	if c.config.RateLimiter == nil && c.config.QPS > 0 {
 		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	_, err = core.NewForConfigAndClient(&c.config, c.transport) // every group returns the same error for a bad configuration
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // a bad configuration gives the same error for every group, so one group is enough
 	return c, err
 }
 
