@@ -49,9 +49,9 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment env. A relative directory in PATH begins at the directory dir.
-// The result found is the program's path. If found is "", the result refused names a file of this name that is not
-// executable, if any, and the result path is the searched PATH.
+// LookUp finds a program in the PATH of the environment env. Relative directories in PATH begin at the directory dir.
+// The result found is the program's path. If found is "", refused names a file of this name that is not executable, and
+// path is the searched PATH.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
 		return program, "", "" // a program name with a slash is a path, relative to the command's working directory
@@ -102,8 +102,8 @@ func HelperAt(site Site, where Place, name string) Command {
 // environment.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName returns the name of the Helper that this process must run, or "". The name may be the first argument or
-// the value of HelperVariable. If there are both, the argument counts: the variable may be for a child of this process.
+// HelperName returns the name of the Helper that this process must run, or "". A name in the arguments counts before
+// HelperVariable, which may be for a child of this process.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -207,7 +207,8 @@ type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	// MaxRSS is the peak of resident memory in bytes. It is 0 if the program ended before Tare could read the peak.
+	// MaxRSS is the peak of resident memory in bytes. It is 0 if unknown, for example because the program ended too
+	// early.
 	MaxRSS int64 `json:"maxRSS"`
 	// Left lists the command lines of descendants that outlived the command by 2 seconds. Tare then killed them.
 	Left []string `json:"left,omitempty"`

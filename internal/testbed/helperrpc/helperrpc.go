@@ -97,8 +97,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes it into the value that the pointer into points to. With into
-// = nil, the response is dropped. The error comes from the helper, or says why there is no response.
+// Ask sends a request, waits for the response, and decodes it. into points to the decoded value; nil: the response is
+// dropped. The error comes from the helper, or says why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,7 +176,7 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
 			if ownUser(conn) {
-				_ = Serve(ctx, conn, conn, serve) // Serve fails if the caller has ended: nobody then needs the error
+				_ = Serve(ctx, conn, conn, serve) // an error means that the caller has ended
 			}
 		})
 	}
@@ -213,8 +213,8 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// Command returns a command that starts the named helper for one request. The request is the command's standard input.
-// The helper's main function must come from Reading or Answering.
+// Command returns a command that starts the named helper for one request, which is its standard input. The helper needs
+// a main function from Reading or Answering.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -222,9 +222,9 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request, waits until the helper ends, and decodes the response into the value that
-// the pointer into points to. With into = nil, the response is dropped. If the helper fails, the error is a
-// testbed.ExitError with the helper's standard error.
+// Once starts a helper for a single request, waits until the helper ends, and decodes the response. into points to the
+// decoded value; nil: the response is dropped. If the helper fails, the error is a testbed.ExitError with the helper's
+// standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -240,8 +240,8 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf runs a helper's command and returns the standard output. If the helper fails, the ExitError contains the
-// helper's standard error as one line.
+// outputOf runs a helper and returns its standard output. If the helper fails, the ExitError contains its standard
+// error as one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why

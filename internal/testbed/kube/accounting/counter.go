@@ -61,8 +61,8 @@ type Site struct {
 	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until it is ready. If the wait fails, the pod is returned
-	// with the error.
+	// NodePod makes the accounting pod of a node and waits until it is ready. With an error, it returns the pod if it
+	// may exist.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -141,8 +141,8 @@ func (c *Counter) NodePod(node string) *pods.Pod {
 	return c.nodePods[node]
 }
 
-// Cgroups reads the usage of pods on a node from the pods' cgroups. Pods without a cgroup are left out. The accounting
-// pod must see the node's cgroups ("accounting: node").
+// Cgroups reads the usage of pods on a node from the pods' cgroups. It leaves out pods without a cgroup, and needs the
+// setting "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
 	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
@@ -195,8 +195,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A pod whose boot id differs from its node's is in a sandbox with a kernel of its own. Its counters are
-		// ignored, since they omit the usage of the sandbox itself.
+		// In a sandbox with a kernel of its own, the boot id differs. Its counters are not used, since they omit the
+		// sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {
@@ -263,8 +263,7 @@ func slimPod(object any) (any, error) {
 // pod has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods on the trial's nodes. With the setting AllNodes, it lists the component's pods on all
-// nodes.
+// pods lists the component's pods on the nodes of the trial, or on all nodes if the experiment says so (AllNodes).
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {

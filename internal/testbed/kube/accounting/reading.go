@@ -29,7 +29,7 @@ type reading struct {
 
 type sampledPods struct {
 	site     []podRef
-	nodePods []podRef            // accounting pods
+	nodePods []podRef
 	observed map[string][]podRef // pods of each observed component at the second reading
 	server   string              // name under which the API server is observed; "" if it is not
 	onNode   bool                // set if the usage of pods is read from the node's cgroups
@@ -137,8 +137,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Grouped is nil if the node cannot tell kernel threads from processes. The CPU time of kernel threads then counts
-	// as that of foreign programs.
+	// Without Grouped, kernel threads cannot be told from processes. Their CPU time then counts as that of foreign
+	// programs.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -150,8 +150,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	return c
 }
 
-// ownOn returns the CPU time that the trial used on the machine with this kernel. The sum includes the site's pods, the
-// accounting pods, and the observed components. known is false if the CPU time of a pod of the site or of an accounting
+// ownOn returns the CPU time that the trial used on the machine with this kernel. It adds up the site's pods, the
+// accounting pods, and the observed components. known is false if the usage of a pod of the site or of an accounting
 // pod is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {

@@ -173,8 +173,8 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time that an observed pod used between the readings, or false if unknown. If the pod
-// started after the first reading, all its CPU time counts.
+// observedCPU returns the CPU time that an observed pod used between the readings; false if unknown. If the pod started
+// in between, all its CPU time counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true

@@ -59,8 +59,8 @@ var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// A request is repeated if its connection breaks. The request fails after breaksLimit breaks in a row, if each came
-// within breakWindow of sending the request.
+// A request is repeated if its connection breaks. After breaksLimit breaks in a row, each within breakWindow after the
+// request was sent, the request fails.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -170,7 +170,7 @@ func (s *Client) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run, and the agent must be told to end them
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run and must be ended
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
@@ -182,7 +182,7 @@ func (s *Client) Close() error {
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil
 	}
-	l, err := s.dialOnce(ctx, time.Now()) // the message did not arrive: send it again over a new connection
+	l, err := s.dialOnce(ctx, time.Now()) // the message was lost: repeat it over a new connection
 	if err == nil {
 		err = s.bye(ctx, l)
 	}

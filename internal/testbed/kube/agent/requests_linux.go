@@ -324,8 +324,8 @@ func (o *startRequest) cost() int64 {
 
 const refusalTimeout = 5 * time.Second
 
-// sendRefusal sends the reason for a refusal. It then reads until the client closes the connection: closing a
-// connection with unread bytes may lose the response.
+// sendRefusal sends the reason for a refusal. It then reads until the client closes the connection: closing with unread
+// bytes may lose the response.
 func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {

@@ -36,8 +36,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns the cgroup that find locates in each hierarchy. find gets the hierarchy's top directory and its
-// controllers, and returns the cgroup's directory.
+// groupAt returns a cgroup. The function find gets the top directory and the controllers of a hierarchy, and returns
+// the cgroup's directory there.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -121,8 +121,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. Some runtimes have a second cgroup for a container's monitor
-// process, whose name has the same container id. Its usage is added to that of the container.
+// containers reads the cgroups of a pod's containers. A container may have two cgroups with its id, the second for its
+// monitor process. Their usage is added up.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -242,8 +242,8 @@ func (p *Pods) Find(root string, uids []string) []Group {
 	return locate(files, uids, p.paths[root])
 }
 
-// locate finds the cgroups of pods. The map known holds the paths found earlier, by UID. locate updates it, and
-// searches only for UIDs without a valid path.
+// locate finds the cgroups of pods. The map known holds earlier paths by UID. locate updates it, and searches only for
+// the other UIDs.
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
@@ -344,7 +344,7 @@ func Grouped(files fs.FS) *time.Duration {
 		c, ok := Group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.Read()
 		if !ok {
 			if exists(files, e.Name()) {
-				return nil // this cgroup cannot be read, and the sum would be too small without it
+				return nil // this cgroup is unreadable: the sum would be too small
 			}
 			continue
 		}
