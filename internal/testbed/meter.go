@@ -150,8 +150,8 @@ type Observed struct {
 	Memory int64         // working set of all pods of the component at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial: s of the first period, and o of the later one. first and later
-// are the periods' durations. CPU times are added. Memory is that of the later period.
+// Joined joins the samples of two periods of a trial: s of the first period, and o of the later one. The arguments
+// first and later are their durations. CPU times are added. Memory is that of the later period.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),

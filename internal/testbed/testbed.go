@@ -150,7 +150,8 @@ func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken is the error of a damaged site that can only be repaired by opening it anew. What describes the damage.
+// Broken is the error of a damaged site that can only be repaired by opening it anew. The text What describes the
+// damage.
 type Broken struct{ What string }
 
 func (e *Broken) Error() string { return e.What }

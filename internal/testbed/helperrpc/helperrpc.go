@@ -97,8 +97,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes it. into points to the decoded value; nil: the response is
-// dropped. The error comes from the helper, or says why there is no response.
+// Ask sends a request, waits for the response, and decodes it into the value to which into points. If into is nil, the
+// response is dropped. The error comes from the helper, or says why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,8 +213,8 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// Command returns a command that starts the named helper for one request, which is its standard input. The helper needs
-// a main function from Reading or Answering.
+// Command returns a command that starts the named helper. The request is its standard input. The helper's main function
+// must come from Reading or Answering.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -222,9 +222,9 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request, waits until the helper ends, and decodes the response. into points to the
-// decoded value; nil: the response is dropped. If the helper fails, the error is a testbed.ExitError with the helper's
-// standard error.
+// Once starts a helper for a single request, waits for its end, and decodes the response into the value to which into
+// points. If into is nil, the response is dropped. If the helper fails, the error is a testbed.ExitError with the
+// helper's standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {

@@ -91,7 +91,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	host := s.needs.HostNetwork
 	s.needs.Network = s.hasServer()
-	s.needs.HostNetwork = false // otherwise the method plans would make a namespace
+	s.needs.HostNetwork = false // otherwise s.plans would make a namespace
 	plans, err := s.plans(ctx, on)
 	if err != nil {
 		d.add("nodes and pods"+of, "", err)
@@ -169,8 +169,8 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because of the namespace where it was tried. It then adds a
-// finding.
+// wrongNamespace reports whether an object was refused only because of the namespace where it was tried. If so, it adds
+// a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false

@@ -22,7 +22,7 @@ import (
 // Ready makes the site with the layers' changes, and waits until its pods, if any, are ready.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload for clusters only needs the namespace in every arm. So do the proofs of its arms.
+		// If a workload works only on clusters, every arm needs the namespace, for example for its proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err

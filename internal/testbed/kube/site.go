@@ -120,8 +120,8 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 // Labels returns the labels that every object of the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references that objects of the site need, so that the cluster removes them if Tare is lost.
-// Apply sets them itself.
+// Owners returns the owner references that objects of the site need, so that the cluster removes these objects if Tare
+// is lost. Apply sets them itself.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

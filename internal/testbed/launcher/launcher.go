@@ -110,7 +110,7 @@ func (p prepared) Close() {
 	}
 }
 
-// Prepare replaces the arguments that stand for launchers. The environment, directory and files are those of the
+// Prepare replaces those arguments that stand for launchers. The environment, directory and files are those of the
 // command. The files get the descriptors from 3 on.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}

@@ -31,9 +31,9 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place. The command's cgroup is made below the group within. With within =
-// nil, it is made below the cgroup of this process. After Close, start fails.
-func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
+// start forks a command on the thread of its place. The parent group contains the command's cgroup; nil: the cgroup of
+// this process contains it. After Close, start fails.
+func (t *Testbed) start(ctx context.Context, place *thread, parent *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	isHelper := func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") }
 	p, err := commands.Start(ctx, process.Spec{
 		Path: program, Args: prepared.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: prepared.Files,
-		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: slices.ContainsFunc(c.Env, isHelper),
+		Name: m.scope(), Within: parent, Mark: m.environment(), By: t, Helper: slices.ContainsFunc(c.Env, isHelper),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {

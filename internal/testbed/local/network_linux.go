@@ -128,7 +128,7 @@ func (n *network) build(spread []int) error {
 		return err
 	}
 	err = n.nodes[0].Do(addService)
-	if err == nil { // a route for the node's own packets to the service, which are translated when they leave the node
+	if err == nil { // a route for the node's own packets to the service: they are translated when they leave the node
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}
 	if err != nil {

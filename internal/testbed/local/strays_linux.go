@@ -72,8 +72,8 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace, until none is left. It is for the guard of a
-// Tare that has this user namespace for itself.
+// endNamespace kills all other processes in this process's user namespace, for at most endLimit. It is for the guard of
+// a Tare that has this user namespace for itself.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -178,7 +178,6 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// The process id may have been reused before the descriptor was opened. The marker is therefore read again.
 	m, ok := ownMarked(pid, self)
 	if !ok || !meant(m) {
 		return Stray{}, false, nil

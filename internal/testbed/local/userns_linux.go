@@ -81,7 +81,7 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// ownUserNamespace reports whether EnterUserNamespace has made the user namespace of this process for this process.
+// ownUserNamespace reports whether EnterUserNamespace has made the present user namespace for this very process.
 func ownUserNamespace() bool {
 	if os.Getenv(UserNamespaceVariable) == "" {
 		return false
@@ -91,7 +91,7 @@ func ownUserNamespace() bool {
 		return false
 	}
 	defer own.Close()
-	// The parent is then outside of the namespace, and cannot be inspected.
+	// If so, the parent is outside of the namespace, and cannot be inspected.
 	return !below(os.Getppid(), inode(own))
 }
 

@@ -68,7 +68,7 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// Some children in this process's group, or in their own group, are not of programs, and other code reaps
+			// Some children in this process's group, or in their own group, belong to no program. Other code reaps
 			// them.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)

@@ -51,7 +51,7 @@ type Spec struct {
 	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork calls start, which starts the program, when and on the thread that Fork chooses. If Fork is nil, the program
+	// Fork starts the program by calling start, at a time and on a thread of its choice. If Fork is nil, the program
 	// starts at once.
 	Fork func(start func() error) error
 }
@@ -185,9 +185,8 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child and adds its usage to the program of; nil: to no program. The result is true if the child is
-// gone.
-func reap(pid int, of *Program) bool {
+// reap reaps a dead child and adds its usage to the owner, unless that is nil. It reports whether the child is gone.
+func reap(pid int, owner *Program) bool {
 	var used unix.Rusage
 	for {
 		got, err := unix.Wait4(pid, nil, unix.WNOHANG, &used)
@@ -197,8 +196,8 @@ func reap(pid int, of *Program) bool {
 		if err != nil || got != pid {
 			return err == unix.ECHILD
 		}
-		if of != nil {
-			of.orphans = append(of.orphans, used)
+		if owner != nil {
+			owner.orphans = append(owner.orphans, used)
 		}
 		return true
 	}

@@ -21,8 +21,8 @@ type Program struct {
 	keeper *Keeper
 	spec   Spec
 	cmd    *exec.Cmd
-	tail   *Tail  // end of the program's standard error; nil if that is a file
-	scope  *Group // cgroup of the program; nil if there is none
+	tail   *Tail // end of the program's standard error; nil if that is a file
+	scope  *Group
 	pid    int
 	begun  time.Time
 	peak   proc.Peak

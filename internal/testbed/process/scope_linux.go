@@ -88,11 +88,11 @@ func (s *Scopes) path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
 
-// Group makes a cgroup below the group within; nil: below this process's own cgroup.
-func (s *Scopes) Group(within *Group, name string) (*Group, error) {
+// Group makes a cgroup in the parent group or, if that is nil, in this process's own cgroup.
+func (s *Scopes) Group(parent *Group, name string) (*Group, error) {
 	group := path.Join(s.own, name)
-	if within != nil {
-		group = path.Join(within.group, name)
+	if parent != nil {
+		group = path.Join(parent.group, name)
 	}
 	if err := os.Mkdir(s.path(group), 0o755); err != nil {
 		return nil, err

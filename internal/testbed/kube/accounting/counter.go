@@ -61,8 +61,8 @@ type Site struct {
 	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until it is ready. With an error, it returns the pod if it
-	// may exist.
+	// NodePod makes the accounting pod of a node and waits until it is ready. If that fails, it also returns the pod,
+	// which may exist.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -195,8 +195,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// In a sandbox with a kernel of its own, the boot id differs. Its counters are not used, since they omit the
-		// sandbox itself.
+		// A sandbox with a kernel of its own has another boot id than the node. Its counters are not used, since they
+		// omit the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {

@@ -223,8 +223,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. With reserve, decode first calls it with the size that the frame claims, and returns its
-// error. Memory is allocated only for bytes that arrive.
+// decode reads one frame. If reserve is not nil, decode first calls it with the size that the frame claims, and returns
+// its error. Memory is allocated only for bytes that arrive.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {

@@ -17,8 +17,8 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is the number of dropped programs that a session remembers. No late request is so late that it names
-	// an older one.
+	// droppedLimit is the number of dropped programs that a session remembers. A late request never names an older
+	// program.
 	droppedLimit = 10000
 )
 

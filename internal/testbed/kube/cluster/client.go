@@ -64,7 +64,7 @@ func NewClient(config *rest.Config) (Client, error) {
 	if c.config.RateLimiter == nil && c.config.QPS > 0 {
 		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	_, err = core.NewForConfigAndClient(&c.config, c.transport) // a bad configuration gives the same error for every group, so one group is enough
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // one group is enough: a bad configuration fails for every group
 	return c, err
 }
 
@@ -114,7 +114,7 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 // API servers restart, and may be overloaded. Retrying repeats requests unless the request itself is at fault.
 
 // The pause between tries grows from firstPause to longestPause. One try may take the time limit divided by tryDivisor.
-// By default this is more than 10 s: after 10 s, the API server names an admission webhook that does not answer.
+// By default this is more than 10 s, which an API server needs to report that an admission webhook does not answer.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second

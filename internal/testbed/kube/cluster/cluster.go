@@ -223,7 +223,8 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. A credential plugin of the kubeconfig may hang: then limit applies.
+// firstRequest reads the namespace kube-system. It waits no longer than limit for the kubeconfig's credential plugin,
+// which may hang.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})

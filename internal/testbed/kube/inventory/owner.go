@@ -119,7 +119,7 @@ type holder struct {
 	Ticks     uint64    `json:"ticks,omitempty"` // start of the process in ticks since boot; no later process with this PID has the same start
 	Start     time.Time `json:"start"`
 	Run       string    `json:"run,omitempty"`
-	ID        string    `json:"id,omitempty"` // id of the run, see Session
+	ID        string    `json:"id,omitempty"`
 }
 
 func thisProcess(run string) holder {

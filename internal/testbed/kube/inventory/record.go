@@ -196,7 +196,7 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	items, badItems := readItems(c.Data[keyInventory])
 	renewed, badTime := time.Parse(time.RFC3339, c.Data[keyRenewed])
 	if len(c.ManagedFields) > 0 {
-		renewed = time.Time{} // the API server's times of changes are better: its clock is the same for all clients
+		renewed = time.Time{} // better: the API server's time of the last change, since its clock is the same for all clients
 	}
 	for _, f := range c.ManagedFields {
 		if f.Time != nil && f.Time.After(renewed) {

@@ -28,9 +28,9 @@ var cleanTimeouts = experiment.Timeouts{
 
 const cleanLimit = 15 * time.Minute
 
-// Leftovers finds the leftovers of ended runs and the objects of living runs on one cluster. With contextName = "", it
-// is the cluster of the current context. With namespace = "", all namespaces are searched. If some records cannot be
-// used, both the other leftovers and an error are returned.
+// Leftovers finds the leftovers of ended runs and the objects of living runs on one cluster. With contextName = "",
+// this is the cluster of the current context. With namespace = "", all namespaces are searched. If some records cannot
+// be used, an error comes with the other leftovers.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 }
 
 // removeSessions removes leftovers of earlier sessions. A session with a recent heartbeat may have been killed.
-// removeSessions waits until its record is stale, for at most the time patience.
+// removeSessions waits until its record is stale, but no longer than patience.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -197,8 +197,8 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted before,
-	// while their controllers exist. So are pods: a namespace controller that finds pods waits for seconds.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, while
+	// their controllers exist. Pods are deleted first, too: a namespace controller that finds pods waits for seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })

@@ -62,7 +62,7 @@ const mendLimit = 3 * time.Minute
 
 // Breaks must be called at the beginning of a test that breaks parts of the cluster. Such tests must not run in
 // parallel with others. If the cluster must not be broken, Breaks skips the test. After the test, Breaks waits until
-// all components are connected to the API server again.
+// the cluster works: components reconnect to the API server only after pauses.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -93,7 +93,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 			return unless(err, apierrors.IsAlreadyExists)
 		},
-		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // succeeds as soon as the service account exists
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // fails until the service account exists
 		func(ctx context.Context) error {
 			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 			if err == nil && len(list.Items) > 0 {
@@ -116,7 +116,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	}
 	for _, step := range steps {
 		for {
-			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs must end, to be repeated
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 			err := step(limited)
 			cancel()
 			if err == nil {

@@ -237,7 +237,7 @@ func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.Arm
 }
 
 // OtherNodes returns a note for each arm whose nodes differ from those of the baseline, the first arm. A difference
-// between the nodes then looks like an overhead of the layers.
+// between the nodes then looks like an overhead.
 func OtherNodes(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {

@@ -30,7 +30,7 @@ func (p *Pod) Mend(ctx context.Context) error {
 		return err
 	case err == nil && isReady(p.Seen()):
 		return nil
-	case err == nil: // an earlier Mend made the pod again, but the pod did not become ready in time
+	case err == nil: // an earlier Mend made the pod again, but stopped waiting for it
 		err = errors.New("it was not ready")
 	}
 	p.maker.On.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))

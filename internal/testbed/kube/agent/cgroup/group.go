@@ -23,7 +23,7 @@ import (
 type Group struct {
 	files   fs.FS
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
-	version int    // cgroup version, 1 or 2
+	version int
 	usage   string // directory of cpu.stat (version 2) or cpuacct.usage (version 1)
 	cpu     string
 	memory  string
