@@ -49,9 +49,9 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// LookUp finds a program in the PATH of the environment env. Relative directories of PATH begin at dir. found is the
-// program's path. Without such a program, found is "", path is the searched PATH, and refused is a file of this name
-// that is not executable.
+// LookUp finds a program in the PATH of the environment env. Relative directories in PATH begin at the directory dir.
+// The result found is the program's path. If found is "", refused names a file of this name that is not executable, and
+// path is the searched PATH.
 func LookUp(program, dir string, env []string) (found, refused, path string) {
 	if strings.Contains(program, "/") {
 		return program, "", "" // a program name with a slash is a path, relative to the command's working directory
@@ -83,7 +83,7 @@ type Helper struct {
 	Run  func(ctx context.Context) error
 }
 
-// HelperVariable is the environment variable that names the Helper that a process runs (HelperAt).
+// HelperVariable is an environment variable. Its value names the Helper that a process must run (HelperAt).
 const HelperVariable = "TARE_HELPER"
 
 // Self is a path of the running program. A command with this path starts the program again.
@@ -102,8 +102,8 @@ func HelperAt(site Site, where Place, name string) Command {
 // environment.
 func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
 
-// HelperName returns the name of the Helper that this process must run, or "". The name in the arguments takes
-// precedence over HelperVariable, which may be intended for a child of this process.
+// HelperName returns the name of the Helper that this process must run, or "". A name in the arguments counts before
+// HelperVariable, which may be for a child of this process.
 func HelperName() string {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
@@ -113,7 +113,7 @@ func HelperName() string {
 	return os.Getenv(HelperVariable)
 }
 
-// HelperOwnArguments returns this helper's arguments without those that HelperArguments has made; nil if none remain.
+// HelperOwnArguments returns the arguments of this process that follow those of HelperArguments; nil if none follow.
 func HelperOwnArguments() []string {
 	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
 		return os.Args[2:]
@@ -151,11 +151,12 @@ type Command struct {
 	Files   []*os.File // files that the program gets as descriptors 3, 4 and so on; only for programs on this machine
 }
 
-// Process is a started command. It has ended with its descendants when Wait or Kill returns, or when Tare ends.
+// Process is a started command. When Wait or Kill returns, the command and all its descendants have ended. They never
+// outlive Tare.
 type Process interface {
-	// Wait waits for the process to end and returns its usage. An exit status other than 0 makes an *ExitError.
+	// Wait waits for the process to end and returns its usage. If the exit status is not 0, the error is an *ExitError.
 	Wait() (Usage, error)
-	// Kill ends the process and its descendants. A waiting Wait then returns.
+	// Kill ends the process and its descendants. Pending calls of Wait then return.
 	Kill() error
 	// CPU returns the CPU time of the process and its descendants so far. CPU and Memory may return ErrUncounted.
 	CPU() (time.Duration, error)
@@ -198,7 +199,7 @@ type Proportional interface {
 	Proportional() (int64, error)
 }
 
-// ProcessAs returns the optional interface T of a process, or of the process that it wraps.
+// ProcessAs returns the process p as the optional interface T. If p lacks T, the process that p wraps is tried.
 func ProcessAs[T any](p Process) (T, bool) { return find[T](p) }
 
 // Usage is the resource usage of a process over its life. Children that it waited for are included.
@@ -206,9 +207,10 @@ type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	// MaxRSS is the peak of resident memory in bytes. It is 0 if unknown, as for a program that ended early.
+	// MaxRSS is the peak of resident memory in bytes. It is 0 if unknown, for example because the program ended too
+	// early.
 	MaxRSS int64 `json:"maxRSS"`
-	// Left lists the command lines of descendants that Tare killed 2 seconds after the end of the command.
+	// Left lists the command lines of descendants that outlived the command by 2 seconds. Tare then killed them.
 	Left []string `json:"left,omitempty"`
 	// Unavailable is set if CPU time and memory are unknown, and given as 0. Its JSON name is that of earlier versions.
 	Unavailable bool `json:"untold,omitempty"`

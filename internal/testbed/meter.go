@@ -13,12 +13,12 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Resource is a trial's use of a resource that its programs share. As a reading, it holds running totals.
+// Resource holds how much a trial used of a resource that its programs share. As a reading, it holds running totals.
 type Resource struct {
 	Name string `json:"name"` // a constant such as ResourceWire
 	// Used is the used share of the capacity, from 0 to 1. In a reading, it counts bits sent, or CPU seconds used.
 	Used float64 `json:"used,omitempty"`
-	Held float64 `json:"-"` // number of occupied entries of a table, in a reading
+	Held float64 `json:"-"` // in a reading: number of occupied entries of a table
 	// Of is the capacity: bit/s in each direction of the wire, processors, or entries of a table; 0 if unknown.
 	Of      float64 `json:"of,omitempty"`
 	Packets uint64  `json:"packets,omitempty"` // packets sent to the wire
@@ -41,9 +41,10 @@ const (
 	ResourceConnections = "connection table"
 )
 
-// StartMeter reads the counters of a site with the method Meter, which reads them always in the same order. A resource
-// may have several counters, such as a counter for each direction. The function stop reads the counters again, and
-// returns the use between the two readings. It returns nil if the site has no counters or a reading fails.
+// StartMeter reads the counters of a site. The function stop reads them again, and returns the use between the two
+// readings. If a resource has several counters, such as one for each direction, their use is joined. If the site has no
+// counters or a reading fails, stop returns nil. The site's method Meter must always list the counters in the same
+// order.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
 	at, ok := As[interface {
 		Meter(ctx context.Context) ([]Resource, error)
@@ -66,7 +67,7 @@ func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) 
 	}
 }
 
-// since turns a reading into the use since an earlier reading. seconds is the time between the two readings.
+// since turns a reading into the use since the earlier reading o. The argument seconds is the time in between.
 func (r *Resource) since(o Resource, seconds float64) {
 	r.Used, r.Held = min(1, (max(0, r.Used-o.Used)/seconds+r.Held)/max(r.Of, 1)), 0
 	for i, n := range r.counts() {
@@ -78,7 +79,8 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins the use in several periods or directions. It keeps the highest share and adds up the counts.
+// Joined joins lists that describe several periods or directions. For each resource, it keeps the highest share and
+// adds up the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
 		i := slices.IndexFunc(all, func(o Resource) bool { return o.Name == r.Name })
@@ -137,7 +139,7 @@ type Sample struct {
 	// Sidecars holds the usage of containers in which no program under test runs. The keys consist of the role of the
 	// pod and the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
 	Sidecars            map[string]Usage
-	SidecarsUnavailable bool                // set in every arm if some arm has sidecars with unknown usage
+	SidecarsUnavailable bool                // set in every arm if the usage of a sidecar is unknown in one arm
 	Observed            map[string]Observed // usage of the components that the experiment observes, by name
 }
 
@@ -148,8 +150,8 @@ type Observed struct {
 	Memory int64         // working set of all pods of the component at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial. The period of s comes first. first and later are the durations
-// of the periods. CPU times are added. Memory is that of the later period.
+// Joined joins the samples of two periods of a trial: s of the first period, and o of the later one. The arguments
+// first and later are their durations. CPU times are added. Memory is that of the later period.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),

@@ -163,8 +163,8 @@ type Scratch interface {
 // Cgrouped is a site on this machine that can put the programs under test into a cgroup.
 type Cgrouped interface {
 	// Cgroup opens the directory of a version 2 cgroup for the programs under test at a place. Each program that starts
-	// later gets its own cgroup below this cgroup. ServerPod stands for the pods of all members, ClientPod for all other
-	// places, and Host for all places. The cgroup is removed with the site, or by tare clean.
+	// later gets its own cgroup below this directory. ServerPod stands for the pods of all members, ClientPod for all
+	// other places, and Host for all places. The cgroup is removed with the site, or by tare clean.
 	Cgroup(where Place) (*os.File, error)
 }
 
@@ -211,11 +211,12 @@ type BackedVolume interface {
 
 // VolumePart is a layer's part of a volume.
 type VolumePart struct {
-	Name     string // name of the layer
-	Encrypts bool   // set if the part encrypts all data before they reach the device
+	Name     string
+	Encrypts bool // set if the part encrypts all data before they reach the device
 	// Device makes a new device on the given device, and returns the new path; nil: the part is above the file system.
-	// If it makes objects outside of Tare, such as a device mapping of the kernel, their names must be name, or name
-	// with an underscore and a suffix. These objects are removed with the volume, and by tare clean.
+	// The part may make objects outside of Tare, such as a device mapping of the kernel. The argument name must be the
+	// name of such an object, or its beginning before an underscore. The objects are removed with the volume, and by
+	// tare clean.
 	Device func(ctx context.Context, device, name string) (string, error)
 	// Directory returns the directory that replaces the empty directory dir; nil: the part is below the file system.
 	Directory func(ctx context.Context, dir string) (string, error)

@@ -94,7 +94,7 @@ type Request struct {
 // As returns the optional interface T of a site, or of a site that this site wraps.
 func As[T any](s Site) (T, bool) { return find[T](s) }
 
-// Need is As for callers that cannot work without the interface. lack is the text of the error if the site lacks it.
+// Need returns the optional interface T of a site, like As. If the site lacks T, the error has the text lack.
 func Need[T any](s Site, lack string) (T, error) {
 	t, ok := As[T](s)
 	if !ok {
@@ -117,7 +117,7 @@ func find[T, Wrapping any](w Wrapping) (T, bool) {
 	}
 }
 
-// Held lists the values of type T that a site and the sites that it wraps hold.
+// Held lists the values of type T that Holding has added to a site, or to the sites that it wraps.
 func Held[T any](s Site) (list []T) {
 	for h, ok := As[holding](s); ok; h, ok = As[holding](h.Site) {
 		for _, one := range h.held {
@@ -150,7 +150,8 @@ func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
 
 func (e *Disturbance) Unwrap() error { return e.Err }
 
-// Broken means that a site is damaged, and that only opening it anew can repair it. What describes the damage.
+// Broken is the error of a damaged site that can only be repaired by opening it anew. The text What describes the
+// damage.
 type Broken struct{ What string }
 
 func (e *Broken) Error() string { return e.What }
@@ -173,7 +174,7 @@ type Finding struct {
 	Hint   string `json:"hint,omitempty"`   // command that installs a missing program or permits the feature
 }
 
-// Tried returns the finding after a test with the result err. If err is not nil, the status becomes Refused.
+// Tried returns the finding after a test. If err, the test's error, is not nil, the status becomes Refused.
 func (f Finding) Tried(err error) Finding {
 	if err != nil {
 		f.Status, f.Detail = Refused, err.Error()
@@ -198,7 +199,8 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
-// Values lists the places that an experiment file can name. At further members, only Tare starts programs.
+// Values lists the places that an experiment file can name. The places of further members are only for programs of
+// Tare.
 func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
 }
@@ -219,7 +221,7 @@ func numbered(first Place, i int) Place {
 	return first + "-" + Place(strconv.Itoa(i))
 }
 
-// Server reports whether a place is a member's pod or a node of members.
+// Server reports whether a place is on the server's side: a member's pod or node.
 func (p Place) Server() bool {
 	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
 }

@@ -97,12 +97,12 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes it. into is a pointer to the decoded value, or nil to drop
-// it. The error comes from the helper, or is the reason why there is no response.
+// Ask sends a request, waits for the response, and decodes it into the value to which into points. If into is nil, the
+// response is dropped. The error comes from the helper, or says why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := ctx.Err(); err != nil { // a fast response would hide that the context is done
+	if err := ctx.Err(); err != nil { // a helper's fast response could hide that the context is done
 		return err
 	}
 	text, err := json.Marshal(request)
@@ -176,7 +176,7 @@ func Main[O, A any](ctx context.Context, serve func(ctx context.Context, request
 	if socket := os.Getenv(serverVariable); socket != "" {
 		return Listen(ctx, socket, func(conn net.Conn) {
 			if ownUser(conn) {
-				_ = Serve(ctx, conn, conn, serve) // a caller that has ended needs no response
+				_ = Serve(ctx, conn, conn, serve) // an error means that the caller has ended
 			}
 		})
 	}
@@ -213,7 +213,8 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// Command returns the command of the named helper (from Reading or Answering), with a request as input.
+// Command returns a command that starts the named helper. The request is its standard input. The helper's main function
+// must come from Reading or Answering.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -221,8 +222,9 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request, waits until the helper ends, and decodes the response. into is a pointer
-// to the decoded value, or nil to drop it. The helper's error is a testbed.ExitError with its standard error.
+// Once starts a helper for a single request, waits for its end, and decodes the response into the value to which into
+// points. If into is nil, the response is dropped. If the helper fails, the error is a testbed.ExitError with the
+// helper's standard error.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {
@@ -238,7 +240,8 @@ func Once(ctx context.Context, site testbed.Site, where testbed.Place, name stri
 	return nil
 }
 
-// outputOf is Output for a helper. An ExitError gets the helper's standard error as one line.
+// outputOf runs a helper and returns its standard output. If the helper fails, the ExitError contains its standard
+// error as one line.
 func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, error) {
 	var why bytes.Buffer
 	cmd.Stderr = &why
@@ -249,7 +252,7 @@ func outputOf(ctx context.Context, site testbed.Site, where testbed.Place, cmd t
 	return text, err
 }
 
-// Output runs a command like testbed.Run, and also returns its standard output, even if the command failed.
+// Output runs a command and returns its standard output and usage, even if the command failed.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) ([]byte, testbed.Usage, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out

@@ -135,7 +135,8 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// Kubernetes lets apply remove only applied fields. This patch marks the fields of the create request as applied.
+	// Apply can remove a field only if it was set by apply. This patch marks the fields of the create request as set by
+	// apply.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {

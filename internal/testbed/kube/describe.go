@@ -25,7 +25,7 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 	sites := map[*clusterRun][]*Site{}
 	for _, s := range t.opened() {
 		if len(s.podList()) == 0 {
-			continue // a site without pods runs no trial
+			continue // no trial runs at a site without pods
 		}
 		on, err := s.cluster(ctx)
 		if err != nil {
@@ -181,8 +181,8 @@ var relevant = []string{
 // standInAnnotation is an annotation of pods that replace something real, such as a device. Its value is a warning.
 const standInAnnotation = "tare/stand-in"
 
-// components returns the images of relevant components by name, and the warnings of stand-ins among all components. It
-// skips what the user may not list.
+// components lists DaemonSets and Deployments by name: the images of the relevant ones, and the warnings of all
+// stand-ins. A list that the user may not read is left out.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])
@@ -205,7 +205,7 @@ func (on *clusterRun) components(ctx context.Context) (images, standIns map[stri
 	return images, standIns
 }
 
-// addText adds a text under a name. It joins different texts under one name by commas.
+// addText adds a text under a name. Different texts under one name are joined by commas.
 func addText(texts map[string]string, name, text string) map[string]string {
 	name, text = shorten(name), shorten(text)
 	before := texts[name]

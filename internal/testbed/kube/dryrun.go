@@ -30,7 +30,7 @@ type dryRun struct {
 	client cluster.Client
 
 	mu       sync.Mutex
-	warnings []string // warnings of the API server since the latest finding
+	warnings []string // warnings of the API server that belong to the next finding
 	findings []testbed.Finding
 }
 
@@ -57,8 +57,8 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// add adds a finding. Its detail is the text of err or, without an error, the argument detail. The warnings since the
-// latest finding follow.
+// add adds a finding. Its detail is the error or, if err is nil, the text detail. Warnings that the API server has sent
+// since the last finding are appended.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +73,8 @@ func (d *dryRun) add(name, detail string, err error) {
 	d.findings = append(d.findings, f)
 }
 
-// Try tests by dry runs whether the site can be made with its layers' changes. Ready must not be called after Try.
+// Try tests by dry runs whether the site can be made with its layers' changes. It changes the site's plans: Ready must
+// not be called afterwards.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	host := s.needs.HostNetwork
 	s.needs.Network = s.hasServer()
-	s.needs.HostNetwork = false // with HostNetwork, the method plans would make a namespace
+	s.needs.HostNetwork = false // otherwise s.plans would make a namespace
 	plans, err := s.plans(ctx, on)
 	if err != nil {
 		d.add("nodes and pods"+of, "", err)
@@ -101,14 +102,14 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	})
 	d.add("nodes"+of, strings.Join(chosen, ", "), nil)
 	for _, v := range s.volumes() {
-		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // the volumes of other members are like that of the first
+		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // all members have equal volumes: trying one is enough
 			s.tryVolume(ctx, d, v, where, of)
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
 		if podTitle(plan) != plan.Labels[inventory.RoleLabel] {
-			continue // the pods of other members and clients are like the first pod of their role
+			continue // all clients have equal pods, and so have all members: trying the first is enough
 		}
 		s.tryPod(ctx, d, plan, where, podTitle(plan)+" pod"+of)
 	}
@@ -121,13 +122,14 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// tryNamespace tries to make the site's namespace. It returns the namespace for trying the pods. This namespace must
-// exist: the API server refuses every pod in a missing namespace. For a new namespace, it returns "default".
+// tryNamespace tries to make the site's namespace, and returns a namespace in which pods can be tried. The API server
+// refuses every pod in a missing namespace. If the site's own namespace does not exist yet, the result is therefore
+// "default".
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
 		switch {
-		case apierrors.IsForbidden(err): // the right is optional: trying the pods shows whether the namespace exists
+		case apierrors.IsForbidden(err): // this right is optional: if the namespace is missing, trying the pods shows it
 		case err != nil:
 			d.add("namespace "+s.level.Namespace, "", err)
 		default:
@@ -151,7 +153,8 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod. Outside of the site's namespace, a refusal by quota or Pod Security proves nothing.
+// tryPod tries to make a pod in a namespace. If the site will have another namespace, a refusal by quota or Pod
+// Security proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -166,7 +169,8 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because of the namespace, and then adds a finding.
+// wrongNamespace reports whether an object was refused only because of the namespace where it was tried. If so, it adds
+// a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
@@ -187,7 +191,7 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the claim, and looks for its storage class. Without the class, a pod would wait forever.
+// tryVolume tries to make the claim, and looks for its storage class. A pod would wait forever for a missing class.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where

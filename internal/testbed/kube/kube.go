@@ -45,9 +45,9 @@ type Testbed struct {
 	options Options
 	session inventory.Session
 
-	connecting sync.Mutex // held while a connection is made, which may take long; locked before the mutex using
+	connecting sync.Mutex // held while a connection is made, which may take long; locked before the mutex fields
 
-	using    sync.Mutex // guards the fields up to host
+	fields   sync.Mutex // guards the fields from here to host
 	closed   bool
 	clusters map[string]*clusterRun
 	host     testbed.Testbed // testbed on Tare's own machine; nil until a program needs it
@@ -56,7 +56,7 @@ type Testbed struct {
 	number  int                 // number of sites with a new unique name so far
 	sites   []*Site             // open sites
 	retired []*Site             // closed sites, whose namespaces still exist for further sites
-	missing *accounting.Missing // counters that are unknown in some arm; nil before Describe
+	missing *accounting.Missing // counters that are unknown in some arm; nil until Describe is called
 }
 
 var _ interface {
@@ -119,10 +119,10 @@ func (t *Testbed) opened() []*Site {
 
 // Close removes all objects of the run from the run's clusters, even if the run's context has ended.
 func (t *Testbed) Close() error {
-	t.using.Lock()
+	t.fields.Lock()
 	clusters, host := t.clusters, t.host
 	t.closed, t.clusters, t.host = true, nil, nil
-	t.using.Unlock()
+	t.fields.Unlock()
 	for _, s := range t.opened() {
 		for _, p := range s.podList() {
 			p.Disconnect() // the pod is about to be deleted
@@ -186,7 +186,7 @@ func (t *Testbed) reuse(s *Site) bool {
 	if i < 0 {
 		return false
 	}
-	// The new site's layers need the namespace without the changes of the old site's layers.
+	// The layers of the new site need the namespace as it was before the layers of the old site changed it.
 	s.unique, s.bare, s.namespace = t.retired[i].unique, t.retired[i].bare, t.retired[i].bare.DeepCopy()
 	t.retired = slices.Delete(t.retired, i, i+1)
 	return true
@@ -195,7 +195,7 @@ func (t *Testbed) reuse(s *Site) bool {
 // Options configure a testbed.
 type Options struct {
 	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
-	Version    string // version of Tare
+	Version    string
 	Run        string
 	Resumed    bool // set if an earlier session began the run; Tare removes its leftovers
 	// Host makes the testbed for programs on this machine, when a program needs it. The cluster's testbed closes it.
@@ -217,8 +217,8 @@ func (t *Testbed) onCluster(ctx context.Context, name string, limits experiment.
 	if err != nil {
 		return nil, err
 	}
-	t.using.Lock()
-	defer t.using.Unlock()
+	t.fields.Lock()
+	defer t.fields.Unlock()
 	if t.closed {
 		return nil, errClosed
 	}
@@ -228,8 +228,8 @@ func (t *Testbed) onCluster(ctx context.Context, name string, limits experiment.
 }
 
 func (t *Testbed) connected(name string) (*clusterRun, error) {
-	t.using.Lock()
-	defer t.using.Unlock()
+	t.fields.Lock()
+	defer t.fields.Unlock()
 	if t.closed {
 		return nil, errClosed
 	}
@@ -237,8 +237,8 @@ func (t *Testbed) connected(name string) (*clusterRun, error) {
 }
 
 func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
-	t.using.Lock()
-	defer t.using.Unlock()
+	t.fields.Lock()
+	defer t.fields.Unlock()
 	if t.closed {
 		return nil, errClosed
 	}

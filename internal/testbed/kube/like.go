@@ -62,7 +62,8 @@ func (l *PodTemplate) selector() string {
 }
 
 // Plan returns a pod without making it. Its containers have the testbed's limits. The main container requests almost
-// nothing, so that many pods fit on a node. run returns the main container's arguments and environment.
+// nothing, so that many pods fit on a node. The function run gets the agent's path, and returns the main container's
+// arguments and environment.
 func (l *PodTemplate) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)
@@ -107,7 +108,8 @@ func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
 	})...)
 }
 
-// Watch begins a watch of the template's pods, which ends with the context. It calls see for each change in turn.
+// Watch begins a watch of the template's pods, which ends with the context. It calls the function see for each change,
+// one call after another.
 func (l *PodTemplate) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
 	informer := cluster.PodInformer(l.on.Client, l.site.Namespace(), l.selector())
 	call := func(object any, gone bool) {
@@ -152,7 +154,7 @@ func (l *PodTemplate) Used(ctx context.Context, uids []string) (used map[string]
 	return used, true, nil
 }
 
-// Why adds the cluster's events about a pod to err, the error of a pod that does not start.
+// Why returns err, the error of a pod that does not start, together with the cluster's events about the pod.
 func (l *PodTemplate) Why(ctx context.Context, name string, err error) error {
 	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
 }

@@ -20,7 +20,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// memberLabel is the label with a pod's number. It is on members if there are several, and on clients after the first.
+// memberLabel is a label with the number of a pod. If there are several members, all have this label. Of the clients,
+// all but the first have it.
 const memberLabel = "tare/member"
 
 func (s *Site) clients() int {
@@ -84,7 +85,8 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns how many nodes n pods are on. place returns the place of a pod by its number, from 1.
+// nodeCount returns the number of nodes that n pods are on. The function place returns a pod's place by its number,
+// from 1.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +195,8 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0, since the rate of a cluster's network is unknown.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server, which is the first of several members.
+// planService returns the Kubernetes service in front of the server. If the service has several members, the server is
+// the first.
 func (s *Site) planService() *corev1.Service {
 	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{

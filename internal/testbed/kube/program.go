@@ -161,9 +161,10 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 	return sample.End(ctx, missing)
 }
 
-// Meter reads the use of processors, as the agents in the pods see it, and of networks, whose capacity is unknown.
+// Meter reads the use of processors and networks, as the agents in the pods see them. The capacity of the networks is
+// unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	all, sides := s.podList(), map[string]string{} // sides holds the resource name of the processors for each boot id
+	all, sides := s.podList(), map[string]string{} // sides maps each boot id to the resource name of the machine's processors
 	counted := make([]agent.Counters, len(all))
 	err = cluster.Each(all, func(i int, p *pods.Pod) (err error) {
 		counted[i], err = p.Agent().Counters(ctx, agent.CountersRequest{})

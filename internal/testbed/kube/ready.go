@@ -22,7 +22,7 @@ import (
 // Ready makes the site with the layers' changes, and waits until its pods, if any, are ready.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// A workload that works only on clusters needs the namespace in every arm, also for an arm's proofs.
+		// If a workload works only on clusters, every arm needs the namespace, for example for its proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -85,7 +85,7 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			}
 		}
 	}
-	for _, added := range s.shapes.sidecars { // layers' changes do not apply to sidecars, which are therefore added later
+	for _, added := range s.shapes.sidecars { // sidecars are added last, since the layers' changes must not apply to them
 		if plan := plans[added.pod]; plan != nil {
 			pods.AddSidecar(plan, s.level.Image, added.sidecar)
 		}
@@ -115,7 +115,8 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods that stand for programs on a node and use the node's network. Layers do not change them.
+// planOnNodes adds pods that use the network of their node, and stand for programs on the node. Layers do not change
+// them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.bed.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
@@ -164,7 +165,7 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount parses a valid quantity, which may end with K in place of k. ok is false for "none" and "".
+// amount parses a quantity, which may end with K instead of k. ok is false for "none" and "".
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"

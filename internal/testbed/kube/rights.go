@@ -116,10 +116,11 @@ func subject(user string) string {
 // shellQuoted quotes a text from a cluster as one word for a shell. It escapes control characters.
 func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
-// confined is a part of the policy's message when hack/deploy/rbac/confine.yaml refuses a request.
+// confined is in the message of the policy in hack/deploy/rbac/confine.yaml whenever the policy refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
-// scope finds out in which namespaces the user's rights hold, by a dry run in a namespace that Tare has not made.
+// scope finds out in which namespaces the user's rights hold, by a dry run in the namespace default, which is not
+// Tare's.
 func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
@@ -223,7 +224,7 @@ func UseOf(x *experiment.Experiment) Use {
 	return u
 }
 
-// Everything returns a use for which the testbed itself needs all its rights.
+// Everything returns a use that needs all rights of the testbed itself.
 func Everything(namespace string, observe ...string) Use {
 	return Use{Namespace: namespace, Network: true, Volume: true, Observe: observe}
 }
@@ -261,7 +262,7 @@ func Rights(u Use) []experiment.Right {
 		add("/metrics", "", "the API server is observed by the counters of its process", "get")
 	}
 	list = append(list, u.More...)
-	// The rights below are optional: without them, a run records less about the cluster.
+	// The following rights are optional. Without them, a run records less about the cluster.
 	if u.Namespace != "" {
 		add("namespaces", "", "the cluster is told from others by the UID of kube-system", "get").Optional = true
 	}
@@ -275,7 +276,7 @@ func Rights(u Use) []experiment.Right {
 	return merge(list)
 }
 
-// merge combines the rights to one resource in one namespace. The result is optional only if all these rights are.
+// merge combines all rights to one resource in one namespace into one. This right is optional only if all of them are.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -120,8 +120,8 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 // Labels returns the labels that every object of the site must have: ManagedBy, OwnerLabel and ArmLabel.
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
-// Owners returns the owner references for the site's objects. By these, the cluster removes the objects if Tare is
-// lost. Apply sets them itself.
+// Owners returns the owner references that objects of the site need, so that the cluster removes these objects if Tare
+// is lost. Apply sets them itself.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -142,7 +142,8 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers f, which changes the plan of the site's namespace. A shared namespace is an error.
+// ShapeNamespace registers a function that changes the plan of the site's namespace. If the namespace is shared, it
+// fails.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+
@@ -154,10 +155,10 @@ func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	return nil
 }
 
-// ShapePods registers the function f, which changes the plan of every workload pod. Ready returns the errors of f.
+// ShapePods registers a function that changes the plan of every workload pod. Ready returns the function's errors.
 func (s *Site) ShapePods(f func(*corev1.Pod) error) { s.shapes.pods = append(s.shapes.pods, f) }
 
-// ShapeVolume registers the function f, which changes the plan of each volume's claim.
+// ShapeVolume registers a function that changes the plan of each volume's claim.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.shapes.volume = append(s.shapes.volume, f)
 }
@@ -215,7 +216,7 @@ func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) 
 	return now, nil
 }
 
-// Await is cluster.Await. Its limit is the testbed's timeout "ready".
+// Await waits for a state like cluster.Await, for at most the testbed's timeout "ready".
 func (s *Site) Await(ctx context.Context, awaited string, poll func(context.Context) (ok bool, now string, err error)) error {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -224,7 +225,7 @@ func (s *Site) Await(ctx context.Context, awaited string, poll func(context.Cont
 	return on.Await(ctx, awaited, s.level.Timeouts.Ready.Std(), poll)
 }
 
-// Exec is cluster.Exec. Its limit is the testbed's timeout "ready".
+// Exec runs a program like cluster.Exec, for at most the testbed's timeout "ready".
 func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
 	on, err := s.cluster(ctx)
 	if err != nil {
@@ -276,8 +277,8 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. If the experiment names a
-// namespace (given), it returns that name. Otherwise it makes one namespace per cluster and level of Pod Security.
+// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. If given is not "", the
+// experiment names this namespace. Otherwise Tare makes one namespace per cluster and level of Pod Security.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)
@@ -338,7 +339,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 		shape(ns)
 	}
 	s.shapes.namespace = nil
-	maps.Copy(ns.Labels, s.Labels()) // layers must not change the owner's labels
+	maps.Copy(ns.Labels, s.Labels()) // last, so that no layer can change these labels
 	ns.Name = s.unique
 	if s.namespace != nil {
 		ns.ResourceVersion = ""

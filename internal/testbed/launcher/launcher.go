@@ -25,9 +25,10 @@ const prefix = "tare-launcher:"
 // Settings are the restrictions that a launcher applies. The zero value restricts nothing.
 type Settings struct {
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
-	// Seccomp is a filter of system calls. The launcher sets no_new_privs if this user may install filters only with it.
+	// Seccomp is a filter of system calls. If this user may install filters only with no_new_privs, the launcher sets
+	// it.
 	Seccomp       *Seccomp  `json:"seccomp,omitempty"`
-	Landlock      *Landlock `json:"landlock,omitempty"`      // ruleset; for it, the launcher sets no_new_privs
+	Landlock      *Landlock `json:"landlock,omitempty"`      // rules for files; with them, the launcher sets no_new_privs
 	Drop          uint64    `json:"drop,omitempty"`          // bit set of capabilities that the program loses and cannot regain
 	AppArmor      string    `json:"appArmor,omitempty"`      // name of the program's profile
 	UserNamespace bool      `json:"userNamespace,omitempty"` // set if the program is root in its own user namespace
@@ -51,9 +52,9 @@ func CapabilityBits(names ...string) (bits uint64) {
 	return bits
 }
 
-// Seccomp denies system calls with EPERM. Each call is a rule, and the rules keep their order.
+// Seccomp denies system calls with the error EPERM. The filter compares a call with the names in the order of Calls.
 type Seccomp struct {
-	Calls []string `json:"calls"` // names of the system calls
+	Calls []string `json:"calls"`
 	// First limits the rules to calls whose first argument has this value; nil: the rules apply to every call.
 	First *uint64 `json:"first,omitempty"`
 }
@@ -61,14 +62,15 @@ type Seccomp struct {
 // Landlock lets a program read, execute and write all files, but create and remove files only below Writable.
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
-	// Rules is the number of rules: for the root, for each directory of Writable, and for unused files in /proc/sys.
+	// Rules is the number of rules: one for the root directory, one for each directory of Writable, and the others for
+	// unused files in /proc/sys.
 	Rules int `json:"rules"`
 }
 
-// Bundle runs the program in a container, described as runtimes of the Open Container Initiative require. The
-// container has the program's environment, user and directory, and the machine's file system. The bundle is stored in
-// memory, and mounted on the empty Directory, in a mount namespace that ends with the container's processes. Nothing
-// is left, even if these processes are killed.
+// Bundle makes the launcher start a runtime of the Open Container Initiative, which runs the program in a container.
+// The container has the program's environment, user and directory, and the machine's file system. The runtime's files
+// are in memory, mounted on the empty Directory. They end with the container's processes, in whose mount namespace they
+// are. Nothing is left, even if these processes are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
 	// Runtime is the runtime's command line. The launcher runs it, with the container's name as the last argument,
@@ -108,8 +110,8 @@ func (p prepared) Close() {
 	}
 }
 
-// Prepare replaces the arguments of a command that stand for launchers. The other parameters are the command's
-// environment, its directory, and its files, with descriptors from 3 on.
+// Prepare replaces those arguments that stand for launchers. The environment, directory and files are those of the
+// command. The files get the descriptors from 3 on.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {

@@ -27,7 +27,7 @@ func (p *prepared) open(content []byte) (string, error) {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, all files in memory are executable
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, this flag is unknown, and all files in memory are executable
 		fd, err = unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
@@ -39,9 +39,9 @@ func (p *prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If a call's argument does not
-// match a rule, the library's code goes on to the next rule, and there compares the argument without the number of
-// the call. This is harmless, since all rules have the same condition: no later rule can match, either.
+// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If the argument of a call does
+// not match a rule, the library's code goes on to the next rule. There it compares only the argument, and not the
+// number of the call. This is harmless: all rules have the same condition, and so no later rule matches.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {
@@ -88,7 +88,8 @@ func rights(version int) uint64 {
 	return allRights
 }
 
-// ruleset makes the ruleset, for files that Tare sees now, even if a wrapper later changes the root directory.
+// ruleset makes the ruleset. Its rules hold for the files that Tare sees now, even if a wrapper later changes the root
+// directory.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -100,7 +101,7 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // files that every system has and no program needs
+	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // to reach the number of rules: files that every system has and no program needs
 	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
@@ -146,7 +147,7 @@ func files(below string, n int) ([]string, error) {
 }
 
 // Helper prepares the command in its own arguments (Prepare), and then becomes the command by exec. It is for commands
-// that only the kubelet starts.
+// that the kubelet starts, and not Tare.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -162,7 +163,8 @@ func become(context.Context) error {
 	if path == "" {
 		return fmt.Errorf("%s is not in PATH", p.Args[0])
 	}
-	// The command expects certain descriptors. Files first move to higher numbers, so that none overwrites another.
+	// The command expects the files at certain descriptors. The files first move to higher numbers, so that none
+	// overwrites another.
 	var at []int
 	for _, f := range p.Files {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))
@@ -179,8 +181,8 @@ func become(context.Context) error {
 	return fmt.Errorf("start %s: %w", path, unix.Exec(path, p.Args, os.Environ()))
 }
 
-// contain makes the command run in a container, with the variables and the user that it would have without the
-// container. The container uses the network namespace of its caller.
+// contain makes the command run in a container. The command keeps the variables, the user and the network namespace
+// that it would have without the container.
 func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
 		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")

@@ -31,9 +31,9 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place. The group within contains the command's cgroup; nil: the cgroup of
+// start forks a command on the thread of its place. The parent group contains the command's cgroup; nil: the cgroup of
 // this process contains it. After Close, start fails.
-func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
+func (t *Testbed) start(ctx context.Context, place *thread, parent *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	isHelper := func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") }
 	p, err := commands.Start(ctx, process.Spec{
 		Path: program, Args: prepared.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: prepared.Files,
-		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: slices.ContainsFunc(c.Env, isHelper),
+		Name: m.scope(), Within: parent, Mark: m.environment(), By: t, Helper: slices.ContainsFunc(c.Env, isHelper),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {
-				t.mu.Lock() // with this lock, Close cannot miss the command
+				t.mu.Lock() // otherwise Close could miss this command
 				defer t.mu.Unlock()
 				if t.closed {
 					return errStopped
@@ -77,7 +77,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 }
 
 // environment returns the environment of a command: this process's variables, the variables in added, and the marker.
-// It omits the variable of a Tare in a user namespace, which is only for that Tare.
+// It leaves out UserNamespaceVariable, which is only for the Tare in that user namespace.
 func environment(added []string, m marker) []string {
 	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, UserNamespaceVariable+"=") })
 	return slices.Concat(own, added, m.environment())
@@ -94,7 +94,8 @@ func lookUp(program, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
 }
 
-// Here is this machine outside of sites, for probes. Its programs are kept, marked and guarded like those of sites.
+// Here is a site for probes: this machine, without nodes. Its programs are kept, marked and guarded like those of other
+// sites.
 var Here testbed.Site = here{}
 
 type here struct{}
@@ -115,7 +116,7 @@ func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 
 // groups are the cgroups for a site's programs under test. They are nil until a layer requests a cgroup.
 type groups struct {
-	all, servers, others *process.Group // all contains the cgroups servers and others
+	all, servers, others *process.Group // the groups servers and others are in the group all
 }
 
 // Cgroup opens the directory of the cgroup for the programs under test at a place.

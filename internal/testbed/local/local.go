@@ -1,5 +1,5 @@
-// Package local is the testbed on this machine: two nodes that are joined by a wire, and a pod on each node, or
-// more for a service with several members. All of them are network namespaces of this process.
+// Package local is the testbed on this machine: two nodes that are joined by a wire, with a pod on each node. A service
+// with several members has more nodes and pods. Wire, nodes and pods are network namespaces of this process.
 //
 // A Testbed makes sites (Open). A site starts commands at its places (Start). A site with a network is also a
 // testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one for each arm

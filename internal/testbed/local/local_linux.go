@@ -26,8 +26,8 @@ type Testbed struct {
 	sites  []*site
 }
 
-// New makes a testbed, which must be closed. It also makes this process the reaper of its orphaned descendants
-// (PR_SET_CHILD_SUBREAPER). Commands that put themselves into the background can thus be ended with their trial.
+// New makes a testbed, which must be closed. It makes this process the reaper of its orphaned descendants
+// (PR_SET_CHILD_SUBREAPER). Commands that continue in the background can thus be ended after their trial.
 func New() (*Testbed, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -205,8 +205,8 @@ func (t *thread) stop() {
 	<-t.gone
 }
 
-// onOwnThread runs f on a new OS thread, which ends with f. It never runs f on the main thread. The main thread
-// cannot end, and its namespace counts as the namespace of the whole process.
+// onOwnThread runs a function on a new OS thread, which ends after it. The main thread is never used: it cannot end,
+// and its namespace counts as the namespace of all threads.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -214,7 +214,7 @@ func onOwnThread(f func()) {
 			f()
 			return
 		}
-		// This goroutine holds the main thread, so that the next goroutine gets another thread.
+		// This goroutine keeps the main thread busy. The next goroutine therefore gets another thread.
 		elsewhere := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()

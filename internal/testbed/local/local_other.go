@@ -21,7 +21,8 @@ var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runt
 
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs on this machine that control a cluster. It is its own only site, with the place Host.
+// Testbed starts programs on this machine that control a cluster. Its only site is the testbed itself, with the place
+// Host.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.

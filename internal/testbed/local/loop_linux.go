@@ -19,8 +19,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the volume's file, and a loop device on the file. It returns the open device and its path. The device
-// ends when nothing uses it.
+// attach makes the volume's file and a loop device on the file. It returns the open device and its path. The kernel
+// removes the device when it is no longer used.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -89,7 +89,7 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes the device mappings of this name, and their nodes, which would stay without udev.
+// closeMapping removes the device mappings of this name. It also removes their nodes, which would stay without udev.
 func closeMapping(name string) error {
 	for _, each := range mappings(name) {
 		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()
@@ -106,11 +106,12 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists the kernel's device mappings with this name, or with this name, an underscore and a suffix.
+// mappings lists the kernel's device mappings of a volume. They have its name, or its name with an underscore and a
+// suffix.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // a mapping whose file cannot be read has ended
+		text, _ := os.ReadFile(file) // an unreadable file means that the mapping has ended
 		if one := strings.TrimSpace(string(text)); one == name || strings.HasPrefix(one, name+"_") {
 			list = append(list, one)
 		}
@@ -125,7 +126,8 @@ const (
 	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through the volume's whole stack. It then counts how often the device contains the marker.
+// writeMark writes a marker through all parts of the volume. It then counts how often the device's file contains the
+// marker.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
@@ -159,14 +161,14 @@ func (v *volume) writeMark() error {
 	return v.pod.do(func() error { return os.Remove(name) })
 }
 
-// scan counts a pattern in the written parts of a file. It reads the file without the page cache.
+// scan counts a pattern in a file, without the file's holes and without the page cache.
 func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = f.Close() }()
-	// The buffer has a page for the end of the previous piece of the file, and then room for the present piece.
+	// The buffer begins with a page for the end of the previous piece of the file. The present piece follows.
 	buffer, err := unix.Mmap(-1, 0, alignment+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, 0, err

@@ -80,8 +80,8 @@ const (
 	maxMTU = 65535 // the kernel's largest MTU of a virtual cable
 )
 
-// openNetwork makes the namespaces of a site and connects them. It assigns the members in turn to the given number of
-// nodes. If nodes is 0, each member has its own node.
+// openNetwork makes the namespaces of a site and connects them. The members are spread in turn over the given number of
+// nodes. With nodes = 0, each member has its own node.
 func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
@@ -98,7 +98,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network
 	return n, nil
 }
 
-// build makes the namespaces. spread holds the number of each member's node, counted from 1.
+// build makes and connects the namespaces. The list spread holds the number of each member's node, counted from 1.
 func (n *network) build(spread []int) error {
 	var err error
 	if n.wire, err = openSpace("wire"); err != nil {
@@ -128,7 +128,7 @@ func (n *network) build(spread []int) error {
 		return err
 	}
 	err = n.nodes[0].Do(addService)
-	if err == nil { // packets from the node itself are translated when they leave the node
+	if err == nil { // a route for the node's own packets to the service: they are translated when they leave the node
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}
 	if err != nil {
@@ -141,7 +141,8 @@ func (n *network) build(spread []int) error {
 	return err
 }
 
-// openSpace makes a network namespace with a loopback interface. IPv6 is off: it would send router solicitations.
+// openSpace makes a network namespace with a loopback interface. IPv6 is off: the kernel would send router
+// solicitations.
 func openSpace(name string) (*netNamespace, error) {
 	s := &netNamespace{name: name, ns: netns.None()}
 	var err error
@@ -151,7 +152,8 @@ func openSpace(name string) (*netNamespace, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// The handle must be opened here: NewHandleAt would return to the original namespace, which users may not enter.
+		// The handle must be opened here: NewHandleAt would return to the original namespace, which an ordinary user
+		// may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)
@@ -188,7 +190,8 @@ func (s *netNamespace) close() {
 	_ = s.ns.Close()
 }
 
-// sysctl sets a kernel parameter in the namespace. If /proc/sys is read-only, it mounts another /proc for it.
+// sysctl sets a kernel parameter in the namespace. If /proc/sys is read-only, it sets the parameter through a new mount
+// of /proc.
 func (s *netNamespace) sysctl(name, value string) error {
 	return s.thread.do(func() error {
 		err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0)

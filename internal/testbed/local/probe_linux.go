@@ -50,7 +50,8 @@ func Probe(ctx context.Context) []testbed.Finding {
 	return findings
 }
 
-// refusal returns Refused if the kernel forbids a feature, or Missing if it lacks the feature, as without a module.
+// refusal returns the status that follows from the error of a test: Refused if the kernel forbids the feature, or
+// Missing if the kernel lacks it.
 func refusal(err error) testbed.Status {
 	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused

@@ -23,8 +23,9 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Strays lists the processes that ended Tare processes have left, as their markers show: processes of this user, or
-// of all users for root. The direct children of a Tare die with it. Strays are descendants of these children.
+// Strays lists the processes that ended Tare processes have left, as their markers show. Root gets the strays of all
+// users, and other users get only their own. Direct children of a Tare die with it, and so every stray is a further
+// descendant.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -52,8 +53,8 @@ func Strays() ([]Stray, error) {
 	return strays, nil
 }
 
-// Clean kills all strays, and all processes that they start meanwhile, waits for their end, and returns them. It kills
-// no other process: it opens a descriptor, so that the process id is not reused, and then reads the marker again.
+// Clean kills all strays and the processes that they start meanwhile, waits for their end, and returns them. A process
+// id may have been reused: Clean therefore opens a descriptor of the process and then reads its marker again.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -71,8 +72,8 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace, until none is left. The caller is the
-// guard of a Tare for which alone this user namespace was made.
+// endNamespace kills all other processes in this process's user namespace, for at most endLimit. It is for the guard of
+// a Tare that has this user namespace for itself.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -113,8 +114,8 @@ func straysIn(group *process.Group) []Stray {
 	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
-// ownMarked returns the marker of another process of this user; for root, of any other process. The marker is in the
-// process's environment, or else in a limit (owned.Marked).
+// ownMarked returns the marker of another process of this user; for root, of any user. The marker is in the process's
+// environment. If that has none, a resource limit may hold the marker (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -136,8 +137,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker the function accepts, and waits for their end. It repeats this until it
-// finds none, since the processes may start others.
+// endMarked kills all processes whose marker the function meant accepts, and waits for their end. They may have started
+// others: it repeats this until it finds none.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -177,7 +178,6 @@ func endOne(ctx context.Context, pid int, self owned.Owner, meant func(marker) b
 		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// The process id may have been reused before the descriptor was opened, so the marker is read again.
 	m, ok := ownMarked(pid, self)
 	if !ok || !meant(m) {
 		return Stray{}, false, nil
@@ -207,7 +207,7 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
 }
 
-// guardVariable is the environment variable of a guard, and of the cleaner that the guard becomes. Its value is 1 if
+// guardVariable is set in the environment of a guard, and of the cleaner that the guard becomes. The value 1 means that
 // the user namespace was made for this Tare alone.
 const guardVariable = "TARE_GUARD"
 
@@ -224,10 +224,10 @@ func isGuard(pid int) bool {
 	return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, guardVariable+"=") })
 }
 
-// Guard sets the cleaner: a command that runs if this process dies without Dismiss, for example by kill -9. The
-// cleaner must call Clean and CleanTemporary, as "tare clean" does. This process's direct children die with it. Clean
-// finds their background processes. The guard, a shell that waits for the end of this process, starts before the
-// first program.
+// Guard sets the cleaner: a command that runs if this process dies without Dismiss, for example by kill -9. The cleaner
+// must call Clean and CleanTemporary, as "tare clean" does. This process's direct children die with it, and Clean finds
+// their background processes. The guard is a shell that waits for the end of this process. It starts before the first
+// program.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()

@@ -25,7 +25,7 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// With br_netfilter, the kernel sends bridged frames through iptables, which would make the wire slower.
+	// If br_netfilter is loaded, the kernel sends bridged frames through iptables, which makes the wire slower.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
 		if err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0"); err != nil && !os.IsNotExist(err) {
 			return err
@@ -49,7 +49,8 @@ func (n *network) buildNode(place testbed.Place) error {
 }
 
 func (n *node) build() error {
-	// A namespace may inherit reverse path filters from the host. Without them, all machines are equal.
+	// A namespace may inherit reverse path filters from the host. They are turned off, so that the result is the same
+	// on all hosts.
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
 		if err := n.sysctl("ipv4/"+name, value); err != nil {
 			return err
@@ -87,8 +88,8 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build connects the pod to its node. The first pod of a node shares a network with the node. Every other pod is
-// alone on its cable, and the first pod reaches it through the node.
+// build connects the pod to its node. The first pod of a node is in one network with the node. Every further pod is
+// alone on its cable. The first pod reaches it by a route through the node.
 func (p *pod) build() error {
 	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
 	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
@@ -104,7 +105,7 @@ func (p *pod) build() error {
 	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
-	if p.number > 0 { // the pod, its node, and the node's first pod share no network
+	if p.number > 0 { // the pod needs routes, since it shares no network with its node or the first pod
 		own := netip.PrefixFrom(p.address, p.address.BitLen())
 		err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet)
 		if err == nil {
@@ -200,8 +201,9 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 const serviceTable = "service"
 
-// addService makes the service's address on the client's node by destination NAT before routing, as kube-proxy does.
-// Packets from pods and from the node go to the server pod, the first of several members. Ports do not change.
+// addService makes the service's address work on the client's node. Destination NAT translates it before routing, as
+// with kube-proxy. Packets from pods and from the node go to the server pod, the first of several members. Ports do not
+// change.
 func addService() error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -263,9 +265,9 @@ func (n *node) MTU() int { return n.network.mtu }
 
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia routes the node's traffic to the pods of another node over the interface dev, and limits packets of its
-// pods on this route to mtu bytes. On the client's node it also limits packets to the service, which go to the
-// server's pod network. If dev is "", it restores the route over the wire without a limit.
+// RouteVia routes the node's traffic to the pods of another node over the interface dev. Packets of the node's pods on
+// this route then have at most mtu bytes. On the client's node, this limit for the server's pods holds for the service,
+// too. With dev = "", the route over the wire is restored, and the limit removed.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {
@@ -294,7 +296,8 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	return nil
 }
 
-// limit makes mtu bytes the largest size of the pod's packets to a network. If limited is false, it removes this limit.
+// limit makes mtu bytes the largest size of the pod's packets to a network. With limited = false, it removes this
+// limit.
 func (p *pod) limit(to netip.Prefix, limited bool, mtu int) error {
 	gateway := podGateway(p.node.index)
 	if limited {

@@ -71,7 +71,8 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace returns attributes of a process that is root of a new user namespace, and this user outside of it.
+// inUserNamespace returns the attributes of a process that is root in a new user namespace. Outside, it has the present
+// user.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -80,7 +81,7 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
-// ownUserNamespace reports whether EnterUserNamespace made this process's user namespace, for this process alone.
+// ownUserNamespace reports whether EnterUserNamespace has made the present user namespace for this very process.
 func ownUserNamespace() bool {
 	if os.Getenv(UserNamespaceVariable) == "" {
 		return false
@@ -90,7 +91,7 @@ func ownUserNamespace() bool {
 		return false
 	}
 	defer own.Close()
-	// A parent in another user namespace cannot be inspected.
+	// If so, the parent is outside of the namespace, and cannot be inspected.
 	return !below(os.Getppid(), inode(own))
 }
 
@@ -123,8 +124,8 @@ var forwarded = []os.Signal{
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
 }
 
-// forward forwards signals until the process has ended. A stop from the terminal is forwarded as SIGSTOP, which
-// cannot be caught. This process then stops, too, so that the shell notices.
+// forward forwards signals until the process has ended. If the terminal asks for a stop, forward sends SIGSTOP, which
+// cannot be caught. It then stops this process, so that the shell notices.
 func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	for {
 		select {

@@ -48,7 +48,7 @@ type volume struct {
 
 	dir        string   // directory of the file and the mount point; its name contains the owner
 	loop       *os.File // open loop device; nil while the mount keeps the device
-	holdLoop   bool     // set if the loop device is not mounted itself, and must be held open
+	holdLoop   bool     // set if the loop device is not mounted itself: it must then be held open
 	mountPoint string   // mount point of the file system; "": not mounted
 	path       string   // directory or device for the workload; "": not made yet
 	parts      []testbed.VolumePart
@@ -73,7 +73,7 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace, in which the machine's unmounts take effect, too.
+// ownMounts gives the calling thread a mount namespace. Unmounts on the machine take effect there, too.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -146,7 +146,7 @@ func (v *volume) build(ctx context.Context) error {
 	if err := v.mount(ctx, device); err != nil {
 		return err
 	}
-	if !v.holdLoop { // the mount keeps the device until the device is unmounted
+	if !v.holdLoop { // from here on, the mount keeps the device
 		_ = v.loop.Close()
 		v.loop = nil
 	}
@@ -251,7 +251,7 @@ func unmountBelow(dir string) error {
 	return nil
 }
 
-// volumeKind is the kind in the names of members' volumes, a client's volume, and scratch directories (owned.Dir).
+// volumeKind is the kind of temporary directories (owned.Dir) for volumes and for Scratch.
 const volumeKind = "volume"
 
 func (n *network) MemberVolume(i int) string {

@@ -19,7 +19,8 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// Meter reads the use of the machine's processors, and with a network the wire and TCP counters.
+// Meter reads the use of the machine's processors. With a network, it also reads the use of the wire and the TCP
+// counters.
 func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	if n := s.network; n != nil {
 		for _, node := range n.nodes {
@@ -47,7 +48,8 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent returns the bits that the node has sent, and the packets that the rate limit, but not netem, has dropped.
+// sent returns what the node has sent to the wire. The field Dropped counts packets that the rate limit has dropped,
+// and not those that netem has dropped.
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {
@@ -65,8 +67,8 @@ func (n *node) sent() (testbed.Resource, error) {
 }
 
 // Watch counts the frames on the wire that contain pattern, on all ports of the bridge and in both directions. It may
-// count a frame more than once. The returned function ends the watch and returns the count. Lost frames are an error,
-// since the count would prove nothing.
+// count a frame more than once. The returned function ends the watch and returns the count. If frames were lost, it
+// returns an error: the count would prove nothing.
 func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	var w *sniff.Watch
 	if err := n.wire.thread.do(func() (err error) { w, err = sniff.Open(pattern); return err }); err != nil {
@@ -297,7 +299,8 @@ func (n *network) Shaped() (testbed.Shape, error) {
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and its properties. root is the queueing discipline that sets them, or nil.
+// shaped returns the interface to the wire and the wire's properties. The queueing discipline root sets these
+// properties; nil if there is none.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

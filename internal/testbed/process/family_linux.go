@@ -15,15 +15,15 @@ import (
 
 // family holds the processes of one program at one moment, including the leader.
 //
-// The processes in a program's cgroup belong to the program. Other processes belong to a program by their session or
-// group, by their parent, or by the mark in their environment, which a background process keeps. Any other child of
-// this process belongs to the only running program, if there is just one. A dead process, whose mark cannot be read,
-// belongs to the program whose earlier reading found it.
+// The processes in a program's cgroup belong to the program. Other processes are assigned to a program by their session
+// or group, by their parent, or by the mark in their environment, which background processes inherit. If just one
+// program runs, any other child of this process belongs to it. A dead process has no readable mark: it belongs to the
+// program that an earlier reading has found.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
 	abandoned []int         // dead children of this process whose program is unknown
-	unsettled time.Duration // how long a process with an empty environment may be in an exec or exit
+	unsettled time.Duration // longest time for which an empty environment may only mean an exec or exit
 }
 
 func descendants() map[int]proc.Stat {
@@ -68,7 +68,8 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// Some children in this process's group, or in their own group, are not programs. Other code reaps them.
+			// Some children in this process's group, or in their own group, belong to no program. Other code reaps
+			// them.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}
@@ -90,7 +91,8 @@ func (p *Program) family() family {
 	return f
 }
 
-// onlyProgram reports whether no other program may have started an orphan. The caller holds the keeper's lock.
+// onlyProgram reports whether no other running program can have started an orphan. The caller must hold the keeper's
+// lock.
 func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.spec.Helper {
@@ -100,18 +102,18 @@ func (p *Program) onlyProgram() bool {
 	return true
 }
 
-// mayBeOurs reports whether an orphan may come from a program. Others come from this process itself. k.mu is held.
+// mayBeOurs reports whether an orphan may come from a program, and not from this process itself. The caller holds k.mu.
 func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// An empty environment of a process counts as final after these time limits.
+// An empty environment may be that of a process in an exec. After these limits, it counts as really empty.
 const (
 	execLimit      = 2 * time.Second       // limit for a process without arguments: it may be in an exec or in its exit
 	variablesLimit = 50 * time.Millisecond // limit for a process with arguments: its variables follow soon
 )
 
-// Environment reads the variables of a process. unsettled is how long an exec may still hide the variables.
+// Environment reads the variables of a process. If it finds none, an exec may still hide them, for up to unsettled.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {
@@ -127,8 +129,8 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
-// awaitLeftovers waits until the leader's descendants have ended. It returns the names of any that still run after
-// leftGrace.
+// awaitLeftovers waits until the leader's descendants have ended, but no longer than leftGrace. It returns the names of
+// those that still run.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -183,7 +185,8 @@ func (p *Program) endFamily() error {
 	}
 }
 
-// endPass kills and reaps the leader's descendants once. living is the process id of one that still exists, or 0.
+// endPass kills and reaps the leader's descendants once. If one still exists, living is its process id, and otherwise
+// 0.
 func (p *Program) endPass() (living int, reaped bool, unsettled time.Duration) {
 	f := p.family()
 	self := os.Getpid()

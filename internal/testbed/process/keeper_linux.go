@@ -36,7 +36,7 @@ type Keeper struct {
 
 // Spec describes a program to start.
 type Spec struct {
-	Path   string // path of the program's file
+	Path   string
 	Args   []string
 	Env    []string // the complete environment, including Mark
 	Dir    string
@@ -51,7 +51,8 @@ type Spec struct {
 	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork chooses time and thread for starting the program, by calling start. Without Fork, it starts immediately.
+	// Fork starts the program by calling start, at a time and on a thread of its choice. If Fork is nil, the program
+	// starts at once.
 	Fork func(start func() error) error
 }
 
@@ -72,7 +73,7 @@ func (k *Keeper) Start(ctx context.Context, o Spec) (*Program, error) {
 			p.cmd.Stderr = &limitedWriter{name: "stderr", to: p.tail, of: p}
 		}
 	}
-	// A goroutine copies input that is not a file, so that waiting for the program never waits for its input.
+	// If the input is not a file, a goroutine copies it. Waiting for the program then never waits for the input.
 	var feed io.WriteCloser
 	if _, isFile := o.Stdin.(*os.File); !isFile && o.Stdin != nil {
 		var err error
@@ -122,7 +123,7 @@ func (k *Keeper) Beside(pid int) {
 	k.beside[pid] = true
 }
 
-// Running lists the running programs of an owner. If by is nil, it lists the running programs of all owners.
+// Running lists the running programs of an owner. With by = nil, it lists the running programs of all owners.
 func (k *Keeper) Running(by any) []*Program {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,9 +143,9 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps the programs' orphans until the context is done. If First is set, it reaps all orphans.
+// Reap reaps the programs' orphans until the context is done. With First set, it reaps all orphans.
 func (k *Keeper) Reap(ctx context.Context) {
-	ended := make(chan os.Signal, 1) // one pending signal is enough, since each pass finds all ended processes
+	ended := make(chan os.Signal, 1) // room for one signal is enough, since each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
 	defer signal.Stop(ended)
 	for {
@@ -184,8 +185,8 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child and adds its usage to a program, or to none (nil). It reports whether the child is gone.
-func reap(pid int, of *Program) bool {
+// reap reaps a dead child and adds its usage to the owner, unless that is nil. It reports whether the child is gone.
+func reap(pid int, owner *Program) bool {
 	var used unix.Rusage
 	for {
 		got, err := unix.Wait4(pid, nil, unix.WNOHANG, &used)
@@ -195,8 +196,8 @@ func reap(pid int, of *Program) bool {
 		if err != nil || got != pid {
 			return err == unix.ECHILD
 		}
-		if of != nil {
-			of.orphans = append(of.orphans, used)
+		if owner != nil {
+			owner.orphans = append(owner.orphans, used)
 		}
 		return true
 	}

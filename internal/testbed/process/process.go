@@ -20,7 +20,7 @@ const OutputDelay = 2 * time.Second
 // EndLimit is how long killed descendants may take to end. A process that waits for a disk ends only after the wait.
 const EndLimit = 10 * time.Second
 
-// leftGrace is how long descendants may run when the program has ended. They are then killed (Usage.Left).
+// leftGrace is how long descendants may continue after the program's end. They are then killed (Usage.Left).
 const leftGrace = 2 * time.Second
 
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.

@@ -21,13 +21,13 @@ type Program struct {
 	keeper *Keeper
 	spec   Spec
 	cmd    *exec.Cmd
-	tail   *Tail  // end of the program's standard error; nil if that is a file
-	scope  *Group // cgroup of the program; nil if there is none
+	tail   *Tail // end of the program's standard error; nil if that is a file
+	scope  *Group
 	pid    int
 	begun  time.Time
 	peak   proc.Peak
 
-	// The keeper's lock guards the fields up to processes.
+	// The keeper's lock guards the fields from here to processes.
 	exited    bool // set when the leader has ended; its id may be reused soon
 	killed    bool // set when this process has killed the program
 	spoilt    error
@@ -92,7 +92,7 @@ func (p *Program) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { p.Signal() })
 	exited := make(chan struct{})
 	go func() {
-		// WNOWAIT does not reap the leader, so that its process id and group are not reused.
+		// WNOWAIT leaves the leader unreaped, so that its process id and group are not reused.
 		for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 		}
 		p.end.Usage.Wall = time.Since(p.begun)
@@ -115,7 +115,7 @@ func (p *Program) finish() {
 	if !wasKilled {
 		p.end.Usage.Left = p.awaitLeftovers()
 	}
-	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader's zombie prevents reuse of the group's id
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // the leader is not reaped yet, and so still holds the group's id
 	if p.scope != nil {
 		_ = p.scope.kill() // an error is ignored, since endFamily ends the remaining processes one by one
 	}
@@ -247,7 +247,7 @@ func (p *Program) Kill() error {
 	return nil
 }
 
-// CPU returns the CPU time of all processes of the program so far, which the scheduler counts in nanoseconds.
+// CPU returns the CPU time of all processes of the program so far. The scheduler counts this time in nanoseconds.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
@@ -297,7 +297,8 @@ func (p *Program) sum(memory func(pid int, stat proc.Stat) (int64, error)) (tota
 // Begun returns the time of the program's fork.
 func (p *Program) Begun() time.Time { return p.begun }
 
-// used returns the CPU time of all processes of the program, before the leader is reaped. keeper.mu is held.
+// used returns the CPU time of all processes of the program. The caller holds keeper.mu, and has not reaped the leader
+// yet.
 func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()

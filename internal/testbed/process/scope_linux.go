@@ -49,7 +49,8 @@ func OpenScopes() (*Scopes, error) {
 	return s, nil
 }
 
-// start starts a program in the cgroup. It tests the system call clone3, which some seccomp profiles forbid.
+// start tests whether a program can be started in the cgroup. This takes the system call clone3, which some seccomp
+// profiles forbid.
 func (s *Group) start() error {
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Group) start() error {
 	return nil
 }
 
-// Mounted mounts a file system of the kernel, such as cgroup2, that only the returned file gives access to.
+// Mounted mounts a file system of the kernel, such as cgroup2. Only the returned file gives access to the mount.
 func Mounted(kind string) (*os.File, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -87,11 +88,11 @@ func (s *Scopes) path(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
 
-// Group makes a cgroup inside this process's own cgroup, or inside another group.
-func (s *Scopes) Group(within *Group, name string) (*Group, error) {
+// Group makes a cgroup in the parent group or, if that is nil, in this process's own cgroup.
+func (s *Scopes) Group(parent *Group, name string) (*Group, error) {
 	group := path.Join(s.own, name)
-	if within != nil {
-		group = path.Join(within.group, name)
+	if parent != nil {
+		group = path.Join(parent.group, name)
 	}
 	if err := os.Mkdir(s.path(group), 0o755); err != nil {
 		return nil, err
@@ -170,11 +171,11 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time that Unreported returns, in nanoseconds.
 var unreported atomic.Int64
 
-// Unreported returns the CPU time that getrusage omits: the CPU time of programs' processes that no parent waited for.
+// Unreported returns CPU time that getrusage omits. It is that of processes of programs for which no parent waited.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
-// used returns the CPU time of all processes that have run in the cgroup. It includes processes that no parent waited
-// for, as in a process id namespace whose first process dies. The times are 0 if unknown.
+// used returns the CPU time of all processes that have run in the cgroup. It includes processes for which no parent
+// waited, as when the first process of a process id namespace dies. The times are 0 if unknown.
 func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	times := map[string]time.Duration{}
@@ -201,12 +202,12 @@ func (s *Group) kill() error {
 	}
 	defer func() { _ = f.Close() }()
 	if _, err = f.WriteString("1"); isGone(err) {
-		return nil // another process has removed the cgroup, for example a guard during tare clean
+		return nil // the cgroup is gone: a guard that runs tare clean may have removed it, for example
 	}
 	return err
 }
 
-// remove removes the cgroup when it is empty. The last killed process may delay the removal a little.
+// remove removes the cgroup. If a killed process is still in it, remove tries again for a second.
 func (s *Group) remove() error {
 	if s.dir != nil {
 		_ = s.dir.Close()

@@ -46,7 +46,7 @@ func Open(pattern []byte) (*Watch, error) {
 // Stop ends the watch when all frames delivered so far are counted. Later calls do nothing.
 func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
 
-// End stops the watch and returns the count. Lost frames are an error, since the count would prove nothing.
+// End stops the watch and returns the count. If frames were lost, it returns an error: the count would prove nothing.
 func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended
@@ -60,7 +60,7 @@ func (w *Watch) On(index int) int {
 }
 
 // run reads frames until a deadline wakes it, and then reads the remaining frames. A frame reaches the socket before
-// its destination, and so all delivered frames are counted.
+// its destination. All frames that have arrived anywhere are therefore counted.
 func (w *Watch) run() {
 	defer close(w.ended)
 	defer func() { _ = w.socket.Close() }()

@@ -61,7 +61,8 @@ type Site struct {
 	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits for it. On an error, it returns the pod that may exist.
+	// NodePod makes the accounting pod of a node and waits until it is ready. If that fails, it also returns the pod,
+	// which may exist.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -77,10 +78,10 @@ func (s Site) server() string {
 
 func (s Site) onNode() bool { return s.How == experiment.OnNode }
 
-// Counter measures on the nodes of one cluster.
+// Counter measures the usage of resources on the nodes of one cluster.
 type Counter struct {
 	on    *cluster.Cluster
-	limit time.Duration // timeout of the first list of a component's pods
+	limit time.Duration // longest wait for the first list of a component's pods
 
 	mu         sync.Mutex
 	nodePods   map[string]*pods.Pod
@@ -140,7 +141,8 @@ func (c *Counter) NodePod(node string) *pods.Pod {
 	return c.nodePods[node]
 }
 
-// Cgroups reads the usage of pods on a node from their cgroups, if these exist. It needs "accounting: node".
+// Cgroups reads the usage of pods on a node from the pods' cgroups. It leaves out pods without a cgroup, and needs the
+// setting "accounting: node".
 func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
 	if err := c.MakePods(ctx, s, []string{node}); err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 	return counters.Pods, p.Disturbed(ctx, err)
 }
 
-// read reads the nodes' counters, all at once. With "accounting: container", it also reads those of the site's pods.
+// read reads the nodes' counters, all at once. With "accounting: container", the counters of the site's pods are read
+// at the same time.
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
@@ -173,7 +176,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
 	if s.server() != "" {
-		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // without this reading, a trial lacks the metric of the API server
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // if this reading fails, the trial only lacks the metric of the API server
 	}
 	for _, q := range queries {
 		request := agent.CountersRequest{}
@@ -192,7 +195,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel of its own has its own boot id. Its counters omit the usage of the sandbox itself.
+		// A sandbox with a kernel of its own has another boot id than the node. Its counters are not used, since they
+		// omit the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {
@@ -255,10 +259,11 @@ func slimPod(object any) (any, error) {
 	return s, nil
 }
 
-// staticHash is the annotation with the UID that names a static pod's cgroups. The API server gives the pod another UID.
+// staticHash is an annotation of static pods. Its value is the UID in the names of the pod's cgroups. In the API, the
+// pod has another UID.
 const staticHash = "kubernetes.io/config.hash"
 
-// pods lists the component's pods on the trial's nodes or, if the experiment says AllNodes, on all nodes.
+// pods lists the component's pods on the nodes of the trial, or on all nodes if the experiment says so (AllNodes).
 func (c *component) pods(trial []string) []podRef {
 	var list []podRef
 	for _, object := range c.store.List() {

@@ -21,14 +21,15 @@ type podRef struct {
 type reading struct {
 	at    time.Time
 	nodes map[string]agent.Counters
-	// own holds the usage of each agent's own container, by pod UID. With "accounting: container" no other source exists.
+	// own holds the usage of the containers in which agents run, by pod UID. With "accounting: container", Tare knows
+	// no other usage of a pod.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
 
 type sampledPods struct {
 	site     []podRef
-	nodePods []podRef            // accounting pods
+	nodePods []podRef
 	observed map[string][]podRef // pods of each observed component at the second reading
 	server   string              // name under which the API server is observed; "" if it is not
 	onNode   bool                // set if the usage of pods is read from the node's cgroups
@@ -100,8 +101,8 @@ func since(now, then cgroup.Usage) testbed.Usage {
 	return testbed.Usage{User: all - system, System: system}
 }
 
-// conditions computes the load of the site's machines between two readings. Each share is the largest of any machine,
-// since one disturbed machine spoils the trial.
+// conditions computes the load of the site's machines between two readings. Each value is that of the most disturbed
+// machine, since one disturbed machine spoils the trial.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -136,7 +137,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	c, share := a.Since(b.Totals, wallTime(before, after, node))
 	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
 	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
-	// Without Grouped, the CPU time of kernel threads is unknown, and counts as foreign CPU time.
+	// Without Grouped, kernel threads cannot be told from processes. Their CPU time then counts as that of foreign
+	// programs.
 	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
@@ -149,7 +151,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 }
 
 // ownOn returns the CPU time that the trial used on the machine with this kernel. It adds up the site's pods, the
-// accounting pods, and the observed components. known is false if a pod of the site or an accounting pod is unknown.
+// accounting pods, and the observed components. known is false if the usage of a pod of the site or of an accounting
+// pod is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
@@ -163,7 +166,7 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 			sum += cpu
 		}
 	}
-	counted := map[string]bool{} // UIDs, since a pod may belong to two components
+	counted := map[string]bool{} // UIDs of added pods: a pod in two components must count only once
 	for _, pods := range s.observed {
 		for _, p := range pods {
 			if after.kernelOf(p.node) != kernel || counted[p.uid] {

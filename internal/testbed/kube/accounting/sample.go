@@ -40,7 +40,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 		if again || ctx.Err() != nil {
 			return nil, err
 		}
-		if err := pods.Mend(ctx, testbed.Each(nodes, c.NodePod)); err != nil { // the runner only mends pods of the site, not accounting pods
+		if err := pods.Mend(ctx, testbed.Each(nodes, c.NodePod)); err != nil { // the accounting pods must be mended here: the runner only mends the site's pods
 			return nil, err
 		}
 	}
@@ -173,20 +173,22 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns an observed pod's CPU time, or false if it is unknown. All CPU time of a new pod counts.
+// observedCPU returns the CPU time that an observed pod used between the readings; false if unknown. If the pod started
+// in between, all its CPU time counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
 	}
 	c, asked := after.cgroup(p), before.nodes[p.node].Time
 	if c == nil || asked.IsZero() || p.started.IsZero() || p.started.Before(asked.Truncate(time.Second)) {
-		return 0, false // the pod's CPU time at the first reading is unknown
+		return 0, false // the pod ran before the first reading, which lacks its CPU time
 	}
 	return c.CPU, true
 }
 
-// sidecarUsage adds up the usage of sidecars, except Tare's own, under the key ROLE-NAME. All usage of a sidecar that
-// is new at the second reading counts. known is false if one pod cannot be read, since the sum would be too small.
+// sidecarUsage adds up the usage of sidecars under the key ROLE-NAME. Tare's own sidecars are left out. If a sidecar
+// started after the first reading, all its usage counts. If the usage of one pod is unknown, the sum would be too
+// small, and known is false.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
@@ -322,11 +324,11 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes from a sample the values that are unknown in some arm. If the sample lacks a value that was known
-// before the first trial, the rules cannot be applied, and the trial is invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. If another value is unknown in this trial,
+// the rules cannot be applied, and the error makes the trial invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
-		return out, nil // missing is nil if Inspect was not called
+		return out, nil // m is nil if Inspect was not called
 	}
 	c := &out.Conditions
 	for _, value := range []struct {

@@ -21,7 +21,7 @@ import (
 type Tally struct {
 	unavailable bool // set if the usage cannot be measured
 
-	// The fields below are set if the program is measured by cgroups on its pod's node.
+	// The fields below are set only if the usage is read from cgroups on the pod's node.
 	meter   *meter // nil if the agent in the program's pod measures the usage
 	counter *Counter
 	pod     *pods.Pod
@@ -31,8 +31,8 @@ type Tally struct {
 }
 
 // Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the usage of
-// every subject is read on the node. Otherwise the agent in the pod reads the usage from the pod's kernel. A sandbox's
-// kernel omits the usage of the sandbox itself, and so the tally of a pod in a sandbox is unavailable.
+// every subject is read on the node. Otherwise the agent in the pod reads the usage from the pod's kernel. The kernel
+// of a sandbox omits the usage of the sandbox itself. The usage of a subject in a sandbox is then unavailable.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (*Tally, error) {
 	switch {
 	case !cmd.Subject:
@@ -44,7 +44,8 @@ func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Co
 	return &Tally{unavailable: sandbox != ""}, err
 }
 
-// Finish returns the usage of the program, which has ended. seen is the usage as measured by the pod's agent.
+// Finish returns the usage of a program that has ended. The argument seen is the usage that the agent in the pod
+// measured.
 func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	unknown := testbed.Usage{Wall: seen.Wall, Unavailable: true}
 	switch {
@@ -70,7 +71,7 @@ func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	return used, nil
 }
 
-// Abandon ends the tally of a program that failed. The program then gets no share of the pod's usage any more.
+// Abandon ends the tally of a program that failed. From then on, the program gets no share of the pod's usage.
 func (t *Tally) Abandon() {
 	if t.meter != nil {
 		t.meter.mu.Lock()
@@ -105,7 +106,8 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*Tally,
 	return t, nil
 }
 
-// disturbance returns a *testbed.Disturbance: the trial is invalid, since the cost of a program is unknown.
+// disturbance wraps an error that left a program's cost unknown. The result, a *testbed.Disturbance, makes the trial
+// invalid.
 func (t *Tally) disturbance(err error) error {
 	return &testbed.Disturbance{What: t.pod.String() + " on node " + t.pod.Node() + " cannot be counted", Err: err}
 }
@@ -144,7 +146,8 @@ type meter struct {
 	unnamed map[string]bool
 }
 
-// read charges running programs with the usage since the last reading. sidecars holds sidecars' names by container id.
+// read divides the pod's usage since the last reading among the running programs. The map sidecars holds the sidecars'
+// names by container id.
 func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now
@@ -165,7 +168,7 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 			all, system = all-theirs.CPU(), system-theirs.System
 		}
 	}
-	// The agent reads the pod's counters before those of the sidecars, and so the differences may be negative.
+	// The pod's counters are read before those of its sidecars. The usage without sidecars may therefore seem negative.
 	all = max(0, all)
 	system = min(max(0, system), all)
 	share := time.Duration(len(m.running))
@@ -190,9 +193,9 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify makes sure that the meter knows every container in the pod. A cgroup without a known container, if found at
-// the first reading, is the container runtime's, and its usage counts as the program's. A cgroup that appears later is
-// a restarted container's. identify then reads the pod from the API server again.
+// identify finds cgroups that belong to no known container of the pod. At the first reading, such a cgroup belongs to
+// the container runtime, and its usage counts as the program's. At a later reading, it belongs to a restarted
+// container. identify then reads the pod from the API server again.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil

@@ -36,7 +36,7 @@ const Dir = "/var/run/tare"
 // StoreLimit is the maximum size in bytes of the programs' outputs and inputs in Dir.
 const StoreLimit = 1 << 30
 
-// Program is the path of the agent in a pod with another image than Tare's, to which Install copies the agent.
+// Program is where Install copies the agent to in a pod whose image is not Tare's.
 const Program = "/var/run/tare/bin/tare-agent"
 
 // dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing it ends the exec.
@@ -63,14 +63,15 @@ type Facts struct {
 	CPUModel   string `json:"cpuModel,omitempty"`   // CPU model in /proc/cpuinfo
 	CPUs       int    `json:"cpus"`                 // number of CPUs that a program may use
 	Hypervisor bool   `json:"hypervisor,omitempty"` // set if the CPU has the flag "hypervisor"
-	// Confidential is the kind of confidential VM: "SEV-SNP", "TDX", or "". Kernel log and devices show it.
+	// Confidential is the kind of confidential VM: "SEV-SNP" or "TDX"; "" if neither devices nor the kernel log show
+	// one.
 	Confidential string `json:"confidential,omitempty"`
 }
 
 // CountersRequest is a request for Counters.
 type CountersRequest struct {
-	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. A static pod, which the kubelet got
-	// from a file, is listed by its annotation kubernetes.io/config.hash instead.
+	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. For a static pod, which the kubelet
+	// got from a file, the list has the annotation kubernetes.io/config.hash instead of the UID.
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
@@ -88,7 +89,7 @@ type Follow struct {
 	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
 }
 
-// Counters are running totals at one moment. A value that the pod cannot see is missing.
+// Counters are running totals at one moment. A counter that is not visible in the agent's pod is left out.
 type Counters struct {
 	machine.Totals
 	BootID string        `json:"bootID"`
@@ -183,7 +184,7 @@ type ending struct {
 	Stdout  output        `json:"stdout"`
 	Stderr  output        `json:"stderr"`
 	Tail    string        `json:"tail,omitempty"`    // end of the standard error
-	Failure string        `json:"failure,omitempty"` // reason why the trial is useless, even if the exit status is 0
+	Failure string        `json:"failure,omitempty"` // reason why the trial cannot be used, although the exit status may be 0
 }
 
 type output struct {
@@ -222,8 +223,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. Before head and body, it calls reserve, if not nil, with the size that the frame claims for
-// them, and returns an error of reserve. It allocates memory only for bytes that arrive.
+// decode reads one frame. If reserve is not nil, decode first calls it with the size that the frame claims, and returns
+// its error. Memory is allocated only for bytes that arrive.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {

@@ -59,7 +59,8 @@ var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// If a connection breaks within breakWindow after a request, breaksLimit times in a row, the request fails.
+// A request is repeated if its connection breaks. After breaksLimit breaks in a row, each within breakWindow after the
+// request was sent, the request fails.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -169,7 +170,7 @@ func (s *Client) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed is set if programs may still run
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run and must be ended
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
@@ -181,7 +182,7 @@ func (s *Client) Close() error {
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil
 	}
-	l, err := s.dialOnce(ctx, time.Now()) // the connection was lost
+	l, err := s.dialOnce(ctx, time.Now()) // the message was lost: repeat it over a new connection
 	if err == nil {
 		err = s.bye(ctx, l)
 	}
@@ -247,7 +248,7 @@ func (s *Client) connect(ctx context.Context, a *connecting) {
 	defer a.cancel(nil)
 	a.link, a.err = s.dialUntil(ctx)
 	if a.link != nil {
-		s.endAbandoned(a.link) // no other goroutine uses the link yet
+		s.endAbandoned(a.link) // before other goroutines get the link
 	}
 	s.mu.Lock()
 	s.trying = nil
@@ -304,7 +305,7 @@ func (s *Client) podAlive(ctx context.Context) error {
 // dialOnce dials once. A try that hangs takes at most half of the patience, so that another try is possible.
 func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
-	// The context that dial gets is also the context of the connection. It must end with the link.
+	// API errors do not show that the pod is gone
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

@@ -70,9 +70,9 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by its kernel. gVisor names itself in the kernel log. If a seccomp profile hides the
-// log, the kernel's release or build date identifies gVisor: the date is that of gVisor's first commit. Kata's guests
-// have a special kernel command line and a shared file system (untested).
+// sandbox recognises a sandbox by traces of its kernel. gVisor names itself in the kernel log. A seccomp profile may
+// hide the log. gVisor is then recognised by its kernel release, or by a build date that is the same in every gVisor.
+// Kata's guests have a special kernel command line and a shared file system (untested).
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
@@ -133,7 +133,7 @@ func readText(files fs.FS, name string) string {
 	return string(data)
 }
 
-// plain returns the first line of a text, in a form that is safe to print.
+// plain returns the first line of a text without control characters, at most 255 characters.
 func plain(text string) string {
 	line, _, _ := strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
 	return safetext.Head(line, 255)

@@ -117,7 +117,7 @@ func (l *link) ask(ctx context.Context, q request, body []byte) (reply, error) {
 		return a, nil
 	case <-l.dead:
 		select {
-		case a := <-got: // the response came before the link ended
+		case a := <-got: // the response came just before the link ended
 			return a, nil
 		default:
 			return reply{}, l.reason()
@@ -142,7 +142,7 @@ func (l *link) read(r io.Reader) {
 		l.mu.Lock()
 		l.heard, l.pinged = time.Now(), false
 		if got := l.pending[a.ID]; got != nil {
-			got <- a // the channel has room for one response
+			got <- a // never blocks: the channel has room for this response
 			delete(l.pending, a.ID)
 		}
 		l.mu.Unlock()

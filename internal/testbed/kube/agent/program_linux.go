@@ -43,7 +43,8 @@ type program struct {
 	discarded sync.Once
 }
 
-// start starts the program. It is called once. A request that is repeated waits for the channel forked instead.
+// start starts the program. It must be called only once. If the request is repeated, the agent waits for the channel
+// forked instead.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
@@ -128,7 +129,7 @@ func (p *program) exec(order process.Spec, stdin []byte) error {
 	defer func() { _ = in.Close() }()
 	order.Stdin = in
 	if order.Dir != "" {
-		// The kernel returns the same error for a missing directory and a missing program.
+		// For a missing directory, the kernel would return the same error as for a missing program.
 		if info, err := os.Stat(order.Dir); err != nil {
 			return fmt.Errorf("its working directory: %w", err)
 		} else if !info.IsDir() {

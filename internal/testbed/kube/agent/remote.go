@@ -31,8 +31,9 @@ type remoteProgram struct {
 	giveUp  context.CancelCauseFunc
 }
 
-// Start starts a program in the pod. When the program has ended, complete outputs with matching digests are written
-// to the command's writers. Each output may have 256 MiB. The input may have 16 MiB, and is read before the start.
+// Start starts a program in the pod, after it has read the standard input (at most 16 MiB). When the program has ended,
+// its outputs (at most 256 MiB each) are written to the command's writers. An incomplete output, or one with a wrong
+// digest, is an error.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 	var all []byte
 	read := make(chan error, 1)
-	go func() { // if the reader r never ends, this goroutine never ends either, but the caller returns
+	go func() { // a reader r without an end blocks this goroutine forever, but not the caller
 		data, err := io.ReadAll(io.LimitReader(r, bodyLimit+1))
 		all = data
 		read <- err

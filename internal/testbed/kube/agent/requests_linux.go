@@ -29,7 +29,7 @@ type serverConn struct {
 
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // when the connection ends, its requests stop waiting for programs
+	defer cancel() // requests of an ended connection must not wait for programs any longer
 	c := &serverConn{server: s, conn: conn}
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	r := bufio.NewReader(conn)
@@ -38,7 +38,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		return
 	}
 	if _, err := io.WriteString(conn, greeting(s.Version)); err != nil || number != protocol {
-		return // the client reports that the protocols differ
+		return // if the protocols differ, the client returns the error
 	}
 	var handling sync.WaitGroup
 	for {
@@ -62,7 +62,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		}
 		if !c.session.renewLease() {
 			s.memory.free(held)
-			handling.Wait() // the request that ended the session must still get its response
+			handling.Wait() // this request has ended the session, but its response must be sent first
 			return
 		}
 		handling.Go(func() {
@@ -72,8 +72,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request and reserves memory for it, which the caller frees. held is the number of reserved bytes. If too
-// little memory is left, the error is a *quotaError.
+// next reads a request and reserves memory for it. held is the number of reserved bytes, which the caller frees. With
+// too little memory left, the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)
@@ -324,8 +324,8 @@ func (o *startRequest) cost() int64 {
 
 const refusalTimeout = 5 * time.Second
 
-// sendRefusal sends the reason for a refusal. It then reads on, since closing with unread bytes may lose the
-// response.
+// sendRefusal sends the reason for a refusal. It then reads until the client closes the connection: closing with unread
+// bytes may lose the response.
 func sendRefusal(conn net.Conn, why error) {
 	frame, err := encode(response{Failure: failureOf(why)}, nil)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is how many dropped programs a session remembers. Late requests never name older dropped programs.
+	// droppedLimit is the number of dropped programs that a session remembers. A late request never names an older
+	// program.
 	droppedLimit = 10000
 )
 
@@ -138,7 +139,8 @@ func (t *serverSession) start(name string, order *startRequest, stdin []byte) er
 	return p.failed
 }
 
-// add returns the session's program with this name. known is false if add has just made the program.
+// add returns the session's program with this name, and makes it if there is none. known is true if the program
+// existed.
 func (t *serverSession) add(name string, order *startRequest) (p *program, known bool, err error) {
 	if !validName.MatchString(name) {
 		return nil, false, fmt.Errorf("%.80q is not the valid name of a program", name)
@@ -232,7 +234,7 @@ var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond
 
 const (
 	followsLimit = 1000        // maximum number of followers in a session
-	followsKept  = time.Minute // how long an ended follower is kept, for a request that is repeated because its response was lost
+	followsKept  = time.Minute // time for which an ended follower is kept; its request may be repeated if the response was lost
 )
 
 // follow ends the follower that q.Followed names. It begins the follower that q.Follow describes, unless an earlier
@@ -269,7 +271,7 @@ func (t *serverSession) follow(q *CountersRequest, c *Counters) error {
 	}
 	groups := t.server.pods.Find(q.Root, []string{want.Pod})
 	if q.Root == "" || len(groups) == 0 {
-		return nil // the pod's cgroup is not visible, and its peak stays unknown
+		return nil // the pod's cgroup is not visible: the peak stays unknown
 	}
 	f := &follower{group: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
 

@@ -64,7 +64,7 @@ func NewClient(config *rest.Config) (Client, error) {
 	if c.config.RateLimiter == nil && c.config.QPS > 0 {
 		c.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.config.QPS, max(1, c.config.Burst))
 	}
-	_, err = core.NewForConfigAndClient(&c.config, c.transport) // every group returns the same error for a bad configuration
+	_, err = core.NewForConfigAndClient(&c.config, c.transport) // one group is enough: a bad configuration fails for every group
 	return c, err
 }
 
@@ -113,9 +113,8 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 
 // API servers restart, and may be overloaded. Retrying repeats requests unless the request itself is at fault.
 
-// firstPause and longestPause are the first and the longest pause between tries. One try may take the time limit
-// divided by tryDivisor. By default this is more than 10 s. After 10 s, an API server returns an error that names an
-// admission webhook that does not answer.
+// The pause between tries grows from firstPause to longestPause. One try may take the time limit divided by tryDivisor.
+// By default this is more than 10 s, which an API server needs to report that an admission webhook does not answer.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -134,10 +133,12 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. With Unwrap in place of Is, client-go would repeat requests.
+// Is compares target with the error of the last try. With a method Unwrap in its place, client-go would repeat
+// requests.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As sets target to the error of the last try, if target has a type of error that the function unreachable explains.
+// As sets target to the error of the last try. It does so only for the types of errors that the function unreachable
+// explains.
 func (e *unansweredError) As(target any) bool {
 	switch target.(type) {
 	case *x509.CertificateInvalidError, *x509.UnknownAuthorityError, *x509.HostnameError, **net.DNSError, *net.Error:
@@ -173,7 +174,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 		pause = max(pause, retryAfter(response))
 		if time.Until(deadline) < pause {
 			if err == nil {
-				response.Header.Del("Retry-After") // with this header, client-go would repeat the request
+				response.Header.Del("Retry-After") // this header would make client-go repeat the request
 				return response, nil
 			}
 			return nil, &unansweredError{request: r.Method + " " + r.URL.Path, after: time.Since(start), tries: tries, err: err}
@@ -187,7 +188,8 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// try sends the request with a time limit, and reads the whole response. again is set if the request was sent before.
+// try sends the request with a time limit, and reads the complete response. With again = true, the request was sent
+// before.
 func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), max(t.limit/tryDivisor, time.Second))
 	defer cancel()
@@ -212,7 +214,7 @@ func (t *retrying) try(r *http.Request, again bool) (*http.Response, error) {
 	return response, nil
 }
 
-// busyStatus lists the HTTP statuses that tell of the server's state. Their cause is not the request.
+// busyStatus lists the HTTP statuses whose cause is the state of the server, and not the request.
 var busyStatus = []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
@@ -287,7 +289,7 @@ func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, ar
 	if err != nil {
 		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 	}
-	// ctx only limits dialling, and so the stream must not end with ctx.
+	// The stream must not end with ctx, which limits only the time for connecting.
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stdin, toAgent := io.Pipe()
 	fromAgent, stdout := io.Pipe()

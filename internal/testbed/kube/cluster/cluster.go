@@ -42,13 +42,13 @@ import (
 
 // Options configure a connection.
 type Options struct {
-	Kubeconfig string       // path of the kubeconfig; "" means kubectl's defaults
-	Version    string       // version of Tare
+	Kubeconfig string // path of the kubeconfig; "" means kubectl's defaults
+	Version    string
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Client and Dynamic limit every request by the experiment's timeout
-// "request", and repeat requests after temporary errors. Requests with Config have no limit and are not repeated.
+// Cluster is the connection to one cluster. Requests of Client and Dynamic have the time limit "request" of the
+// experiment, and are repeated after temporary errors. Requests that use Config have no limit and are not repeated.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -68,8 +68,8 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache. It reads kinds that the cache lacks, since they may just have
-// been installed. For an unknown kind, meta.IsNoMatchError is true for the error.
+// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, it is read anew: the kind may just
+// have been installed. For an unknown kind, meta.IsNoMatchError is true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -130,8 +130,8 @@ func Label(text string, limit int) string {
 	return strings.Trim(b.String(), "-")
 }
 
-// FirstPoll and LastPoll are the first and the longest pause between two polls of an awaited state. Polling
-// needs fewer rights than watching, and survives a restart of the API server.
+// FirstPoll is the first pause between two polls of a state. The pauses grow to LastPoll. Polling needs fewer rights
+// than watching, and survives a restart of the API server.
 const (
 	FirstPoll = 50 * time.Millisecond
 	LastPoll  = time.Second
@@ -155,7 +155,8 @@ func (e *TimeoutError) Error() string {
 }
 
 // Await calls poll with growing pauses until ok is true, poll fails, or the limit is reached. Errors and progress
-// contain two texts: awaited ("condition Ready of VarmorPolicy demo") and now, the latest state ("status Pending").
+// contain the text awaited, such as "condition Ready of VarmorPolicy demo". They also contain now, the latest state,
+// such as "status Pending".
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -215,14 +216,15 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 		return nil, fmt.Errorf("context %s: %w", name, err)
 	case err == nil:
 		c.UID = string(system.UID)
-	case apierrors.IsForbidden(err): // the UID is optional: only comparisons of runs use it
+	case apierrors.IsForbidden(err): // a user may lack this right: only comparisons of runs use the UID
 	default:
 		return nil, unreachable(name, config.Host, err)
 	}
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. The limit is for the kubeconfig's credential plugin, which may hang.
+// firstRequest reads the namespace kube-system. It waits no longer than limit for the kubeconfig's credential plugin,
+// which may hang.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -255,8 +257,8 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// configure reads the kubeconfig of the options, or the files in KUBECONFIG or ~/.kube/config. Without a kubeconfig, it
-// uses the service account of Tare's own pod. It also returns the name of the context.
+// configure reads the kubeconfig of the options or, without one, the files in KUBECONFIG or ~/.kube/config. If there
+// are no contexts, the service account of Tare's own pod is used. The second result is the name of the context.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig

@@ -44,7 +44,8 @@ func (e *DiagnosedError) Error() string {
 
 func (e *DiagnosedError) Unwrap() error { return e.Err }
 
-// Events returns the events about an object, or with uid "" about all objects of this name, the newest last.
+// Events returns the events about an object, the newest last. With uid = "", these are the events about all objects of
+// this name.
 func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
 	selector := "involvedObject.name=" + name
 	if uid != "" {

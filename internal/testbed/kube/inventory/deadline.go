@@ -48,7 +48,8 @@ func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, unless it exists. Policies may check image, the image of the Job.
+// AddDeadline makes the deadline of a namespace, unless it exists. The Job never starts a pod, but policies of the
+// cluster may check its image.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -117,7 +118,7 @@ func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	return nil
 }
 
-// SetOwner makes the deadline of an object's namespace an owner of the object, before the object is made.
+// SetOwner makes the deadline of the namespace an owner of an object that is about to be made.
 func (r *Record) SetOwner(object metav1.Object) {
 	for _, o := range r.Owners(object.GetNamespace()) {
 		others := slices.DeleteFunc(object.GetOwnerReferences(), func(a metav1.OwnerReference) bool {
@@ -127,7 +128,8 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// extendAll extends all deadlines. It keeps the error of a deadline that has passed, and ignores temporary errors.
+// extendAll extends all deadlines. If a deadline has passed, it keeps the error for Present. It ignores temporary
+// errors.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()
 	namespaces := slices.Collect(maps.Keys(r.deadlines))
@@ -143,7 +145,8 @@ func (r *Record) extendAll(ctx context.Context) {
 
 func (r *Record) extend(ctx context.Context, namespace string) error {
 	d := r.deadline(namespace)
-	// The monotonic clock stops while this machine sleeps, and the wall clock may be set back: the larger age counts.
+	// The monotonic clock stops while this machine sleeps. The wall clock may be set back. The larger of the two ages
+	// is right.
 	age := max(time.Since(d.made), time.Now().Round(0).Sub(d.made.Round(0)))
 	due := max(d.seconds, seconds(age+r.limits.Silence.Std()))
 	patch := fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, due)

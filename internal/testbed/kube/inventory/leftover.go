@@ -27,12 +27,12 @@ type Leftover struct {
 	Holder  string   // process of the session: "process 17 on host a, last seen 3m ago"
 	Alive   bool     // set if the holder is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
-	// Foreign lists objects outside of the record's namespace, if Tare has not made that namespace. Clean does not delete
-	// them. Otherwise, a user who may write into the record's namespace could make tare clean delete objects of others.
+	// Foreign lists objects in other namespaces than the record, if Tare has not made the record's namespace. Clean
+	// does not delete them: everyone who may write into that namespace could have put objects of others on the list.
 	Foreign []string
 
 	holder  holder
-	items   []Item // items that are to be removed
+	items   []Item
 	foreign []Item
 	record  string // namespace of the record; "" if there is no record
 	own     bool   // set if the session has made the record's namespace
@@ -80,7 +80,7 @@ func union(list, items []Item) []Item {
 	return list
 }
 
-// remove removes the leftover. While foreign objects exist, it keeps the record, the only list of them.
+// remove removes the leftover. If foreign objects exist, the record stays, since no other list has them.
 func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	there, _ := r.stillThere(ctx, l.foreign)
 	if len(there) == 0 {
@@ -92,7 +92,8 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
-// findLeftovers reads the records of all runs, and finds namespaces of runs killed before they wrote a record.
+// findLeftovers reads the records of all runs. It also finds namespaces of runs that were killed before they wrote a
+// record.
 func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx,
 		metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
@@ -128,7 +129,8 @@ func findLeftovers(ctx context.Context, c *cluster.Cluster, namespace string) ([
 	return found, errors.Join(errs...)
 }
 
-// ownNamespaces returns the namespaces with a run's label: all if namespace is "", and otherwise at most this one.
+// ownNamespaces returns the namespaces with a run's label. A namespace other than "" limits the result to this
+// namespace.
 func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
 	list := &corev1.NamespaceList{}
 	var err error
@@ -143,7 +145,7 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 		}
 	}
 	switch {
-	case apierrors.IsForbidden(err): // a user who may not read namespaces has made none
+	case apierrors.IsForbidden(err): // a user without the right to read namespaces can have made none
 		return nil, nil
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no namespace %s in context %s", namespace, c.Context)
@@ -179,8 +181,8 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether an item cannot exist because the cluster does not know its kind. If the kind's API server
-// does not answer, lacks returns false. Deleting the item then fails, and the record stays.
+// lacks reports whether an item cannot exist, since the cluster does not know its kind. If the kind's API server does
+// not answer, the result is false. Deleting the item then fails, and the record stays.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false
@@ -244,8 +246,8 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session. For a living session, it returns the objects with Alive set. If all
-// is set, it also returns leftovers outside of the records' namespaces.
+// leftovers returns the leftovers of a session. If the session is alive, it returns the objects with Alive set. With
+// all = true, namespaces of the session that no record lists are included.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has returned an error for this session
@@ -288,8 +290,8 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session as its namespaces show it. The session's first namespace is made
-// before the record. If the annotation of one namespace names a living holder, the session is alive.
+// fromNamespaces returns the leftover of a session as its namespaces show it, since a killed session may have no record
+// yet. If one namespace names a living holder, the session is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {

@@ -52,7 +52,7 @@ func randomHex(n int) string {
 // Owns reports whether this session made an object.
 func (o Owner) Owns(object metav1.Object) bool { return object.GetLabels()[OwnerLabel] == string(o) }
 
-// Labels returns the labels of an object for an arm and a role. The arguments arm and role may be "".
+// Labels returns the labels of an object. With arm or role "", the label of the arm or role is left out.
 func (o Owner) Labels(arm, role string) map[string]string {
 	l := map[string]string{ManagedBy: "tare", OwnerLabel: string(o)}
 	if arm = cluster.Label(arm, cluster.NameLimit); arm != "" {
@@ -85,7 +85,8 @@ type Session struct {
 	id    string // id of the run
 }
 
-// NewSession returns a new session of the run in the directory run. For a session without a run, run is "".
+// NewSession returns a new session of a run. The argument run is the run's directory, or "" for a session without a
+// run.
 func NewSession(run string) (Session, error) {
 	s := Session{Owner: NewOwner(), Run: run}
 	if run == "" {
@@ -115,10 +116,10 @@ type holder struct {
 	Boot      string    `json:"boot,omitempty"` // boot id of the kernel
 	Processes string    `json:"processes,omitempty"`
 	PID       int       `json:"pid"`
-	Ticks     uint64    `json:"ticks,omitempty"` // start in ticks since boot; it differs from that of a later process with the same PID
+	Ticks     uint64    `json:"ticks,omitempty"` // start of the process in ticks since boot; no later process with this PID has the same start
 	Start     time.Time `json:"start"`
 	Run       string    `json:"run,omitempty"`
-	ID        string    `json:"id,omitempty"` // id of the run, see Session
+	ID        string    `json:"id,omitempty"`
 }
 
 func thisProcess(run string) holder {
@@ -150,7 +151,7 @@ const (
 	ended
 )
 
-// state looks for the holder's process on this machine. It compares start times, which only Linux shows (/proc).
+// state looks for the holder's process on this machine, by PID and start time. Only Linux shows start times (/proc).
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {

@@ -33,8 +33,8 @@ const (
 	keyInventory = "inventory"
 )
 
-// heartbeat is the interval at which a living run renews its record. If a holder's process cannot be seen, and its
-// record is older than holderGone, the holder counts as ended.
+// heartbeat is the interval at which a living run renews its record. holderGone is the age of a record at which its
+// holder counts as ended, unless this machine sees the holder's process.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
@@ -72,7 +72,7 @@ func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Reco
 	return &Record{on: on, owner: s.Owner, holder: h, limits: limits, deadlines: map[string]*deadline{}}
 }
 
-// SetHolder adds the holder to the plan of a namespace, since before Begin no record names the holder.
+// SetHolder adds the holder to the plan of a namespace. Until Begin writes the record, nothing else names the holder.
 func (r *Record) SetHolder(namespace *corev1.Namespace) {
 	metav1.SetMetaDataAnnotation(&namespace.ObjectMeta, holderAnnotation, r.holder.String())
 }
@@ -99,7 +99,7 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 		ObjectMeta: metav1.ObjectMeta{Name: r.owner.record(), Namespace: namespace, Labels: labels},
 		Data:       data,
 	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: if it exists, an earlier try has made the ConfigMap
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: an existing ConfigMap of this name is from an earlier try
 		return fmt.Errorf("write the record of the run into namespace %s: %w", namespace, cluster.Explain(err))
 	}
 	r.namespace = namespace
@@ -120,7 +120,7 @@ func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	// Several renewals fit into the time Silence, after which a deadline ends.
+	// A deadline ends if it is not renewed for the time Silence. Several renewals fit into this time.
 	renewal := time.NewTicker(max(min(r.limits.Silence.Std()/6, 5*time.Minute), time.Second))
 	defer renewal.Stop()
 	for {
@@ -159,8 +159,8 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made. It writes the record even if all objects are in it. If the record is gone,
-// the caller must not make the objects: the error is an ErrCleaned.
+// Add records objects before they are made. It writes the record even if it already lists all of them. The error is an
+// ErrCleaned if the record is gone. The caller must then not make the objects.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,7 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item,
 	items, badItems := readItems(c.Data[keyInventory])
 	renewed, badTime := time.Parse(time.RFC3339, c.Data[keyRenewed])
 	if len(c.ManagedFields) > 0 {
-		renewed = time.Time{} // the API server's time of the last change is better, since all clients share its clock
+		renewed = time.Time{} // better: the API server's time of the last change, since its clock is the same for all clients
 	}
 	for _, f := range c.ManagedFields {
 		if f.Time != nil && f.Time.After(renewed) {
@@ -211,8 +211,8 @@ type maker[T metav1.Object] interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object and sets its owner. The caller must have added the object to the record. If an object of this
-// session exists already, Make returns it: the response to an earlier request was lost.
+// Make makes an object and sets its owner. The record must already list the object. If this session's object exists
+// already, Make returns it: the response to an earlier request was lost.
 func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})
@@ -225,7 +225,8 @@ func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want
 	return made, err
 }
 
-// Item is an object that a run has made or will make; without a name, all objects of a kind in a namespace.
+// Item is an object that a run has made or will make. An Item without a name stands for all objects of its kind in the
+// namespace.
 type Item struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -267,8 +268,9 @@ func (i Item) same(o Item) bool {
 
 const maxItems = 1000
 
-// readItems parses and validates the items of a record. Everyone who may write ConfigMaps can write a record, and
-// tare clean may have more rights. An item must therefore name an object, and no path through a proxy.
+// readItems parses and validates the items of a record. Everyone who may write ConfigMaps can forge a record, and tare
+// clean may have more rights. An item must therefore name an object, and not a path of the API, such as that to a
+// proxy.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)

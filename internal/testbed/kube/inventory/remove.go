@@ -28,9 +28,9 @@ var cleanTimeouts = experiment.Timeouts{
 
 const cleanLimit = 15 * time.Minute
 
-// Leftovers finds the leftovers of runs on the cluster of a context, and the objects of living runs. An empty
-// contextName means the current context. An empty namespace means all namespaces. If some records cannot be used,
-// Leftovers returns the other leftovers together with an error.
+// Leftovers finds the leftovers of ended runs and the objects of living runs on one cluster. With contextName = "",
+// this is the cluster of the current context. With namespace = "", all namespaces are searched. If some records cannot
+// be used, an error comes with the other leftovers.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes leftovers of earlier sessions. It first waits, for at most the time patience, until records
-// with a recent heartbeat are stale.
+// removeSessions removes leftovers of earlier sessions. A session with a recent heartbeat may have been killed.
+// removeSessions waits until its record is stale, but no longer than patience.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -93,7 +93,7 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 		found = slices.DeleteFunc(found, func(l Leftover) bool {
 			return l.Owner == r.owner || l.holder.ID == "" || l.holder.ID != r.holder.ID
 		})
-		// A session with a fresh record may have ended, unless its process is seen to live on this machine.
+		// A session with a fresh record may have ended, unless this machine sees its process alive.
 		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }
 		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
 			if !said {
@@ -150,7 +150,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	case err != nil:
 		return nil, err
 	case !r.owner.Owns(got):
-		return nil, nil // the object is another owner's: the run could not make its own
+		return nil, nil // the object of this name is another owner's, and must stay
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted first
 	if i.Group == "" {
@@ -161,7 +161,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		PropagationPolicy: &policy,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil // the object is gone, or another object has its name
+		return nil, nil // the object is gone, or was replaced by another of the same name
 	}
 	return []Item{i}, err
 }
@@ -197,8 +197,8 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, for
-	// their controllers. Pods are deleted first, too: a namespace controller that finds pods waits for seconds.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, while
+	// their controllers exist. Pods are deleted first, too: a namespace controller that finds pods waits for seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -214,7 +214,7 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 	}
 	quick := *r
 	quick.limit = min(r.limit, 10*time.Second)
-	_ = quick.remove(ctx, pods) // if a pod remains, removing its namespace reports it
+	_ = quick.remove(ctx, pods) // ignored: if a pod remains, removing the namespace reports it
 	if err := r.remove(ctx, namespaces); err != nil {
 		return err
 	}
@@ -313,7 +313,8 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 	return left, why
 }
 
-// deletionBlock returns finalizers and conditions that block the deletion of an object, in brackets, or "".
+// deletionBlock returns, in brackets, the finalizers and conditions that block the deletion of an object; "" if there
+// are none.
 func deletionBlock(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {

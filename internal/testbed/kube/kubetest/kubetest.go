@@ -21,8 +21,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// These environment variables name the test cluster. `make test` sets the last two only if it has made the cluster by a
-// program below hack/cluster. Tests that break parts of the cluster need them.
+// These environment variables name the test cluster. `make test` sets the second and third only if a program below
+// hack/cluster made the cluster. Only such a cluster can be broken by tests.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG" // path of the kubeconfig
 	nameVariable       = "TARE_TEST_CLUSTER"    // name by which the program below hack/cluster knows the cluster
@@ -60,9 +60,9 @@ func Control(t testing.TB, args ...string) string {
 
 const mendLimit = 3 * time.Minute
 
-// Breaks must be called first by tests that break parts of the cluster. They must not run in parallel with other
-// tests. At the end of the test, Breaks waits until the whole cluster works: components reconnect to the API server
-// only after pauses. Without a cluster that can be broken, it skips the test.
+// Breaks must be called at the beginning of a test that breaks parts of the cluster. Such tests must not run in
+// parallel with others. If the cluster must not be broken, Breaks skips the test. After the test, Breaks waits until
+// the cluster works: components reconnect to the API server only after pauses.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -83,7 +83,8 @@ func Breaks(t testing.TB) {
 	})
 }
 
-// awaitCluster waits until a cluster works: until a namespace with a pod on each node could be made and deleted.
+// awaitCluster waits until a cluster works again. The proof is a namespace with a pod on each node, which it makes and
+// deletes.
 func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	core := client.CoreV1()
 	steps := []func(context.Context) error{
@@ -92,7 +93,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 			_, err := core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 			return unless(err, apierrors.IsAlreadyExists)
 		},
-		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // makePods works only if the service account exists
+		func(ctx context.Context) error { return makePods(ctx, client, namespace) }, // fails until the service account exists
 		func(ctx context.Context) error {
 			list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Running"})
 			if err == nil && len(list.Items) > 0 {
@@ -115,7 +116,7 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	}
 	for _, step := range steps {
 		for {
-			limited, cancel := context.WithTimeout(ctx, 10*time.Second) // a request that hangs must be repeated
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 			err := step(limited)
 			cancel()
 			if err == nil {
@@ -129,8 +130,8 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns nil if the function harmless accepts err, and otherwise err. A harmless error is AlreadyExists, for
-// example: an earlier request did the work, but its response was lost.
+// unless returns err, or nil if the function harmless accepts err. AlreadyExists is such an error: an earlier request
+// did the work, but its response was lost.
 func unless(err error, harmless func(error) bool) error {
 	if harmless(err) {
 		return nil

@@ -45,8 +45,8 @@ type Chooser struct {
 // NewChooser returns a chooser for a cluster.
 func NewChooser(on *cluster.Cluster) *Chooser { return &Chooser{on: on} }
 
-// Choose returns the nodes for a site. It prefers the nodes of an earlier choice. If these are not suitable, it takes
-// the first suitable nodes by name, workers before control planes.
+// Choose returns the nodes for a site. If the nodes of an earlier choice are suitable, these are chosen again.
+// Otherwise the first suitable nodes by name are chosen, workers before control planes.
 func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	list, err := c.on.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -130,8 +130,8 @@ func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)
 }
 
-// chooseMembers chooses the nodes of members after the first. With placement same-node, all are on the server's node.
-// Otherwise members are assigned in turn to the server's node and to other nodes without a client.
+// chooseMembers chooses the nodes of all members. With placement same-node, this is the server's node. Otherwise the
+// members are spread in turn over the server's node and other nodes, except the client's.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	on := []*corev1.Node{c.Server}
 	if len(r.Servers) > 1 && r.Placement != experiment.SameNode {
@@ -145,8 +145,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of clients. With placement same-node, all are on the client's node. Otherwise they
-// are assigned in turn to the client's node and to nodes without a server, those of an earlier choice first.
+// chooseClients chooses the nodes of all clients. With placement same-node, this is the client's node. Otherwise the
+// clients are spread in turn over the client's node and nodes without a server. Nodes of an earlier choice come first.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	on := []*corev1.Node{c.Client}
 	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
@@ -189,8 +189,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Servers[1].Misfit(n) == "" && r.differ(c.Client, n)
 	}
 	found := extend(nil, want, present(nodes, c.memberNodes), suits)
-	// An earlier arm may have requested as many nodes and got fewer. This arm then gets the same nodes, even if new
-	// nodes have joined the cluster: the arms must be alike.
+	// If an earlier arm requested as many nodes and got too few, this arm gets the same nodes, even if new nodes have
+	// joined the cluster. The arms must be alike.
 	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
 		found = extend(found, want, nodes, suits)
 	}
@@ -236,8 +236,8 @@ func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.Arm
 	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
 }
 
-// OtherNodes returns a note for each arm whose nodes are not those of the first arm, the baseline. A difference
-// between the nodes is then measured as if the layer caused it.
+// OtherNodes returns a note for each arm whose nodes differ from those of the baseline, the first arm. A difference
+// between the nodes then looks like an overhead.
 func OtherNodes(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {

@@ -25,7 +25,8 @@ type Request struct {
 	Spread    string     // label whose values must differ between the nodes; "" for none
 	Clients   []PodNeeds // client pods, at least one
 	Servers   []PodNeeds // server pods: the members of the service
-	// Nodes is the number of nodes that the members must have; 0: one node per member, or fewer on a small cluster.
+	// Nodes is the number of nodes that the members must have. With 0, each member has its own node if the cluster has
+	// enough.
 	Nodes int
 }
 
@@ -49,7 +50,7 @@ func (r Request) fits(client, server *corev1.Node) bool {
 	return r.Placement == experiment.SameNode || r.differ(client, server)
 }
 
-// differ reports whether two nodes have different values of the label that Spread names; true without Spread.
+// differ reports whether the nodes have different values of the label Spread. Without Spread, the result is true.
 func (r Request) differ(client, server *corev1.Node) bool {
 	a, b := client.Labels[r.Spread], server.Labels[r.Spread]
 	return r.Spread == "" || a != b && a != "" && b != ""
@@ -156,7 +157,7 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods []*corev1.Pod
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
-			continue // without the right to read the class, the scheduler reports unsuitable nodes
+			continue // the user may not read the class: the scheduler will report unsuitable nodes
 		}
 		pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)

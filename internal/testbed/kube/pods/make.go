@@ -38,7 +38,7 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 // create makes the pod. It first waits until the controller manager has made the namespace's default service account.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, p.Item()); err != nil {
-		return err // if the record is gone, no object may be made
+		return err // for example because the record is gone: no object may then be made
 	}
 	var made *corev1.Pod
 	var err error
@@ -175,7 +175,8 @@ const (
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
 )
 
-// stuck returns a state from which a pod seldom recovers, and how long the pod may stay in it; "" for other pods.
+// stuck returns the state of a pod that seldom recovers, and how long the pod may stay in it. For other pods, state is
+// "".
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:

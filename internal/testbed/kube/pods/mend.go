@@ -30,7 +30,7 @@ func (p *Pod) Mend(ctx context.Context) error {
 		return err
 	case err == nil && isReady(p.Seen()):
 		return nil
-	case err == nil: // an earlier Mend has made the pod again, but did not wait for it
+	case err == nil: // an earlier Mend made the pod again, but stopped waiting for it
 		err = errors.New("it was not ready")
 	}
 	p.maker.On.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))
@@ -114,7 +114,7 @@ func (p *Pod) restore(ctx context.Context) error {
 	return p.awaitReady(ctx)
 }
 
-// adopt keeps the state of a pod that this run has made although the response to its request was lost.
+// adopt takes over a pod that this run has made, when only the response to the request was lost.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -129,7 +129,7 @@ func (p *Pod) connect() map[string]*agent.Client {
 	return all
 }
 
-// SidecarNames lists the names of the pod's sidecars, including injected ones, without Tare's own.
+// SidecarNames lists the names of the pod's sidecars, also of those that the cluster injected. Tare's own are left out.
 func (p *Pod) SidecarNames() (names []string) {
 	spec := p.Seen().Spec
 	for _, c := range spec.Containers {
@@ -145,7 +145,7 @@ func (p *Pod) SidecarNames() (names []string) {
 	return names
 }
 
-// Sidecars returns the names of the pod's started containers by container id, except the container for programs.
+// Sidecars returns the names of the pod's started containers, by container id. The container for programs is left out.
 func (p *Pod) Sidecars() map[string]string {
 	names := p.Containers()
 	maps.DeleteFunc(names, func(_, name string) bool { return name == Container })
@@ -164,7 +164,8 @@ func (p *Pod) Containers() map[string]string {
 	return names
 }
 
-// Refresh reads the pod's containers again, since restarted containers have new ids. It ignores a new pod of this name.
+// Refresh reads the pod's containers from the API server: a restarted container has a new id. If the pod itself was
+// replaced, nothing changes.
 func (p *Pod) Refresh(ctx context.Context) error {
 	got, err := p.Get(ctx)
 	if err != nil || string(got.UID) != p.UID() {
@@ -211,7 +212,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(2)), // agents end at once
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(2)), // enough, since agents end at once
 			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
 			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars must find their control plane
 			PriorityClassName: level.Priority,
@@ -260,7 +261,7 @@ func unprivileged() *corev1.SecurityContext {
 	}
 }
 
-// Install makes a pod run another image than Tare's. An init container copies the agent from Tare's image.
+// Install makes a pod run the given image instead of Tare's. An init container copies the agent from Tare's image.
 func Install(pod *corev1.Pod, tare, image string) {
 	container := &pod.Spec.Containers[0]
 	first := *container.DeepCopy()
@@ -283,7 +284,7 @@ func ProgramIn(pod *corev1.Pod, container string) string {
 
 const sidecarPrefix = Container + "-"
 
-// Sidecar returns the container's name of one of Tare's own sidecars. name is the sidecar's name.
+// Sidecar returns the name of the container for a sidecar of Tare's own.
 func Sidecar(name string) string { return sidecarPrefix + name }
 
 // HasAgent reports whether an agent runs in the container: the container is for programs, or a sidecar of Tare's own.
@@ -310,7 +311,7 @@ func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 		EmptyDir: &corev1.EmptyDirVolumeSource{
 			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi")),
 		}}})
-	// As in a service mesh, a sidecar has small requests. It has no CPU limit, which would throttle it.
+	// A sidecar requests little, as in a service mesh. It has no CPU limit, since the limit could throttle it.
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},

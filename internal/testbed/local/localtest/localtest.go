@@ -19,7 +19,8 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// Main is the body of TestMain for a test program that sites also start as one of the helpers.
+// Main is the body of TestMain for a test program with helpers. If a site starts the program as a helper, Main runs the
+// helper, and no tests.
 func Main(m *testing.M, helpers ...testbed.Helper) {
 	name := testbed.HelperName()
 	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })

@@ -1,6 +1,6 @@
-// Package cgroup reads, from their cgroups, the CPU time and memory that pods and containers have used. It
-// knows cgroup versions 1 and 2, and the kubelet's layouts, cgroupfs and systemd. It only reads files below a
-// directory, so that a process in a pod can read the cgroups of the node from a mount.
+// Package cgroup reads the CPU time and memory of pods and containers from the files of their cgroups. It knows cgroup
+// versions 1 and 2, and the two layouts of the kubelet, cgroupfs and systemd. All files are below one directory. A
+// process in a pod can therefore read the node's cgroups from a mount.
 package cgroup
 
 import (
@@ -23,7 +23,7 @@ import (
 type Group struct {
 	files   fs.FS
 	pod     string // UID of the pod; "" if the cgroup is not a pod's
-	version int    // cgroup version, 1 or 2
+	version int
 	usage   string // directory of cpu.stat (version 2) or cpuacct.usage (version 1)
 	cpu     string
 	memory  string
@@ -36,7 +36,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns a cgroup. find returns the cgroup's directory in a hierarchy with this top directory and controllers.
+// groupAt returns a cgroup. The function find gets the top directory and the controllers of a hierarchy, and returns
+// the cgroup's directory there.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -53,8 +54,8 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process, whose paths by controller are in groups (proc.Groups). In a container, a
-// path may not exist below the mount. The container then sees its own cgroup at the mount itself.
+// Own returns the cgroup of this process. The map groups holds the cgroup's paths by controller (proc.Groups). In a
+// container, such a path may not exist below the mount. The mount itself is then the container's cgroup.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, "sys/fs/cgroup", func(top string, controllers []string) string {
 		name := groups[""]
@@ -91,7 +92,7 @@ func (g Group) Read() (c Usage, ok bool) {
 			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		// cpuacct.usage_sys has a finer unit, but is not scaled to the CPU time, and may exceed cpuacct.usage.
+		// The file cpuacct.stat is better than cpuacct.usage_sys, whose value may exceed the total in cpuacct.usage.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
@@ -120,8 +121,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. It adds the usage of a container's monitor process, whose cgroup
-// has the container's id.
+// containers reads the cgroups of a pod's containers. A container may have two cgroups with its id, the second for its
+// monitor process. Their usage is added up.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -136,7 +137,7 @@ func (g Group) containers() (all []Usage) {
 			continue // the container has just ended
 		}
 		c.ID = safetext.Head(containerID(e.Name()), 255)
-		c.Throttled = max(0, c.Throttled) // a container without a limit of its own has no cgroup of the cpu controller
+		c.Throttled = max(0, c.Throttled) // -1 means that the container has no cgroup of the controller cpu, and so no CPU limit
 		if at := slices.IndexFunc(all, func(o Usage) bool { return o.ID == c.ID }); at >= 0 {
 			all[at] = all[at].Plus(c)
 		} else {
@@ -241,7 +242,8 @@ func (p *Pods) Find(root string, uids []string) []Group {
 	return locate(files, uids, p.paths[root])
 }
 
-// locate finds the groups of pods. known holds paths by UID: locate tries them first, and updates them.
+// locate finds the cgroups of pods. The map known holds earlier paths by UID. locate updates it, and searches only for
+// the other UIDs.
 func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
@@ -270,7 +272,7 @@ func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	return groups
 }
 
-// search looks for pods' cgroups below a hierarchy, the nearest first. It moves found pods from missing to found.
+// search looks for pods' cgroups below a hierarchy, level by level. The UIDs of found pods move from missing to found.
 func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
 	level := []string{"."}
 	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
@@ -331,7 +333,7 @@ func Grouped(files fs.FS) *time.Duration {
 		return nil
 	}
 	entries, err := fs.ReadDir(files, ".")
-	if err != nil || len(entries) > 1000 { // real nodes have a handful of cgroups at the top
+	if err != nil || len(entries) > 1000 { // real nodes have few cgroups at the top, never more than 1000
 		return nil
 	}
 	var sum time.Duration
@@ -342,7 +344,7 @@ func Grouped(files fs.FS) *time.Duration {
 		c, ok := Group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.Read()
 		if !ok {
 			if exists(files, e.Name()) {
-				return nil // without this cgroup the sum would be too small
+				return nil // this cgroup is unreadable: the sum would be too small
 			}
 			continue
 		}
