@@ -47,7 +47,8 @@ const (
 	Invalid     Verdict = "invalid"
 	// Interim: some planned rounds are not done yet. There are estimates, but no verdict yet.
 	Interim Verdict = "interim"
-	// Restated: another metric carries the same information and has the verdict.
+	// Restated: another metric has the verdict, since both metrics carry the same information. In a closed loop, mean
+	// latency restates throughput.
 	Restated Verdict = "restated"
 )
 
@@ -91,7 +92,7 @@ type Run struct {
 	// Start is the start of the first trial. All fields named Seconds count from Start.
 	Start    time.Time `json:"start"`
 	Sessions []Session `json:"sessions,omitempty"` // sessions in order; more than one if the run was resumed
-	Rounds   int       `json:"rounds"`             // Restated: another metric has the verdict, since both metrics carry the same information. In a closed loop, mean latency restates throughput.
+	Rounds   int       `json:"rounds"`             // rounds that have any trial
 	SetUps   SetUps    `json:"setUps,omitzero"`    // number of set-ups; zero: the trials do not record their set-ups
 	Trials   Counts    `json:"trials"`
 	Family   int       `json:"family"` // number of hypotheses whose p-values Holm's correction adjusts together
@@ -175,11 +176,12 @@ type Comparison struct {
 	// Blocks holds one overhead for each block of an import (a deployment with a baseline of its own); nil: no
 	// blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead is the headline interval. T is a second opinion: the paired t interval, or Stein's interval after a
-	// pilot. If the values allow no interval, both bounds equal the point.
+	// Overhead and T are two intervals of the same overhead. Overhead is the headline interval. T is a check: the
+	// paired t interval, or Stein's interval after a pilot. If the values allow no interval, both bounds equal the
+	// point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead and T are two intervals of the same overhead. Overhead is the headline interval. T is a check: the paired t interval, or Stein's interval after a pilot. If the values allow no interval, both bounds equal the point.
+	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
 	// Mean is the overhead of the arithmetic mean, on the scale of Overhead; nil if the values do not allow an
 	// estimate. Overhead itself is about the typical round.
 	Mean *Interval `json:"mean,omitempty"`

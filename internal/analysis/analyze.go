@@ -55,13 +55,14 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// JudgeTails is Judge with two additions: the overheads of arithmetic means, and the findings on stalled trials.
+// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and series.
+// Simulations of the method (hack/bench/method) use Judge.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
 }
 
-// JudgeTails does what Judge does, and adds the overheads of means and the findings on stalls.
+// JudgeTails is Judge with two additions: the overheads of arithmetic means, and the findings on stalled trials.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)

@@ -57,8 +57,9 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall below
-// their smallest. The ratio leaves room for larger printed numbers, which have more digits.
+// veryDifferent is the ratio from which on a size in bytes counts as different. The arm's size must be above 1.5 times
+// the largest size in baseline and control, or below their smallest size divided by 1.5. Smaller differences may only
+// be longer printed numbers.
 const veryDifferent = 1.5
 
 func (t *table) behaviours() (list []Warning) {
@@ -92,9 +93,7 @@ func (t *table) behaviours() (list []Warning) {
 	return list
 }
 
-// veryDifferent is the ratio from which on a size in bytes counts as different. The arm's size must be above 1.5 times
-// the largest size in baseline and control, or below their smallest size divided by 1.5. Smaller differences may only
-// be longer printed numbers.
+// observed returns the valid trials that have a record of the programs' behaviour.
 func observed(slots []slot) (list []*journal.Trial) {
 	for v := range valid(slots) {
 		if v.Behaviour != nil {
@@ -193,8 +192,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether all trials of one side and no trial of the other side show an observation, or whether one
-// side shows it significantly more often.
+// shown reports whether two sides differ in an observation: all trials of one side and no trial of the other show it,
+// or one side shows it significantly more often.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -202,12 +201,11 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
-// shown reports whether two sides differ in an observation: all trials of one side and no trial of the other show it,
-// or one side shows it significantly more often.
-type amount struct{ lo, hi, fewest, most float64 }
-
 // amount is the range of sizes in the trials of baseline and control. lo and hi are numbers of bytes per execution;
 // fewest and most are numbers of lines or answers.
+type amount struct{ lo, hi, fewest, most float64 }
+
+// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -222,7 +220,8 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark returns the observation that an amount is very different from baseline and control; otherwise "".
+// mark returns the observation about sizes that tells a trial from baseline and control, such as FarLess; "": the sizes
+// are alike.
 func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -247,8 +246,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// mark returns the observation about sizes that tells a trial from baseline and control, such as FarLess; "": the sizes
-// are alike.
+// Otherwise returns the finding that an arm's programs behave differently than in the baseline, and that gains and
+// equivalence are therefore withheld; nil if there is no such finding.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {
@@ -258,8 +257,7 @@ func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	return nil
 }
 
-// Otherwise returns the finding that an arm's programs behave differently than in the baseline, and that gains and
-// equivalence are therefore withheld; nil if there is no such finding.
+// WithholdGains withholds a verdict of a gain or of equivalence, if programs behave differently in one of the arms.
 func (r *Run) WithholdGains(c *Comparison, arms ...string) {
 	for _, arm := range arms {
 		if f := r.Otherwise(c.Cell, arm); f != nil && (c.Verdict == Gains || c.Verdict == Equivalent || c.Verdict == LessTogether) {

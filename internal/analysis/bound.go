@@ -10,11 +10,12 @@ import (
 	"tare/internal/testbed"
 )
 
-// A shared resource counts as exhausted from these limits on (docs/method.md, "What bounds a result").
+// A shared resource counts as exhausted if its use or its losses reach these limits (docs/method.md, "What bounds a
+// result").
 const (
-	fullWire       = 0.8   // A shared resource counts as exhausted if its use or its losses reach these limits (docs/method.md, "What bounds a result").
-	full           = 0.9   // use of a link as a share of its rate; below 1, since a trial sends nothing at its start and end, and queues overflow before the link is full
-	lossMatters    = 0.01  // use of any other resource as a share of what there is; below 1, since processors wait for one another at times
+	fullWire       = 0.8   // use of a link as a share of its rate; below 1, since a trial sends nothing at its start and end, and queues overflow before the link is full
+	full           = 0.9   // use of any other resource as a share of what there is; below 1, since processors wait for one another at times
+	lossMatters    = 0.01  // share of packets, or of TCP segments, that are lost
 	timeoutMatters = 0.001 // timeouts as a share of TCP segments; one timeout takes 200 ms or more, a thousand round trips
 	fewestLost     = 10    // smallest number of lost packets, lost segments or timeouts that counts; fewer are chance
 	ownProcessors  = 0.1   // client's share of the CPU time of client and server; below this share, the server counts as having the processors to itself
@@ -29,7 +30,7 @@ type ResourceSummary struct {
 	Tested    bool `json:"tested,omitempty"`    // the workload measures this resource
 }
 
-// middle returns the resource's use in the median trial. Trials that exhaust the resource sort above all other trials.
+// exhausted reports whether a resource was used up. A link without a rate limit is never exhausted.
 func exhausted(r testbed.Resource) bool {
 	often := func(n, of uint64, share float64) bool { return n >= fewestLost && float64(n) >= share*float64(of) }
 	late := often(r.Timeouts, r.Segments, timeoutMatters)
@@ -42,7 +43,7 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the use of the resource in the trial with the median use. Exhausted resources sort above all others.
+// middle returns the resource's use in the median trial. Trials that exhaust the resource sort above all other trials.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {

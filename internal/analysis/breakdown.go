@@ -42,7 +42,7 @@ type Breakdown struct {
 	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst; nil: there are too few levels to test for a line
 }
 
-// Part is the cost of one part, such as one more rule, as a comparison of the arm with the baseline. Its overhead is a
+// Part is one part of a cost, such as the cost of one more rule. It has the fields of a comparison. Its overhead is a
 // share of the baseline or, for a Difference metric, an amount in the metric's unit.
 type Part struct {
 	Comparison
@@ -153,7 +153,7 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 // differences from the baseline, in the metric's unit.
 type costFit struct {
 	sweep
-	*roundFits // values of a round: the cost of each level (positive: a cost), then the baseline's value
+	*roundFits // one fit per round; a round's values are the cost of each level (positive: a cost) and, last, the baseline's value
 	cell, base int
 	metric     experiment.Metric
 	failed     [][]bool // one entry per round that lacks a value because a program failed. The entry says for each level, and last for the baseline, whether the program failed.
@@ -213,7 +213,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // neither more nor less: the part does not depend on the failed levels; to be safe, the round counts for both arms
+		n.Add(less || !more, more || !less) // if no failed level changes the part, the round counts for both arms, to be safe
 	}
 	return n
 }

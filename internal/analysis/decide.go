@@ -62,7 +62,7 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // missing values may have changed the verdict, which then may be that of the t interval
+		h.agree = h.agree || h.verdict == h.byT // agree above is for the verdict without missing values; these may have changed the verdict to that of the t interval
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}

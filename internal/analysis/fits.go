@@ -62,8 +62,7 @@ type roundSet struct {
 	setUps []int // set-up of each round; nil: no two rounds share a set-up
 }
 
-// setOf returns the set of complete rounds. A round's trials share its set-up; the set-up is read from the trial with
-// the given index.
+// setOf returns the set of complete rounds. The set-up of each round is taken from its trial with the given index.
 func (t *table) setOf(list []completeRound, index int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
@@ -185,8 +184,8 @@ func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *Ro
 }
 
 const (
-	fitLevel = 0.01 // p-value up to which a fit counts as wrong
-	fitMiss  = 0.05 // largest p-value at which a fit counts as wrong
+	fitLevel = 0.01 // largest p-value at which a fit counts as wrong
+	fitMiss  = 0.05 // smallest deviation, as a share, that matters: with many rounds, even tiny deviations exceed chance
 )
 
 // poor reports whether a deviation from a fit exceeds chance and matters.

@@ -147,7 +147,8 @@ type unitCase struct {
 }
 
 // unitEffect returns the minimum detectable effect of a comparison whose standard deviation is 1; 0 if there are too
-// few values for any claim. For pairs judged by ranks, it is larger the fewer values have given the standard deviation.
+// few values for any claim. For pairs judged by ranks, the effect allows for the uncertainty of the standard deviation,
+// which comes from few values.
 func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {

@@ -96,8 +96,8 @@ func (r *run) addBroken(arms []*arm) error {
 }
 
 // expected returns the cells in which a broken file should have had trials: the cells of the arm's other files with the
-// same key. If none of these could be read, the files of other arms with this key count instead. The result is nil if
-// the files that count have different cells.
+// same key. If none of these could be read, another arm's files with this key count instead. The result is nil if the
+// files that count have different cells.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {

@@ -26,7 +26,7 @@ type Source struct {
 // inputFile is a file to be read. It does not hold the file's content, since an import may have very many files.
 type inputFile struct {
 	fileKey
-	path  string   // path of the file as the user knows it, for messages
+	path  string   // the path as the user knows it
 	name  string   // path relative to the directory, or to the part of the pattern without wildcards
 	root  *os.Root // links must not lead out of this directory; nil: links may lead anywhere
 	waits bool     // the file is a pipe: reading waits for the writer, and is possible only once
@@ -222,7 +222,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
-				continue // the pattern also matches the files of this directory, or it was added with all its files
+				continue // the pattern also matches the files of this directory, or a directory above it was added with all its files
 			}
 			if err := s.directory(arm, m); err != nil {
 				return err

@@ -182,9 +182,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError if there are more bytes than the argument most. For a File
-// whose known size is larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression
-// bomb ends in an error.
+// Bound returns a reader that fails with a TooLargeError if r holds more than the given number of bytes. If r is a File
+// that is known to be larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression bomb
+// ends in an error.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -193,9 +193,8 @@ func Bound(r io.Reader, most int64, what string) io.Reader {
 	return b
 }
 
-// Bound returns a reader that fails with a TooLargeError if r holds more than the given number of bytes. If r is a File
-// that is known to be larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression bomb
-// ends in an error.
+// CheckCount returns an error if a file holds more trials, or values, than an import reads. A format calls CheckCount
+// with the count so far.
 func CheckCount(n int) error {
 	if n <= MostTrials {
 		return nil

@@ -97,7 +97,7 @@ func (f *storedFile) finish(broken bool, size int64) error {
 		return f.err
 	}
 	if f.copy == nil {
-		return nil // the copy was already ended: the format has returned the error
+		return nil // the format has reported the error that ended the file
 	}
 	if closeErr := f.copy.Close(); closeErr != nil {
 		return closeErr

@@ -181,8 +181,8 @@ func (c *importedCell) parameters(settings []Setting) any {
 	return all
 }
 
-// remarkSettings adds a remark for each setting in which files of a cell differ, so that arms are not compared or the
-// user has allowed it.
+// remarkSettings adds a remark for each setting in which files of a cell differ. Arms with different values are not
+// compared, unless the user has allowed the difference.
 func (r *run) remarkSettings(arms []*arm) {
 	type setting struct {
 		experiment.ImportedSetting

@@ -18,7 +18,7 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int         // largest number of trials that became one, because a serial tool made them
+	merged int         // largest number of a serial tool's trials that were merged into one
 	stored *storedFile // the file's copy in the run; nil: the file could not be opened
 	broken error       // the reason why the file gives no trials
 	err    error       // an error that ends the import

@@ -144,7 +144,7 @@ type run struct {
 	beside      []int                   // the files that a tool writes beside its results
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
 	others      ordered[string, string] // for each other format that can read a broken file: the path of the first such file
-	merged      int                     // largest number of trials that became one
+	merged      int                     // largest number of a serial tool's trials that were merged into one
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
 }

@@ -238,8 +238,7 @@ func Finite(x float64) float64 {
 	return x
 }
 
-// Middle returns the contrast that output shows if no estimate is possible. For pairs, it is the median contrast; for
-// two samples, the contrast of their medians. Without values, it is 0.
+// Deviation returns the sample standard deviation; 0 for fewer than two values.
 func Deviation(x []float64) float64 {
 	if len(x) < 2 {
 		return 0
@@ -254,8 +253,8 @@ func Deviation(x []float64) float64 {
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
 }
 
-// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or the contrast
-// of the medians of two samples. The result is 0 without values.
+// Middle returns the contrast that output shows if no estimate is possible. For pairs, it is the median contrast; for
+// two samples, the contrast of their medians. Without values, it is 0.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0

@@ -143,8 +143,8 @@ func (r *result) valid() error {
 	return nil
 }
 
-// trial makes the trial of run n, counted from 0. An exit status other than 0 makes the run a failed operation.
-// hyperfine has such runs in its file only with --ignore-failure.
+// trial makes the trial of run n, counted from 0. A run that ended by a signal, or with an exit status other than 0, is
+// a failed operation. hyperfine's file has such runs only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
 	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])

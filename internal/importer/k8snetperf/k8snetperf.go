@@ -98,7 +98,7 @@ func (d *document) trial() (importer.Trial, error) {
 		name     string
 		value    *float64
 		factor   float64
-		measured bool // set if the profile measures the value; otherwise the tool writes 0
+		measured bool // false if the profile does not measure the value: the tool then writes 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
@@ -110,7 +110,7 @@ func (d *document) trial() (importer.Trial, error) {
 	return t, nil
 }
 
-// false if the profile does not measure the value: the tool then writes 0
+// cell names the result's cell: "netperf.tcp-rr.message=1024.parallelism=1.host-network".
 func (d *document) cell() string {
 	name := fmt.Sprintf("%s.%s.message=%d.parallelism=%d", d.Driver, strings.ReplaceAll(strings.ToLower(d.Profile), "_", "-"), d.MessageSize, d.Parallelism)
 	for _, option := range []struct {

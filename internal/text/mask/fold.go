@@ -64,7 +64,7 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// add folds the next bytes p of a text. Position start in the original text is that of the first one.
+// add folds the next bytes p of a text. start is the position of the first one in the original text.
 func (f *folder) add(p []byte, start int) {
 	for i := 0; i < len(p); i++ {
 		b, here := p[i], position{start + i, start + i + 1}

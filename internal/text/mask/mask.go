@@ -33,7 +33,7 @@ type Mask struct {
 // searcher finds needles in the original or in the folded text. A needle is a form of a secret.
 type searcher struct {
 	needles []*needle
-	seeds   map[uint32][]*needle // needles by their first bytes, seed of them
+	seeds   map[uint32][]*needle // needles by their first four bytes
 	// maybe[h] is true if the first bytes of some needle have the hash h. One look-up rules out most bytes of a text.
 	maybe [1 << 14]bool
 }
@@ -166,7 +166,7 @@ func joined(all []span) []span {
 }
 
 // Text masks the secrets in a short text, such as a message. A message may be cut off inside a secret. Text then masks
-// the rest of the secret, too.
+// the part of the secret that is left.
 func (m *Mask) Text(text string) string {
 	if m == nil || len(m.raw.needles) == 0 {
 		return text

@@ -31,10 +31,10 @@ type Report struct {
 type start struct {
 	Version    string    `json:"version"`     // such as "iperf 3.12"
 	SystemInfo string    `json:"system_info"` // the system, in the form of uname -a
-	Cookie     string    `json:"cookie"`      // the identity of the test, the same on both sides
+	Cookie     string    `json:"cookie"`      // identity of the test, which client and server share
 	Accepted   *struct{} `json:"accepted_connection"`
 	MSS        float64   `json:"tcp_mss"`         // the requested segment size, in bytes
-	MSSDefault float64   `json:"tcp_mss_default"` // identity of the test, which client and server share
+	MSSDefault float64   `json:"tcp_mss_default"` // the segment size of the control connection, in bytes
 	Buffer     float64   `json:"sock_bufsize"`    // the requested size of socket buffers, in bytes
 	Timestamp  struct {
 		Seconds      float64 `json:"timesecs"`      // the start of the test, in s since 1970

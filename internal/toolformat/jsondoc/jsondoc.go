@@ -120,8 +120,8 @@ const (
 	yes
 )
 
-// begins reports whether a text begins with a JSON document. It looks at the second character, too, since other texts
-// begin with a bracket: "[global]" in a job file, "[ 5] local 10.0.0.1" in a log.
+// begins reports whether a text begins with a JSON document. The character after the brace or bracket decides, since
+// other texts have brackets, too: "[global]" in a job file, "[ 5] local 10.0.0.1" in a log.
 func begins(text []byte) beginning {
 	after := ""
 	switch {
