@@ -47,7 +47,8 @@ const (
 	Invalid     Verdict = "invalid"
 	// Interim: some planned rounds are not done yet. There are estimates, but no verdict yet.
 	Interim Verdict = "interim"
-	// Restated: another metric carries the same information and has the verdict.
+	// Restated: another metric has the verdict, since both metrics carry the same information. In a closed loop, mean
+	// latency restates throughput.
 	Restated Verdict = "restated"
 )
 
@@ -67,8 +68,8 @@ type Grade string
 const (
 	// Measured: the claim rests on tests that hold for noise of any shape.
 	Measured Grade = ""
-	// Normal: the claim rests on tests that hold if noise has a normal distribution. The values are too few to show
-	// whether it has one.
+	// Normal: the claim rests on tests that assume noise with a normal distribution. There are too few values to check
+	// this assumption.
 	Normal Grade = "normal"
 )
 
@@ -81,7 +82,7 @@ type Run struct {
 	// Valid is set if the run gives verdicts. If Valid is false, Reasons lists the reasons.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
-	// Observation explains why the conclusions are weaker than an experiment's: for instance, imported arms ran one
+	// Observation lists the weaknesses of data that come from no experiment: for instance, imported arms that ran one
 	// after the other. It is nil for a run that Tare carried out.
 	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
@@ -94,7 +95,7 @@ type Run struct {
 	Rounds   int       `json:"rounds"`             // rounds that have any trial
 	SetUps   SetUps    `json:"setUps,omitzero"`    // number of set-ups; zero: the trials do not record their set-ups
 	Trials   Counts    `json:"trials"`
-	Family   int       `json:"family"` // number of hypotheses that Holm's correction is for
+	Family   int       `json:"family"` // number of hypotheses whose p-values Holm's correction adjusts together
 	// Failures are the failures of the program by cell and arm. Cells without a failure are left out.
 	Failures    []Failures      `json:"failures,omitempty"`
 	Comparisons []Comparison    `json:"comparisons"`
@@ -156,8 +157,8 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
-	// Reason is the reason why the comparison is not resolved or gets no verdict. Beside a claim, Reason is nil or
-	// MissingTrials. MissingTrials then means that the claim holds in spite of the missing trials.
+	// Reason is the reason why the comparison is not resolved or gets no verdict. If the verdict is a claim, Reason is
+	// nil, or MissingTrials where trials are missing and the claim holds in spite of them.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
 	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin has the
@@ -166,16 +167,18 @@ type Comparison struct {
 	Method string  `json:"method"` // method of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
 	Rounds int     `json:"rounds"` // number of complete pairs; for independent samples, number of values in the smaller sample
-	// Pooled counts the pairs in which the arm is compared with the mean of baseline and control.
+	// Pooled counts the pairs whose round also has the control. In these pairs, the arm is compared with the mean of
+	// baseline and control.
 	Pooled int `json:"pooled,omitempty"`
-	// SetUps describes the spread between set-ups if several rounds share a set-up. The mean over a set-up is then
-	// the unit of analysis.
+	// SetUps describes the spread between set-ups, for plans in which several rounds share a set-up. The unit of
+	// analysis is then the mean over the rounds of a set-up.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
 	// Blocks holds one overhead for each block of an import (a deployment with a baseline of its own); nil: no
 	// blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead is the headline interval. T is a second opinion: the paired t interval, or Stein's interval after a
-	// pilot. If the values allow no interval, both bounds equal the point.
+	// Overhead and T are two intervals of the same overhead. Overhead is the headline interval. T is a check: the
+	// paired t interval, or Stein's interval after a pilot. If the values allow no interval, both bounds equal the
+	// point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
@@ -184,8 +187,8 @@ type Comparison struct {
 	Mean *Interval `json:"mean,omitempty"`
 	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial stalled.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	// Inner is the interval that a claim of equivalence rests on, with a lower confidence than Overhead (90 % instead
-	// of 95 %). Inner is set only if it lies within the margin and Overhead does not.
+	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than that of Overhead (90 %
+	// instead of 95 %). Inner is nil unless it lies within the margin and Overhead reaches beyond the margin.
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
 	P         float64 `json:"p"`            // two-sided p-value of "no difference"
 	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
@@ -194,11 +197,12 @@ type Comparison struct {
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree is set if the t interval alone would give the comparison's verdict, too.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect at the design's power, on the scale of Overhead. It holds for the smallest
-	// alpha that Holm's correction can leave. MDE is 0 if there are too few rounds for any claim.
+	// MDE is the minimum detectable effect, on the scale of Overhead: an effect of this size is found with the
+	// probability Power. MDE is computed for the smallest significance level that Holm's correction can leave. MDE is 0
+	// if there are too few rounds for any claim.
 	MDE float64 `json:"mde"`
-	// Power is the chance that an effect of size MDE is found, and also the chance that a run of Needed rounds gives
-	// a verdict; 0 without an MDE.
+	// Power is the probability with which a run finds an effect of size MDE. It is also the probability with which a
+	// run of Needed rounds gives a verdict. Power is 0 if MDE is 0.
 	Power       float64   `json:"power"`
 	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, estimated from this run; 0: not applicable, or over 10,000
 	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 % confidence
@@ -208,14 +212,14 @@ type Comparison struct {
 	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
 	OrderP      float64   `json:"orderP"`    // p-value of "no order effect" (the effect of running earlier or later in the round); 1 if untestable
 	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
-	// WithInvalid is the verdict that includes the trials that broke the rule on errors; nil if these trials do not
-	// change the verdict.
+	// WithInvalid is the verdict from the valid trials together with the trials that broke the rule on errors; nil if
+	// these added trials do not change the verdict.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
-	// Restates names the metric whose information this metric repeats in a closed loop; "": none.
+	// Restates names another metric with the same information as this metric, in a closed loop; "": no such metric.
 	Restates string `json:"restates,omitempty"`
-	// Versus names the second overhead if two overheads are compared; nil if values are compared.
+	// Versus describes the second overhead in a comparison of two overheads; nil in a comparison of two values.
 	Versus   *Versus   `json:"versus,omitempty"`
 	Warnings []Finding `json:"-"`
 }
@@ -248,7 +252,8 @@ type Summary struct {
 	Max    float64 `json:"max"`
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
-	// MedianLo and MedianHi bound the median by order statistics at the design's confidence; 0 if n is too small.
+	// MedianLo and MedianHi are the bounds of the median's confidence interval, by order statistics. They are 0 if
+	// there are too few values.
 	MedianLo float64 `json:"medianLo"`
 	MedianHi float64 `json:"medianHi"`
 }
@@ -271,23 +276,23 @@ type CellSummary struct {
 // information as throughput.
 type LoopSummary struct {
 	experiment.Loop
-	// Least, Median and Most summarise the product of mean latency and throughput over all valid trials.
+	// Least, Median and Most describe the products of a trial's mean latency and its throughput, over all valid trials.
 	Least  float64 `json:"least"`
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
 	Trials int     `json:"trials"`       // number of trials that have both metrics
-	Known  bool    `json:"workersKnown"` // the number of workers is reported, and the median product is near this number
+	Known  bool    `json:"workersKnown"` // the number of workers is reported, and agrees with the median product
 }
 
 // MetricSeries holds the values of all valid trials on one metric in one cell.
 type MetricSeries struct {
 	Metric experiment.Metric `json:"metric"`
 	Arms   []ArmSeries       `json:"arms"` // arms in the plan's order
-	// Changes are the rounds from which on the baseline's values are persistently higher or lower than before, by
-	// changepoint detection. They are a warning sign.
+	// Changes lists the rounds, found by changepoint detection, at which the baseline's values become persistently
+	// higher or lower than before. Such changes make the results doubtful.
 	Changes []int `json:"changes,omitempty"`
 
-	factor  float64 // ratio to the arm's median from which on a trial counts as stalled
+	factor  float64 // a trial is stalled if its value is worse than the arm's median by more than this factor
 	stalled []int   // number of stalled trials by arm; nil: not counted yet
 }
 
@@ -298,8 +303,8 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// Diagnostics describe independent samples in the order measured. They are nil for paired trials, which need no
-	// diagnostics.
+	// Diagnostics holds tests of a series of independent values, in the order measured. It is nil for paired trials,
+	// since drift cancels within their rounds.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
@@ -307,7 +312,7 @@ type ArmSeries struct {
 type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable
-	Trend   float64 `json:"trend"`             // change from the first to the last value along the fitted line, as a share of the median
+	Trend   float64 `json:"trend"`             // rise of the fitted line from the first to the last value, as a share of the median
 	Changes []int   `json:"changes,omitempty"` // numbers of the values, from 1, that begin a persistent rise or fall
 	DipP    float64 `json:"dipP"`              // p-value of "the values have one mode" (Hartigan's dip test); 1 if untestable
 }

@@ -62,7 +62,7 @@ func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	return run
 }
 
-// JudgeTails does what Judge does, and adds the overheads of means and the findings on stalls.
+// JudgeTails is Judge with two additions: the overheads of arithmetic means, and the findings on stalled trials.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
@@ -100,8 +100,9 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
-// withhold removes all verdicts of an invalid run, and the verdicts on arms that have not done all planned rounds. A
-// user who looks early and stops when the result pleases makes more wrong claims than the tests allow.
+// withhold replaces the verdicts that must not be shown. In an invalid run, every verdict becomes Invalid. In a valid
+// run, the verdicts on unfinished arms become Interim: a user who stops as soon as a result pleases would make more
+// wrong claims than the tests allow.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {
@@ -133,8 +134,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Cell == cell && c.Arm == arm && c.Verdict == Interim })
 }
 
-// unfinished returns a reason for each arm with missing planned rounds, by cell and arm name. An arm also counts as
-// unfinished if its baseline or its control is.
+// unfinished returns the unfinished arms, by cell and arm name, each with the reason. An arm is unfinished if it lacks
+// planned rounds, or if its baseline or control lacks some.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -176,7 +177,7 @@ func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Compa
 	return treatments, controls
 }
 
-// invalidity returns the reasons why a run gives no verdicts, except the reason that a control fails.
+// invalidity returns the reasons why a run gives no verdicts. A failed control is the only reason that it leaves out.
 func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	if role(plan, experiment.Baseline) < 0 {
 		reasons = append(reasons, NoBaseline{})
@@ -191,7 +192,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // the claim's interval allows for the trials that failed
+		e = h.robust // robust allows for the values that failed trials would have had
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -247,8 +248,7 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns the interval that an estimator has found. If the estimator has no result, both bounds equal the
-// centre of the contrasts.
+// shown returns an estimator's interval. If the estimator has no result, both bounds equal the centre of the contrasts.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At

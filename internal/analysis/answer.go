@@ -11,11 +11,12 @@ import (
 // ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
-	// Verdict is Costs if any point or failure is a cost, Gains if any is a gain, and "" if the arm has both. Without
-	// costs and gains, Verdict is the verdict of all points, or NotResolved if their verdicts differ.
+	// Verdict is Costs if the arm costs on any metric or fails more often, Gains if it gains on any metric, and "" if
+	// the arm has both. Otherwise, Verdict is the verdict that all points have in common, or NotResolved if their
+	// verdicts differ.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
-	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then the other verdicts
+	Points   []Point    `json:"points"` // comparisons with the same metric and verdict, joined to one point each: costs first, then gains, then the other verdicts
 	Failures []Failures `json:"-"`      // cells where the program fails more or less often than in the baseline
 }
 
@@ -23,11 +24,11 @@ type ArmSummary struct {
 type Point struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Grade   Grade             `json:"grade,omitempty"`  // Normal if any of the joined comparisons has the grade Normal
+	Grade   Grade             `json:"grade,omitempty"`  // Normal if at least one of the joined comparisons has the grade Normal
 	Reason  Reason            `json:"-"`                // reason of the first comparison
 	Margin  float64           `json:"margin,omitempty"` // margin of equivalence, as in Comparison
 	Cells   []string          `json:"cells"`            // cells of the comparisons
-	Of      int               `json:"of"`               // number of cells in which the metric is compared
+	Of      int               `json:"of"`               // number of cells in which the metric is compared, whatever the verdict
 	// The overheads are on the scale of Comparison.Overhead.
 	Least float64 `json:"least"` // smallest overhead
 	Most  float64 `json:"most"`  // largest overhead
@@ -40,8 +41,8 @@ type Point struct {
 	furthest float64
 }
 
-// ArmSummaries summarises the treatments. Treatments with a cost or a gain come first; each group is in the plan's
-// order. Arms without a headline metric are left out.
+// ArmSummaries summarises each treatment that has a headline metric. Treatments with a cost or a gain come first, then
+// the others, both in the plan's order.
 func ArmSummaries(r *Run) (list []ArmSummary) {
 	of := func(arm string) *ArmSummary {
 		i := slices.IndexFunc(list, func(a ArmSummary) bool { return a.Arm == arm })
@@ -76,7 +77,7 @@ func ArmSummaries(r *Run) (list []ArmSummary) {
 	return list
 }
 
-// claims returns 0 if the arm has a cost or a gain, and 1 otherwise. It is a key for sorting.
+// claims is the key by which arms are sorted: 0 if the arm has a cost or a gain, otherwise 1.
 func (a *ArmSummary) claims() int {
 	if a.Failures != nil || slices.ContainsFunc(a.Points, func(p Point) bool { return p.Verdict == Costs || p.Verdict == Gains }) {
 		return 0

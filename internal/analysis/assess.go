@@ -11,8 +11,8 @@ import (
 // Question is a comparison that a single run does not make: between arms of two runs, or between two overheads.
 type Question struct {
 	Cell, Arm string
-	// Against names what the arm is compared with. Questions on the same cell, arm and metric differ in Against. A
-	// control applies to all questions that have the control's cell, metric and Against.
+	// Against names the arm or run that the question compares the arm with. Questions on the same cell, arm and metric
+	// have different values of Against. A control applies to all questions with its own cell, metric and Against.
 	Against  string
 	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
 	// Observational is set if the data come from no experiment. The comparison that answers the question is then
@@ -28,7 +28,7 @@ type Question struct {
 type answers struct {
 	Asked    []Comparison
 	Controls []Comparison
-	Failed   []int // indices of the controls that differ, although they compare equal arms
+	Failed   []int // indices of the failed controls: they compare equal arms and still find a difference
 	Family   int   // number of hypotheses of Asked under Holm's correction
 }
 
@@ -57,8 +57,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes looks for the metric that a question restates, among all questions on the same arm. The result restated
-// reports whether the metric was found. The result echo reports whether both metrics are headlines.
+// echoes searches all questions on the same arm for the metric that question q restates. restated is true if there is
+// one. echo is true if, in addition, both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -69,15 +69,15 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run again with the trials that are invalid only because operations failed, and records each
-// verdict that changes. The first verdict stays: an error tells nothing about the cost of a success, and errors are
-// often fast.
+// alternatives judges the run once more, with further trials: those that are invalid only because operations failed. It
+// records each verdict that these trials change. The run's own verdict stays, since an error is often fast and tells
+// nothing about the cost of a success.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 	if !slices.ContainsFunc(trials, func(t journal.Trial) bool { return onlyFailed(&t) }) {
 		return
 	}
 	t := tabulate(x.table.plan, trials, withFailed)
-	t.loops = x.table.loops // the added trials do not change the kind of load (closed loop or not)
+	t.loops = x.table.loops // the load stays a closed loop or an open one, whatever the added trials show
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
 		return // the control fails with the added trials, so there is no verdict to compare

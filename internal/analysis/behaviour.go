@@ -27,12 +27,11 @@ import (
 // reason why the arm's claims of gains and equivalence are withheld.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
-	// Mark is the observation that differs: a line on stderr, an exit status or, for sizes, a constant such as
-	// FarLess.
+	// Mark is the observation that differs: a line on stderr, an exit status, or a constant such as FarLess for a size.
 	Mark string `json:"mark"`
 	// Lacks is set if the arm shows the observation less often than the baseline, or never.
 	Lacks     bool `json:"lacks,omitempty"`
-	More      int  `json:"more,omitempty"` // number of further observations that differ in the same way
+	More      int  `json:"more,omitempty"` // number of further observations that differ in the same direction and have the same consequence
 	Count     int  `json:"count"`          // number of the arm's trials that show the observation
 	Of        int  `json:"of"`             // number of the arm's trials
 	Reference int  `json:"reference"`      // number of trials of baseline and control that show the observation
@@ -49,7 +48,7 @@ type OtherBehaviour struct {
 // Kind returns the name of this kind of finding.
 func (OtherBehaviour) Kind() string { return "other-behaviour" }
 
-// Observations about a number of bytes, lines or answers that differs from baseline and control.
+// Observations about sizes: the number of bytes, lines or answers differs from that in baseline and control.
 const (
 	nothing    = "nothing"
 	something  = "something"
@@ -58,8 +57,9 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the ratio by which an amount must exceed the largest amount of baseline and control, or fall below
-// their smallest. The ratio leaves room for larger printed numbers, which have more digits.
+// veryDifferent is the ratio from which on a size in bytes counts as different. The arm's size must be above 1.5 times
+// the largest size in baseline and control, or below their smallest size divided by 1.5. Smaller differences may only
+// be longer printed numbers.
 const veryDifferent = 1.5
 
 func (t *table) behaviours() (list []Warning) {
@@ -114,7 +114,7 @@ type sighting struct {
 type sightings struct {
 	list       []*sighting
 	of, among  int
-	incomplete bool // some trial may have shown more observations than were kept
+	incomplete bool // a trial may have shown more observations than its record keeps
 	trials     []*journal.Trial
 }
 
@@ -192,8 +192,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether all trials of one side and no trial of the other side show an observation, or whether one
-// side shows it significantly more often.
+// shown reports whether two sides differ in an observation: all trials of one side and no trial of the other show it,
+// or one side shows it significantly more often.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -201,8 +201,8 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
-// amount is the range of bytes (lo to hi) and of lines or answers (fewest to most) in the trials of baseline and
-// control.
+// amount is the range of sizes in the trials of baseline and control. lo and hi are numbers of bytes per execution;
+// fewest and most are numbers of lines or answers.
 type amount struct{ lo, hi, fewest, most float64 }
 
 // amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without sizes.
@@ -220,7 +220,8 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark returns the observation that an amount is very different from baseline and control; otherwise "".
+// mark returns the observation about sizes that tells a trial from baseline and control, such as FarLess; "": the sizes
+// are alike.
 func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -245,8 +246,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise returns the finding that programs behave differently in an arm than in the baseline, if it withholds
-// gains and equivalence; nil if there is no such finding.
+// Otherwise returns the finding that an arm's programs behave differently than in the baseline, and that gains and
+// equivalence are therefore withheld; nil if there is no such finding.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {

@@ -10,14 +10,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// A shared resource counts as exhausted from these limits on (docs/method.md, "What bounds a result").
+// A shared resource counts as exhausted if its use or its losses reach these limits (docs/method.md, "What bounds a
+// result").
 const (
-	fullWire       = 0.8   // share of a link's rate; below 1 since nothing is sent at the start and end of a trial, and queues overflow before the link is full
-	full           = 0.9   // share of any other resource; below 1 since processors wait for one another at times
+	fullWire       = 0.8   // use of a link as a share of its rate; below 1, since a trial sends nothing at its start and end, and queues overflow before the link is full
+	full           = 0.9   // use of any other resource as a share of what there is; below 1, since processors wait for one another at times
 	lossMatters    = 0.01  // share of packets, or of TCP segments, that are lost
 	timeoutMatters = 0.001 // timeouts as a share of TCP segments; one timeout takes 200 ms or more, a thousand round trips
-	fewestLost     = 10    // number of packets, segments or timeouts below which losses are chance
-	ownProcessors  = 0.1   // client's share of the CPU time of client and server; with a smaller share, the server has the processors to itself
+	fewestLost     = 10    // smallest number of lost packets, lost segments or timeouts that counts; fewer are chance
+	ownProcessors  = 0.1   // client's share of the CPU time of client and server; below this share, the server counts as having the processors to itself
 )
 
 // ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the median
@@ -42,7 +43,7 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the use of the resource in the trial with the median use. Exhausted resources sort above all others.
+// middle returns the resource's use in the median trial. Trials that exhaust the resource sort above all other trials.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -73,7 +74,7 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
-				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // the link is under test if its rate differs from the first arm
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // an arm's link is under test if its rate differs from that in the first arm
 			case testbed.ResourceMachine:
 				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
 			}
@@ -92,8 +93,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds warns of exhausted resources, in each cell whose workload declares a resource under test. It names the first
-// exhausted resource that is not under test.
+// bounds returns one warning for each cell that has an exhausted resource, if its workload declares a resource under
+// test. The warning names the first exhausted resource that is not itself under test.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

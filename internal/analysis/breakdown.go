@@ -35,15 +35,15 @@ type Breakdown struct {
 	X       []float64         `json:"x"`                 // the levels
 	LeftOut []string          `json:"leftOut,omitempty"` // levels that are not numbers
 	Rounds  []int             `json:"rounds"`            // rounds that have a value of the baseline and of every level
-	Family  int               `json:"family"`            // number of parts on headline metrics in the whole run; Holm's correction is over these parts
+	Family  int               `json:"family"`            // number of parts on headline metrics in the run; Holm's correction adjusts their p-values together
 	Parts   []Part            `json:"parts"`
 	// Line is the fitted cost at each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
 	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst; nil: there are too few levels to test for a line
 }
 
-// Part is one part of a cost, in the form of a comparison. Its overhead is a share of the baseline or, for a
-// Difference metric, in the metric's unit.
+// Part is one part of a cost, such as the cost of one more rule. It has the fields of a comparison. Its overhead is a
+// share of the baseline or, for a Difference metric, an amount in the metric's unit.
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
@@ -58,12 +58,12 @@ type PartName string
 // The parts.
 const (
 	Installed PartName = "installed" // cost of level 0: the comparison of its arm with the baseline
-	AnyPart   PartName = "any"       // step from the cost of level 0 to the line or, without a level 0, from the baseline to the line
+	AnyPart   PartName = "any"       // cost that the line has at zero, less the cost of level 0 if there is such a level
 	EachPart  PartName = "each"      // cost of one more counted thing, such as a filter rule
 )
 
-// Miss is the distance of one level's cost from the line through the costs of the other levels. The level is the one
-// whose distance has the smallest p-value.
+// Miss tells how badly a line fits. It names the level whose cost is least plausible (smallest p-value) on a line
+// through the costs of the other levels, and the cost's distance from that line.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
@@ -73,8 +73,8 @@ type Miss struct {
 	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
 }
 
-// mostFirst is the largest count that the lowest level above zero may have, since the line is extrapolated from that
-// level down to zero.
+// mostFirst is the largest value that the lowest level above zero may have. The line is extrapolated from this level
+// down to zero, so the level must be near zero.
 const mostFirst = 10
 
 // counts reports whether the levels count something, such as filter rules.
@@ -153,10 +153,10 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 // differences from the baseline, in the metric's unit.
 type costFit struct {
 	sweep
-	*roundFits // one fit per round; a round's values are the costs by level (positive: a cost), followed by the baseline's value
+	*roundFits // one fit per round; a round's values are the cost of each level (positive: a cost) and, last, the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // for each round that lacks a value because a program failed: whether the program failed, by level and last in the baseline
+	failed     [][]bool // one entry per round that lacks a value because a program failed. The entry says for each level, and last for the baseline, whether the program failed.
 	parts      []*hypothesis
 }
 
@@ -196,8 +196,8 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed, by the effect of the failure on a part. A higher cost at some
-// levels makes the part larger; a higher cost at other levels makes the part smaller.
+// missing counts the rounds in which programs failed. A round counts as a failure of the arm if a higher cost at the
+// failed levels makes the part larger, and as a failure of the baseline if it makes the part smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -213,7 +213,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // if less and more are both false, the part does not depend on the failed arms: the round then counts for both arms
+		n.Add(less || !more, more || !less) // if no failed level changes the part, the round counts for both arms, to be safe
 	}
 	return n
 }
@@ -238,12 +238,12 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare limits the gain of a part, as a share of the baseline. A gain of the whole baseline would leave zero,
-// which has no logarithm.
+// largestShare limits the gain of a part, as a share of the baseline. A gain of 1 (the complete baseline) would leave a
+// cost of zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
-// newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all parts of one kind
-// together, such as all filter rules, so one part gets its portion of the margin.
+// newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all counted things together,
+// such as all filter rules. The margin of EachPart is therefore the plan's margin divided by the highest level.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -282,7 +282,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	}
 	least, left := math.Inf(1), make([]float64, len(x))
 	low, high := math.Inf(1), math.Inf(-1)
-	for k := len(x) - 1; k >= 0; k-- { // of levels with equal p-values, the highest is reported
+	for k := len(x) - 1; k >= 0; k-- { // the loop runs backward: of levels with equal p-values, the highest is reported
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
 		residuals := stats.Mapped(f.residuals(k), func(v float64) float64 { return v / (1 - weight) })
 		by := f.units(f.scaled(residuals))

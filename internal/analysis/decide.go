@@ -13,14 +13,14 @@ func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at
 // With two values, the spread is known only to within a ratio of 30.
 const fewestNormal = 3
 
-// decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's correction,
-// together with the counted comparisons of failures.
+// decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's correction, together
+// with the tests of failures that count.
 //
-// If there are too few values for a claim by ranks, the t interval may give a claim of grade "normal". In the family
-// of measured claims, the p-value of such a claim is 1.
+// If there are too few values for a claim by ranks, the t interval may give a claim of grade "normal". Among the claims
+// of grade "measured", the p-value of such a hypothesis is 1.
 //
-// Every hypothesis is decided three times: from the values that exist, from estimates that allow for the missing
-// values of failed trials, and from the t interval alone.
+// Every hypothesis is decided three times: from the values that exist, from estimates that allow for the missing values
+// of failed trials, and from the t interval alone.
 func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 	headline := claims(all) + len(failureTests)
 	for _, h := range all {
@@ -62,14 +62,14 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // missing values may have turned the verdict into the t interval's verdict
+		h.agree = h.agree || h.verdict == h.byT // agree above is for the verdict without missing values; these may have changed the verdict to that of the t interval
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}
 	}
 }
 
-// decideNormal gives a hypothesis its claim of grade "normal", if the t interval allows a claim.
+// decideNormal makes a claim of grade "normal" the verdict, if the t interval allows such a claim.
 func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	if h.Size() < fewestNormal || !h.robust.T.OK {
 		return
@@ -96,9 +96,9 @@ func (h *hypothesis) missing() MissingTrials {
 	return m
 }
 
-// measured returns the estimator's result for a claim of grade "measured", and the p-value for a claim of
-// equivalence. For equivalence, the tests of both estimators must pass: a reader of "equivalent" does not expect that
-// one round in ten takes twice as long.
+// measured returns the headline estimator's result for a claim of grade "measured". Its second result is the p-value
+// for a claim of equivalence, the larger one of both estimators. The t test must pass too, since a reader of
+// "equivalent" does not expect that one round in ten takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -110,16 +110,16 @@ func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	return e.Main, both
 }
 
-// mostMargins limits how far the headline interval may reach from zero in a claim of equivalence, in multiples of the
-// margin. The tests of equivalence use an interval of lower confidence. If one of ten rounds took ten times as long,
-// the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
+// mostMargins limits a claim of equivalence: its headline interval may reach at most 2 margins from zero. Without this
+// limit, the claim could hide rare slow rounds, since its tests use an interval of lower confidence. If one of ten
+// rounds took ten times as long, the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
 const mostMargins = 2
 
-// thinControl is the largest ratio of an arm's number of values to the control's number of values.
+// thinControl is the largest allowed ratio of the arm's number of values to the control's.
 const thinControl = 4
 
-// decide returns the verdict from an estimator's result and its corrected p-values, with a reason unless the verdict
-// claims something.
+// decide returns the verdict for one estimator's result and its corrected p-values. It adds a reason if the verdict is
+// no claim.
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
@@ -157,8 +157,8 @@ func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Ve
 	return Gains, nil
 }
 
-// tooFew reports whether there are fewer values than any claim by ranks needs. The t interval then supports only
-// claims of grade "normal".
+// tooFew reports whether there are too few values for a claim by ranks. Only claims of grade "normal", by the t
+// interval, are then possible.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
 	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
 }
@@ -166,8 +166,8 @@ func (h *hypothesis) tooFew(r contrast.Rules) bool {
 // different reports whether a control differs from the baseline by more than chance, even if the difference is small.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
-// failed reports whether a control makes the run invalid: it differs on a headline metric and is not shown to be
-// equivalent.
+// failed reports whether a control makes the run invalid: on a headline metric, it differs from the baseline and is not
+// shown to be equivalent.
 func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }
@@ -179,7 +179,7 @@ type adjusted struct {
 	normal bool    // noise is assumed to be normal
 }
 
-// claims counts the headline hypotheses. In a closed loop, two metrics that carry the same information count once.
+// claims counts the headline hypotheses. Two metrics that carry the same information in a closed loop count once.
 func claims(all []*hypothesis) (n int) {
 	for _, h := range all {
 		if h.Metric.Headline && !h.echo {
@@ -189,10 +189,10 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm adjusts the p-values of the headline hypotheses for their number. The p-values of the failures belong to the
-// same family. The function view returns an estimator's result for a hypothesis, and the p-value of "not equivalent"
-// by both estimators. In a closed loop, two metrics that carry the same information are one claim. The metric that
-// restates another metric is adjusted as if it took the other metric's place.
+// holm adjusts the p-values of the headline hypotheses for their number, together with the p-values of failures. The
+// function view returns an estimator's result for a hypothesis, and the p-value of "not equivalent" by both estimators.
+// In a closed loop, two metrics that carry the same information are one claim. The metric that restates the other is
+// then adjusted as if it stood in the other's place.
 func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contrast.View, float64)) (list []adjusted, ofFailures []float64) {
 	type claim struct{ cell, arm, against, metric string }
 	echoed := map[claim]bool{}
@@ -205,7 +205,7 @@ func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contras
 		}
 	}
 	list = slices.Clone(raw)
-	for _, echo := range []bool{false, true} { // the second family replaces each metric that another metric restates by the restating metric
+	for _, echo := range []bool{false, true} { // false: the family without the metrics that restate others; true: the family with them, and without those others
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

@@ -13,8 +13,8 @@ import (
 	"tare/internal/stats"
 )
 
-// The search for changepoints has the significance level changeLevel: one of a hundred series without changes shows a
-// changepoint by chance. Segments between changepoints have at least changeSegment rounds.
+// changeLevel is the significance level of the search for changepoints: one of a hundred series without changes shows a
+// changepoint by chance. changeSegment is the smallest number of rounds between changepoints.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
@@ -29,7 +29,7 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // the values of an import's blocks differ anyway, so changepoints would mean nothing
+				if a == base && t.plan.Paired() && t.blockOf == nil { // blocks of an import have different values anyway, so a changepoint would tell nothing
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -118,9 +118,9 @@ func harness(trials []journal.Trial) Harness {
 	return h
 }
 
-// proofs counts the checks of each arm over all trials, valid or not. A check that was made once, at set-up, is
-// stored with every trial of the session, and counts once for each of its outcomes. Checks with another caveat, for
-// instance in a later session with another implementation of the layer, get a summary of their own.
+// proofs counts the passed and failed checks of each arm over all trials, valid or not. A check that is made once per
+// session, at set-up, is stored with every trial of the session. Within a session, each of its outcomes counts once. A
+// check gets several summaries if its caveat changes, for instance after a change of the layer's implementation.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type outcome struct {
 		ProofSummary
@@ -160,7 +160,7 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	return list
 }
 
-// unusable counts the valid trials of a cell without a usable value of a metric, and all valid trials of the cell.
+// unusable returns two numbers of valid trials in a cell: those without a usable value of the metric, and all.
 func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
 		for trial := range valid(arm) {
@@ -173,8 +173,8 @@ func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	return bad, all
 }
 
-// autocorrelated reports whether a lag-1 autocorrelation over n rounds is farther from 0 than in 99 of 100
-// independent series.
+// autocorrelated reports whether an autocorrelation at lag 1 is larger than chance explains: in 99 of 100 independent
+// series of n values, it is nearer to 0.
 func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }
@@ -191,10 +191,11 @@ type PartSummary struct {
 	Memory  Summary `json:"memory,omitzero"`  // largest resident memory, in bytes
 }
 
-// layerSum names the sum over all parts that belong to layers. The name of such a part is KIND:PART.
+// layerSum names the sum over all parts that belong to layers, whose own names have the form KIND:PART.
 const layerSum = "layer"
 
-// parts returns the use of each part of each arm in a cell; nil if no layer has processes of its own in that cell.
+// parts returns the CPU time and memory of each part of each arm in a cell; nil if no layer has processes of its own in
+// the cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -247,9 +248,8 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work. The argument sum names the metric of CPU time per unit of work
-// over all layers together. If the part has no such metric of its own, the amount of work is computed from the metric
-// sum.
+// perWork returns a part's CPU time per unit of work, from the part's own metric if it has one. Otherwise the amount of
+// work is computed from the metric named sum: the CPU time per unit of work over all layers together.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

@@ -48,8 +48,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	_ = series.Wait() // the functions return no error
 }
 
-// diagnosticLevels returns the significance level of one diagnostic of one series, for headline metrics (key true)
-// and for exploratory metrics (key false).
+// diagnosticLevels returns the significance level of a single diagnostic: with the key true for headline metrics, with
+// false for exploratory metrics.
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -73,7 +73,7 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 			d.Trend = contrast.Finite(slope * float64(n-1) / math.Abs(s.Median))
 		}
 	}
-	if distinct := slices.Compact(slices.Sorted(slices.Values(values))); len(distinct)*2 > n { // values on a coarse grid look like many modes
+	if distinct := slices.Compact(slices.Sorted(slices.Values(values))); len(distinct)*2 > n { // values on a coarse grid look as if they had many modes
 		if _, p, err := stats.Dip(values); err == nil {
 			d.DipP = p
 		}
@@ -87,8 +87,8 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether a series really has steps at its changepoints. Two other patterns look like steps: a straight
-// rise or fall, and values that resemble their neighbours even between two changepoints.
+// steps reports whether a series is better described by steps at its changepoints than by two other patterns. These are
+// a straight rise or fall, and values that resemble their neighbours even between two changepoints.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -110,8 +110,8 @@ func steps(values []float64, changes []int, level float64) bool {
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
-// Oddity is a way in which a series does not look like independent values. A step in the values is also a trend and
-// makes neighbours alike. Of steps, drift and alike neighbours, only the first that applies is reported.
+// Oddity is a way in which a series differs from independent values. A step makes a series also look like a drift, and
+// makes neighbours alike. Only one of these three is therefore reported, in this order: steps, drift, alike neighbours.
 type Oddity string
 
 // The oddities, in the order in which they are reported.
@@ -119,13 +119,13 @@ const (
 	OddLevels Oddity = "levels" // the values have steps
 	OddDrift  Oddity = "drift"  // the values rise or fall all along
 	OddCarry  Oddity = "carry"  // neighbours resemble each other
-	OddGroups Oddity = "groups" // more than one mode
+	OddGroups Oddity = "groups" // the values have more than one mode
 )
 
 func (d *Diagnostics) oddities(n int, level float64) (list []Oddity) {
 	switch {
 	case len(d.Changes) > 0:
-		return []Oddity{OddLevels} // a step also makes more than one mode
+		return []Oddity{OddLevels} // nothing else is reported, since a step itself makes several modes
 	case d.TrendP <= level:
 		list = append(list, OddDrift)
 	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
@@ -146,8 +146,8 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns one warning for each arm and oddity, with all metrics whose series show the oddity. Headline
-// and exploratory metrics have warnings of their own, headline metrics first.
+// seriesWarnings returns one warning for each arm and oddity. The warning lists all metrics whose series show the
+// oddity. Warnings on headline metrics come first, and those on exploratory metrics follow.
 func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
@@ -162,8 +162,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// odd collects the cells and metrics in which an arm shows an oddity. If there is only one series, the warning has
-// its metric and cell.
+// odd returns one warning with all cells and metrics in which an arm shows an oddity. If it concerns one series only,
+// the warning is attached to that metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -184,7 +184,7 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 }
 
 const (
-	spreadRatio  = 3  // ratio of two arms' interquartile ranges from which on their spreads count as different
+	spreadRatio  = 3  // from this ratio of two arms' interquartile ranges on, their spreads count as different
 	spreadFewest = 20 // number of values that the comparison of spreads needs
 )
 

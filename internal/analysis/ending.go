@@ -10,10 +10,10 @@ import (
 
 // Ending describes a run that ended early or is still running: which rounds are missing, and why.
 type Ending struct {
-	Rounds int    `json:"rounds"`           // number of complete rounds, in which each arm has a result in each cell
+	Rounds int    `json:"rounds"`           // number of complete rounds: each arm has a result in each cell, except arms that were left out
 	Of     int    `json:"of"`               // number of planned rounds
 	Why    string `json:"why,omitempty"`    // "": unknown; the run may still be running, or was killed
-	Arm    string `json:"arm,omitempty"`    // the first arm that was left out; arms that were left out do not count for Rounds
+	Arm    string `json:"arm,omitempty"`    // the arm that was left out first
 	Judged bool   `json:"judged,omitempty"` // the run ended with fewer rounds, and gives verdicts
 }
 
@@ -41,12 +41,12 @@ rounds:
 		}
 		e.Rounds++
 	}
-	e.Rounds = min(e.Rounds, e.Of) // repeated rounds, for an arm that was left out, would raise the number above the planned number
+	e.Rounds = min(e.Rounds, e.Of) // rounds repeated for an arm that was left out could raise the number above the plan's
 	return e
 }
 
-// countedTrials returns the trials that count. In a run that ended early, they are the trials up to the run's last
-// round.
+// countedTrials returns the trials of the analysis. If a run ended early, trials of rounds after its last round do not
+// count.
 func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
@@ -55,7 +55,7 @@ func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Tria
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// Decided reports whether every headline comparison of a plan with looks is decided after a number of rounds. A
+// Decided reports whether all headline comparisons of a plan with looks are decided, given the trials up to a round. A
 // comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it such a verdict.
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
@@ -66,7 +66,7 @@ func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	})
 }
 
-// OfRun analyses the journal of a run: its trials, and the notes that readers should know.
+// OfRun analyses a run from its journal: trials become verdicts, and notes that readers should know become warnings.
 func OfRun(run *journal.Run) *Run {
 	r := Analyze(run.Plan, run.Trials, run.Environment)
 	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)
@@ -83,8 +83,8 @@ func OfRun(run *journal.Run) *Run {
 	return r
 }
 
-// isRemark reports whether readers of a run should know a note, such as that a session ran on another machine than
-// the first one. A note that all arms are set up anew before every round is not shown, since that is the normal case.
+// isRemark reports whether output shows a note to readers of a run: for instance, a session ran on another machine than
+// the first session. A note that all arms are set up anew before every round is the normal case, and is not shown.
 func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteExtraRounds, journal.NoteExtended, journal.NoteDecided:

@@ -12,8 +12,8 @@ import (
 type explainer struct {
 	contrast.Rules
 	plan  *experiment.Plan
-	table *table        // trials of the run; nil: the comparisons are not of a single run
-	cells []CellSummary // cells of the run; nil: the comparisons are not of a single run
+	table *table        // trials of the run; nil for comparisons across runs
+	cells []CellSummary // cells of the run; nil for comparisons across runs
 }
 
 func (x explainer) explain(results []Comparison, of []*hypothesis) {
@@ -47,14 +47,14 @@ func (x explainer) mean(h *hypothesis) *Interval {
 	return new(Interval(contrast.Overheads(at, h.Metric)))
 }
 
-// inner adds the interval that equivalence rests on, if the interval shown does not lie within the margin.
+// inner adds the interval that a claim of equivalence rests on, if the headline interval reaches beyond the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
 	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.MarginOf(&h.Data)) {
 		return
 	}
 	e := x.Inner().Estimate(&h.Data)
 	v := e.Main
-	if e.Method != h.Method { // at the lower confidence, ranks may give an interval that they do not give at the full confidence
+	if e.Method != h.Method { // ranks may give an interval at the lower confidence only; the t interval then replaces it
 		v = e.T
 	}
 	if v.OK && !beyond(v.At, x.MarginOf(&h.Data)) {
@@ -62,8 +62,8 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	}
 }
 
-// summaries returns the summaries of both arms' values. Independent samples are the arms' whole series, whose
-// summaries are already in the cell.
+// summaries returns the summaries of both arms' values. For independent samples, they are copied from the cell, whose
+// summaries cover the same values.
 func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	if h.cell < len(x.cells) && !h.Paired {
 		for _, m := range x.cells[h.cell].Metrics {
@@ -75,10 +75,10 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect. If the comparison is not resolved, detectable also sets the number
-// of rounds, or of values of each arm, with which a new run gets a verdict. Both are computed for the worst case of
-// Holm's correction: alpha divided by the number of hypotheses. If there are too few values for any claim, the effect
-// stays 0. After a pilot, effect and number are slightly too small, because they ignore Stein's interval.
+// detectable sets the minimum detectable effect. If the comparison is not resolved, it also sets the number of rounds
+// (or values of each arm) with which a new run gets a verdict. Effect and number are computed for the worst case of
+// Holm's correction: alpha divided by the number of hypotheses. The effect is 0 if there are too few values for any
+// claim. After a pilot, effect and number are slightly too small, because they ignore Stein's interval.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return
@@ -89,7 +89,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 	switch h.reason.(type) {
 	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
-		return // more rounds would change nothing, or their effect is not known
+		return // more rounds would not change the verdict, or nobody knows how
 	}
 	if h.SD == 0 || h.Missing.Count() > 0 { // nobody can foresee how many further trials fail, and in which arm
 		return
@@ -103,7 +103,8 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 }
 
-// found returns the overhead that the present number of values detects with the probability power; 0: no overhead.
+// found returns the smallest overhead that the present number of values detects with the probability power; 0: no
+// overhead is large enough.
 func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
 	return math.Abs(contrast.Magnitude(deviation(h)*unitEffect(h, alpha, power), h.Metric))
 }

@@ -29,13 +29,13 @@ type Factorial struct {
 	Effects []Effect `json:"effects"` // effects by cell and metric, main effects first
 }
 
-// Effect is a main effect or an interaction, in the form of a comparison. The comparison's arm is the arm in which
-// only the effect's factors are on. The overhead is the cost of the factor or, for an interaction, the joint cost of
-// the factors beyond the sum of their single costs.
+// Effect is a main effect or an interaction, as a comparison. Its overhead is the cost of a factor or, for an
+// interaction, the joint cost of several factors beyond the sum of their single costs. The arm of the comparison is the
+// one in which exactly these factors are on.
 type Effect struct {
-	// Of names the factors: one for a main effect, several for an interaction.
+	// Of names the effect's factors: one for a main effect, several for an interaction.
 	Of []string `json:"of"`
-	// Over names the factors over whose settings the effect is averaged.
+	// Over names the other factors of the design. The effect is the average over their settings.
 	Over []string `json:"over,omitempty"`
 	Comparison
 }
@@ -52,8 +52,8 @@ const (
 // Interaction reports whether the effect involves several factors.
 func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
 
-// effects returns the hypotheses on the effects of a factorial design, and for each hypothesis the set of its factors
-// as bits; nil if the plan has no factorial design.
+// effects returns a hypothesis for each effect of a factorial design, and its factors as a set of bits; nil if the plan
+// has no factorial design.
 func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	arms := t.plan.Combination()
 	if arms == nil || !t.plan.Paired() {
@@ -72,8 +72,8 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets returns the sets of factors that have an effect, small sets first. A set has one bit for each factor,
-// and is the index of the arm in which the set's factors are on. The arms are in the order of Plan.Combination.
+// effectSets returns one set of factors for each effect, small sets first. A set has one bit for each factor. As a
+// number, it is the index of the arm in which exactly its factors are on, by the order of Plan.Combination.
 func effectSets(arms []int) (sets []int) {
 	for set := 1; set < len(arms); set++ {
 		sets = append(sets, set)
@@ -82,8 +82,8 @@ func effectSets(arms []int) (sets []int) {
 	return sets
 }
 
-// effect collects the contrasts of one effect. A round's contrast is the sum of the values of all combinations,
-// averaged over the factors outside the set. The sign of a value changes for each factor of the set that is off.
+// effect computes the contrast of one effect in each round: a sum of the round's values, averaged over the factors
+// outside the set. A value is subtracted if an odd number of the set's factors are off, and otherwise added.
 func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)
@@ -110,14 +110,14 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	}
 	d := rounds.data(m, sums)
 	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
-	if effects != nil { // position effects are removed already, and the test must allow for the removal
+	if effects != nil { // Position effects were removed above, and a test must know this. Their entries are 0, so nothing is removed again.
 		d.PositionEffects = make([][3]float64, len(list))
 	}
 	return d
 }
 
 // factorial judges the effects of a factorial design and explains the verdicts; nil if the plan has no factorial
-// design. A run that is unfinished, or gives no verdicts, gives no verdicts on effects either.
+// design. Effects get no verdicts if the run is unfinished or gives no verdicts itself.
 func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	list, sets := j.effects(x.table)
 	if list == nil {
@@ -137,8 +137,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together returns the result of a hypothesis on several arms, after the function change has adapted the result. The
-// verdict is withheld if the run gives no verdicts or one of the arms is unfinished.
+// together returns the comparison for a hypothesis on several arms. The function change adapts the comparison first.
+// The verdict is then withheld if the run gives no verdicts or one of the arms is unfinished.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)
@@ -154,8 +154,8 @@ func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[
 	return c
 }
 
-// FewestForEffects returns the smallest number of rounds, or of set-ups that rounds share, with which effects of a
-// plan's factorial design can be claimed; 0 if the plan has no factorial design.
+// FewestForEffects returns the smallest number of rounds with which an effect of a plan's factorial design can be
+// claimed. If rounds share set-ups, it is the number of set-ups. It is 0 if the plan has no factorial design.
 func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0
@@ -174,7 +174,8 @@ func split(factors []string, set int) (of, over []string) {
 	return of, over
 }
 
-// leastDone returns the reason of the unfinished arm that has done the fewest rounds; nil if all arms are finished.
+// leastDone returns the reason for one unfinished arm: the one that has done the fewest rounds. It returns nil if all
+// arms are finished.
 func leastDone(plan *experiment.Plan, arms []int, unfinished map[[2]string]Reason, cell string) (least Reason) {
 	fewest := math.MaxInt
 	for _, a := range arms {

@@ -13,15 +13,15 @@ import (
 	"tare/internal/workload"
 )
 
-// A trial in which the program failed has no value and cannot enter the comparison of a metric. Failed trials are
-// therefore counted, and their numbers compared by Fisher's exact test. If rounds share set-ups, failures are
-// compared by set-up, since the executions of a set-up may fail together. An arm's reference is the baseline and the
-// control together, unless baseline and control differ. If they differ, a claim must hold against each of them.
+// A trial in which the program failed has no value, so the comparison of a metric leaves it out. Failed trials are
+// therefore counted, and the counts compared by Fisher's exact test. If rounds share set-ups, the counts per set-up are
+// compared, since the executions of a set-up may fail together. An arm's reference is the baseline and the control
+// together. If baseline and control differ, a claim must hold against each of them.
 //
-// The hypotheses belong to the family under Holm's correction. A cell adds no hypothesis if its failures over all
-// arms are too few to be significant, whichever arm they were in (Tarone 1990, Biometrics 46). A run without failures
-// therefore keeps the family that was planned. The choice favours no outcome: failures in other arms carry no
-// information about whether an arm or its reference failed.
+// The tests of failures belong to the headline's family under Holm's correction, but only if they can be significant at
+// all. A cell adds no test if its failures over all arms are too few, whichever arm they were in (Tarone 1990,
+// Biometrics 46). A run without failures therefore keeps the planned family. This choice favours no outcome, since the
+// sum over all arms does not tell which arm failed.
 
 // Frequency counts an event, such as a failure, among trials or executions.
 type Frequency struct {
@@ -36,14 +36,14 @@ func frequency(count, of int, confidence float64) Frequency {
 	return Frequency{Count: count, Of: of, Share: Interval(i)}
 }
 
-// Failures is the frequency of program failures in an arm, among all executions that the machine's condition did not
-// spoil. Each attempt of a repeated trial counts.
+// Failures is the frequency of program failures in an arm. It counts all executions except those that the machine's
+// condition or a failed proof spoilt. Each attempt of a repeated trial counts.
 type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
 	Role experiment.Role `json:"role"` // role of the arm
-	// Verdict is a treatment's verdict: fails, gains (it fails less often than the baseline), not resolved, or no
-	// verdict. It is empty for the baseline and the control.
+	// Verdict is a treatment's verdict: fails (more often than the baseline), gains (fails less often), not resolved,
+	// or no verdict. It is empty for the baseline and the control.
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
@@ -55,7 +55,7 @@ type Failures struct {
 	// baseline.
 	Difference Interval `json:"difference,omitzero"`
 	Method     string   `json:"method,omitempty"` // MethodFisher or MethodSetUps; "" for the baseline
-	P          float64  `json:"p"`                // two-sided p-value by Method; 1 for the baseline
+	P          float64  `json:"p"`                // two-sided p-value of "equal shares of failures", by the test in Method; 1 for the baseline
 	PAdjusted  float64  `json:"pAdjusted"`        // P after Holm's correction
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
@@ -65,7 +65,8 @@ type Failures struct {
 const (
 	// methodFisher is Fisher's exact test, which treats executions as independent.
 	methodFisher = "fisher"
-	// MethodSetUps treats the failures of a set-up as one value, since the executions of a set-up may fail together.
+	// MethodSetUps compares the numbers of failures of set-ups by permutation, since the executions of a set-up may
+	// fail together.
 	MethodSetUps = "set-ups"
 )
 
@@ -85,7 +86,7 @@ func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 		return f.Failed
 	}
 	n := 0
-	for i := range trials { // no program failed in this cell, so every execution was valid
+	for i := range trials { // no failure is known in this cell, so only valid trials are executions
 		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
 			n++
 		}
@@ -176,7 +177,7 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 type failureTest struct {
 	Failures
 	cell, arm int
-	counts    bool // the comparison belongs to the family, since its failures could be significant
+	counts    bool // counts is set if the comparison belongs to the headline's family, since its failures could be significant
 }
 
 // failureTests compares the failures of each arm with the failures of its reference, in all cells with a failure.
@@ -205,7 +206,7 @@ func failureTests(t *table, trials []journal.Trial, r contrast.Rules) (list []*f
 					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
 				}
 				f.counts = arms[a].testable(references, arms, r.Alpha)
-				if t.unlike(c, a, base) != nil { // the arm did other work, which fails in other ways, so its failures are not compared
+				if t.unlike(c, a, base) != nil { // the arm did other work than the baseline, so a difference in failures would mean nothing
 					f.P, f.counts = 1, false
 				}
 			}
@@ -229,8 +230,8 @@ func fisher(a, b executed) float64 {
 	return stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 }
 
-// testable reports whether some number of failures, from 1 to total, could be significant between two samples. The
-// sizes of the samples are m and n.
+// testable reports whether failures in two samples of sizes m and n can be significant at all: some number of failures
+// between 1 and total gives a p-value of at most alpha in the most extreme case.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -254,10 +255,11 @@ func (f *failureTest) decide(alpha float64) {
 	}
 }
 
-// against compares an arm with its references: the baseline, and the control if both are pooled. The interval of the
-// difference is made from the intervals of both shares (Zou and Donner 2008, "Construction of confidence limits about
-// effect measures", Statistics in Medicine 27). If rounds share set-ups, the interval is multiplied by the root of
-// the executions per set-up, the largest possible design effect (Rao and Scott 1992, Biometrics 48).
+// against compares an arm's failures with its references: the baseline, and the control if both are pooled. The
+// interval of the difference is computed from the intervals of both shares (Zou and Donner 2008, "Construction of
+// confidence limits about effect measures", Statistics in Medicine 27). If rounds share set-ups, the interval is
+// widened by the root of the number of executions per set-up, the largest possible design effect (Rao and Scott 1992,
+// Biometrics 48).
 func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
@@ -270,9 +272,9 @@ func (f *failureTest) against(arm failureCount, references []failureCount, r con
 	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
 }
 
-// differs returns the p-value of "no difference in failures between an arm and its references", by Fisher's exact
-// test. If rounds share set-ups, a permutation test exchanges the numbers of failures of each set-up between the arm
-// and its references. A reference with fewer or more executions in a set-up than the arm is left out of that set-up.
+// differs returns the p-value of "an arm and its references fail equally often", by Fisher's exact test. If rounds
+// share set-ups, it uses a permutation test: the arm and its references exchange their numbers of failures within each
+// set-up. In a set-up, this includes only references with as many executions as the arm.
 func (n failureCount) differs(references []failureCount) float64 {
 	if n.setUps == nil {
 		return fisher(n.executed, sum(references).executed)
@@ -290,8 +292,8 @@ func (n failureCount) differs(references []failureCount) float64 {
 	return stats.PermutedCounts(blocks)
 }
 
-// testable reports whether the failures in all arms of the cell could be significant for this arm, if they were
-// spread over the arms in another way.
+// testable reports whether a difference of this arm could be significant at all, if the failures of the cell were
+// spread over its arms in the most extreme way.
 func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {

@@ -86,16 +86,17 @@ type (
 		Done    int `json:"done"`
 		Planned int `json:"planned"`
 	}
-	// Extended: the run was analysed when it was finished, and got more rounds after that.
+	// Extended: after the run was finished and analysed, more rounds were added.
 	Extended struct {
-		Looks      []int   `json:"looks"`      // number of rounds done at each look
+		Looks      []int   `json:"looks"`      // numbers of rounds after which the run was analysed
 		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: most runs like this one would miss an effect of the size that the claim's p-value suggests.
+	// WeakClaim: a claim may be luck. If the effect has the size that the claim's p-value suggests, most runs like this
+	// one would miss it.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
-		Factor float64 `json:"factor"` // ratio by which claims exaggerate the effect on average
+		Factor float64 `json:"factor"` // average ratio of the claimed effect to the true effect
 	}
 	// StrayTrials: some trials belong to no cell or arm of the plan.
 	StrayTrials struct {
@@ -124,7 +125,7 @@ type (
 		Precision float64 `json:"precision"`
 		Rounds    int     `json:"rounds"`
 	}
-	// OneSetUp: arms were set up only once, so the result holds for that set-up.
+	// OneSetUp: arms were set up only once per session, so the result may not hold for other set-ups.
 	OneSetUp struct {
 		SetUps int    `json:"setUps"`          // number of set-ups: one per session
 		Block  string `json:"block,omitempty"` // name of an import's only block
@@ -157,9 +158,9 @@ type (
 		Program string  `json:"program"` // name of the wrapper
 		Start   float64 `json:"start"`   // seconds that a program's start takes longer with the wrapper than without
 		Run     float64 `json:"run"`     // seconds of the arm's median execution, without the start
-		Most    bool    `json:"most"`    // the start is more than half of the difference from the baseline
+		Most    bool    `json:"most"`    // the start explains more than half of the overhead
 	}
-	// Unexercised: a difference is claimed, but the trials hardly ever did what the layer acts on.
+	// Unexercised: a difference is claimed, but the layer had hardly anything to do in the trials.
 	Unexercised struct {
 		Layer string `json:"layer"` // kind of the layer
 	}
@@ -172,11 +173,12 @@ type (
 		Oddity Oddity           `json:"oddity"`
 		Places []OddSeriesPlace `json:"places"`
 	}
-	// Omission: while a response is slow, a closed loop sends no further request.
+	// Omission: a closed loop sends no further request while a response is slow. The missing requests distort
+	// percentiles and maxima of latency.
 	Omission struct {
 		Metrics []string `json:"metrics"`
 	}
-	// Switching: a layer is switched on and off for all arms, and some trials run right after such a switch.
+	// Switching: layers were switched on and off between trials, and some trials ran right after a switch.
 	Switching struct {
 		Arms []SwitchedArm `json:"arms"`
 	}
@@ -184,11 +186,12 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
-	// Busy: before the first trial, the machine was busier than Tare's own limits allow. The limits were then lifted.
+	// Busy: before the first trial, the machine was too busy for Tare's limits on its load, so the run went on without
+	// these limits.
 	Busy struct {
 		By string `json:"by"`
 	}
-	// Bound: a resource that the programs share was used up, although the workload does not measure that resource.
+	// Bound: programs used up a resource that they share, although the workload measures another resource.
 	Bound struct {
 		Resource testbed.Resource `json:"resource"`
 		Tests    string           `json:"tests"`          // the resource that the workload measures (experiment.Declaration.Tests)
@@ -270,8 +273,8 @@ func (Bound) Kind() string                  { return "bound" }
 func (StandIn) Kind() string                { return "stand-in" }
 func (Remark) Kind() string                 { return "remark" }
 
-// severity lists the kinds of findings by how much they change the meaning of a number. First come findings after
-// which the number measures something else, then findings that make the number less certain, then mere information.
+// severity lists the kinds of findings, the gravest first. With the first group, a number measures something else than
+// it says. With the next groups, it is less certain. The last group is mere information.
 var severity = []string{
 	// The number measures a resource that was used up, not the layer.
 	Bound{}.Kind(),

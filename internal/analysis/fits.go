@@ -11,14 +11,14 @@ import (
 	"tare/internal/stats"
 )
 
-// A fit describes the values of several trials of a round by a few numbers: a line through the levels of a factor
-// (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum with the signs
-// of a factorial design (factorial.go).
+// A fit describes the values of several trials of a round by a few numbers: by a line through the levels of a factor
+// (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum with the signs of
+// a factorial design (factorial.go).
 //
-// Each round is fitted by itself. Trials of one round drift together, but different rounds have independent noise.
-// The numbers fitted to different rounds are therefore independent values, and their intervals come from the
-// estimators of overheads. A single fit to all rounds would count the common drift of a round as noise, and repeated
-// points as information.
+// Each round gets a fit of its own. The trials of a round drift together, but the noise of different rounds is
+// independent. The numbers from the fits of different rounds are therefore independent values, and the estimators of
+// overheads give their intervals. A single fit to all rounds would count a round's drift as noise, and repeated points
+// as information.
 
 // completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
@@ -27,9 +27,9 @@ type completeRound struct {
 	values []float64 // values of the fitted trials
 }
 
-// completeRounds collects the rounds that have a value of each given arm in each given cell. The function failed,
-// which may be nil, is called for every round that lacks a value because a program failed. The argument of failed
-// flags the failed trials, and is valid only during the call.
+// completeRounds collects the rounds that have a value of each given arm in each given cell. It calls the function
+// failed, if not nil, for every round that lacks a value because a program failed. The slice who has an entry for each
+// trial: true if its program failed. It must not be kept after the call.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -55,14 +55,14 @@ func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed fu
 	return list
 }
 
-// roundSet is the rounds of an estimate that is made from one number per round.
+// roundSet holds the rounds of an estimate that is made from one number per round.
 type roundSet struct {
 	plan   *experiment.Plan
 	rounds []int
 	setUps []int // set-up of each round; nil: no two rounds share a set-up
 }
 
-// setOf returns the set of complete rounds. The set-up of a round is the set-up of its trial with the given index.
+// setOf returns the set of complete rounds. The set-up of each round is taken from its trial with the given index.
 func (t *table) setOf(list []completeRound, index int) roundSet {
 	s := roundSet{plan: t.plan}
 	for _, r := range list {
@@ -77,7 +77,7 @@ func (s *roundSet) pilot() int {
 	return n
 }
 
-// data turns the numbers, one per round, into data of pairs, which the estimators of overheads need.
+// data turns one number per round into contrasts, as the estimators of overheads need them.
 func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
 	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
 }
@@ -95,8 +95,8 @@ func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled estimates the centre of the numbers of one arm, one per round. The machine's drift does not cancel in such
-// numbers, so the interval allows for drift.
+// levelled estimates the centre of the numbers of one arm, one per round. No baseline is subtracted from them, so the
+// machine's drift stays in them, and the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }
@@ -122,8 +122,8 @@ type roundFits struct {
 	fits   []stats.Plane // fitted planes, by round
 }
 
-// fitRounds fits a plane to the values of each round at the given points. The argument offset is the index of the
-// first value that is fitted. Rounds whose values cannot be fitted are left out.
+// fitRounds fits a plane to each round's values at the given points. Of a round's values, it uses those from the index
+// offset on. Rounds that cannot be fitted are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -141,7 +141,7 @@ func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) 
 func (f *roundFits) value(i, k int) float64 { return f.from[i].values[f.offset+k] }
 
 // tooLarge reports whether a number is too large to be squared and summed.
-func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // the result is true for NaN
+func tooLarge(v float64) bool { return !(math.Abs(v) < 1e150) } // true for NaN, too
 
 func (f *roundFits) each(number func(i int) float64) []float64 {
 	numbers := make([]float64, len(f.fits))
@@ -163,8 +163,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less estimates by how much a number, such as the slope, is larger in the fits f than in the other fits. It uses the
-// rounds that have both fits; nil if no round has both.
+// less subtracts a number of the other fits, such as their slope, from that of the fits f in the same round. It
+// estimates the centre of these differences; nil if no round has both fits.
 func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -184,15 +184,15 @@ func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *Ro
 }
 
 const (
-	fitLevel = 0.01 // p-value up to which a fit counts as wrong
+	fitLevel = 0.01 // largest p-value at which a fit counts as wrong
 	fitMiss  = 0.05 // smallest deviation, as a share, that matters: with many rounds, even tiny deviations exceed chance
 )
 
 // poor reports whether a deviation from a fit exceeds chance and matters.
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed returns the mean residual at each point, the index of the largest mean residual, and the p-value of "all
-// mean residuals are zero", corrected for a number of tests.
+// missed describes how far the values lie from their fits. It returns the mean residual at each point and the index of
+// the largest one. It also returns the p-value of "all mean residuals are zero", multiplied by a number of tests.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
@@ -217,8 +217,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number of tests that a p-value is corrected for. With three levels, the residuals at
-// all levels follow from one number, so they are one test.
+// independentTests returns the number by which a p-value of residuals at several levels is corrected. With three levels
+// this is 1, since one residual determines the two others.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
@@ -226,8 +226,8 @@ func independentTests(levels int) int {
 	return levels
 }
 
-// bend returns the direction in which values leave a line: the sign of the quadratic curve in the residuals. The
-// result is "" unless the curve accounts for at least half of the residuals' sum of squares.
+// bend returns the direction in which values curve away from a line, by the sign of a quadratic curve through the
+// residuals. It returns "" if that curve explains less than half of the residuals' sum of squares.
 func bend(x, left []float64) string {
 	square := stats.Mapped(x, func(v float64) float64 { return v * v })
 	line, err := stats.FitLine(x, square)

@@ -13,23 +13,23 @@ import (
 type hypothesis struct {
 	Question
 	contrast.Estimate
-	cell, arm, base int     // indices in the plan; without meaning for a comparison that is not of a single run
+	cell, arm, base int     // indices in the plan; without meaning for comparisons across runs
 	adjusted        float64 // p-value after Holm's correction; for an exploratory metric, the p-value without correction
 	equivAdjusted   float64
 	control         *hypothesis       // the control's comparison with the baseline on the same metric; nil: the plan has no control
-	bias            float64           // size that an effect must exceed to be claimed, on the scale of contrasts
+	bias            float64           // an effect is claimed only if its interval lies entirely above bias or entirely below -bias, on the scale of contrasts
 	robust          contrast.Estimate // estimate that allows for the trials that failed
 	verdict         Verdict
-	seen            Verdict         // verdict if no trials were missing
+	seen            Verdict         // verdict from the existing values, before missing trials are allowed for
 	grade           Grade           // grade of the verdict
 	few             bool            // there are too few values for any claim by ranks
 	reason          Reason          // reason why the comparison is not resolved, or MissingTrials beside a claim; nil: none
-	family          int             // number of hypotheses that Holm's correction is over; 1 for an exploratory metric
-	restated        bool            // another metric of the arm carries the same information and has the verdict
-	echo            bool            // this metric and the metric that it restates are both headlines, and count as one claim
-	agree           bool            // the t interval alone would give the hypothesis's verdict, too
+	family          int             // number of hypotheses under Holm's correction; 1 for an exploratory metric
+	restated        bool            // a metric with the same information has the verdict instead
+	echo            bool            // the metric and the one that it restates are both headlines, and count as one claim
+	agree           bool            // the t interval alone gives the same verdict
 	byT             Verdict         // verdict of the t interval alone
-	unplanned       bool            // the plan's goal of precision does not cover this hypothesis
+	unplanned       bool            // not covered by the plan's goal of precision
 	constant        bool            // all values of the metric in the cell are the same, in every arm
 	unlike          []UnlikeSetting // settings in which the arm's work differs from the baseline's; nil: none
 }
@@ -44,8 +44,8 @@ type judgement struct {
 	family       int            // number of hypotheses on treatments under Holm's correction
 }
 
-// judge makes every comparison and decides its verdict. The controls determine the size that a claim must exceed, and
-// whether any claim is allowed.
+// judge makes every comparison and decides its verdict. The controls decide how large a claimed effect must be, and
+// whether the run may claim anything.
 func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
@@ -130,7 +130,8 @@ func (j *judgement) newHypothesis(t *table, c, a, b int, name string, d contrast
 	return h
 }
 
-// newJointHypothesis creates a hypothesis on several arms, which the arms a and b represent.
+// newJointHypothesis creates a hypothesis on several arms. The arms a and b stand for them where one arm and one
+// baseline are needed.
 func (j *judgement) newJointHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
 	h := j.newHypothesis(t, c, a, b, name, d)
 	for _, control := range j.controls {

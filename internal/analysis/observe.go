@@ -8,15 +8,16 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Observation explains why a run is not an experiment.
+// Observation lists the weaknesses of data that come from no experiment.
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the other arms are compared with
 	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
-	// Differs names the facts whose values in the files of some arm differ from the values in the baseline's files.
+	// Differs names facts in the imported files, such as a kernel version, of which some arm has other values than the
+	// baseline.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// Schedule is the position in time of an arm's trials relative to the baseline's trials.
+// Schedule tells when an arm's trials ran, relative to the baseline's trials.
 type Schedule struct {
 	Arm   string `json:"arm"`   // name of the arm
 	Times Times  `json:"times"` // class of the position in time
@@ -34,12 +35,12 @@ const (
 	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
 )
 
-// betweenLeast and betweenMost are the limits of a share. Every trial of the arm is combined with every trial of the
-// baseline. The share counts the combinations in which the arm's trial started later. Between the limits, the arms
-// count as having run over the same time. The share is 0 or 1 if one arm ran after the other.
+// betweenLeast and betweenMost limit a share. Of all combinations of a trial of the arm with a trial of the baseline,
+// the share counts those in which the arm's trial started later. It is 0 or 1 if one arm ran after the other. Between
+// the limits, the arms count as having run over the same time.
 const betweenLeast, betweenMost = 0.25, 0.75
 
-// observation returns the reason why an imported run is not an experiment; nil for a run that Tare carried out.
+// observation returns the weaknesses of an imported run; nil for a run that Tare carried out.
 func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	if plan.Import == nil {
 		return nil
@@ -53,7 +54,7 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	for i := range trials {
 		arm := trials[i].Arm
 		if trials[i].Start.IsZero() {
-			blank[arm] = blank[arm] || trials[i].Valid() // an invalid trial without a start does not count, since its file may have been unreadable
+			blank[arm] = blank[arm] || trials[i].Valid() // invalid trials without a start do not count, since Tare may have been unable to read their files
 			continue
 		}
 		starts[arm] = append(starts[arm], trials[i].Start.UnixNano())
@@ -120,7 +121,7 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that the files of some arm and of the baseline both contain, with different values.
+// differing names the facts that some arm and the baseline both have in their files, but with different values.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

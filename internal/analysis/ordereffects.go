@@ -12,8 +12,8 @@ import (
 )
 
 // PositionEffects are the effects of a trial's position within the round: the first trial may find cold caches, the
-// last one a warm machine. If every arm has had every position equally often, position effects do not make any arm
-// look slower, but they widen intervals. Tare therefore removes them.
+// last one a warm machine. Position effects widen intervals. They do not make an arm look slower, if every arm has had
+// every position equally often. Tare removes them.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -22,10 +22,10 @@ type PositionEffects struct {
 
 const (
 	orderFewest = 6  // number of rounds that a fit needs
-	orderSweeps = 50 // largest number of iterations of the fit; far more than a fit needs if no trial is missing
+	orderSweeps = 50 // largest number of iterations of the fit; without missing trials, a fit needs far fewer
 )
 
-// of returns the effect of a trial's position, as a logarithm.
+// of returns the effect of a trial's position, on the logarithmic scale.
 func (p *PositionEffects) of(t *journal.Trial) float64 {
 	if p == nil || t.Position < 1 || t.Position > len(p.logs) {
 		return 0
@@ -33,8 +33,8 @@ func (p *PositionEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects returns the position effects that are removed from a metric; nil: none. Position effects are fitted by
-// least squares together with effects of rounds and arms, and tested by an F test.
+// orderEffects returns the position effects to remove from a metric's values; nil if they are not significant. They
+// come from a least-squares fit of rounds, arms and positions, and are tested by an F test.
 func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
@@ -50,7 +50,7 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 // own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
-	arms, had := make([]int, k), make([][]int, k) // had: number of trials by arm and position
+	arms, had := make([]int, k), make([][]int, k) // had counts the trials by arm and position
 	for a := range arms {
 		arms[a], had[a] = a, make([]int, k)
 	}
@@ -76,7 +76,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	if free < 1 || with <= 0 {
 		return nil
 	}
-	f := max(0, without-with) / float64(k-1) / (with / free) // only rounding can make the difference negative
+	f := max(0, without-with) / float64(k-1) / (with / free) // max(0, …), since rounding can make the difference slightly negative
 	p := stats.FTail(f, float64(k-1), free)
 	if math.IsNaN(p) || p > orderLevel {
 		return nil
@@ -84,9 +84,9 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	return &PositionEffects{P: p, Effects: stats.Mapped(effects, math.Expm1), logs: effects}
 }
 
-// uneven reports whether the positions of an arm are too uneven to separate effects of arms from effects of
-// positions. The arm then never had one of the positions, or had one position much more often than another: the
-// difference exceeds both 2 and the average count of a position.
+// uneven reports whether the positions of an arm are too uneven to tell effects of arms from effects of positions. The
+// arm then never had one of the positions, or had one much more often than another. "Much" means that the difference
+// exceeds 2 and the average number of trials per position.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -94,7 +94,7 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits values with effects of rounds and arms and, if the argument places is set, of positions. The results
+// fitRows fits effects of rounds and arms to values. With places = true, it also fits effects of positions. The results
 // are the residual sum of squares, and the position effects relative to their mean.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
@@ -125,7 +125,7 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 		sweep(n, func(i, _ int) int { return i })
 		sweep(k, func(_, a int) int { return a })
 		if !places {
-			break // without position effects, the first iteration is exact, since rounds and arms are orthogonal
+			break // without positions, one iteration is exact, since rounds and arms are orthogonal
 		}
 		largest := 0.0
 		for j, by := range sweep(k, func(i, a int) int { return at[i][a] }) {

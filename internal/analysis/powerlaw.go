@@ -18,11 +18,11 @@ import (
 // The plane is fitted in each round (fits.go), to all cells of the workload. An exponent therefore holds at all
 // levels of the other factors, and the residuals of the cells show whether the law holds at all.
 
-// PowerLaw is the joint dependence of a workload's metric on its factors.
+// PowerLaw describes how a metric depends on all factors of a workload together.
 type PowerLaw struct {
 	Workload string            `json:"workload"`       // workload of the cells
 	Metric   experiment.Metric `json:"metric"`         // metric that the law describes
-	Held     []factor.Level    `json:"held,omitempty"` // levels of the factors that are not part of the law
+	Held     []factor.Level    `json:"held,omitempty"` // levels of the factors that the law does not contain; they are the same in all Cells
 	Factors  []PowerLawFactor  `json:"factors"`        // factors of the law with several levels, in the order of the plan
 	Cells    []string          `json:"cells"`          // cells of the fit
 	Arms     []PowerLawArm     `json:"arms"`           // arms that have at least one round with a value in every cell, in the plan's order
@@ -41,7 +41,7 @@ type PowerLawArm struct {
 	Arm       string     `json:"arm"`       // name of the arm
 	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
 	Exponents []Exponent `json:"exponents"` // one exponent per factor, in the order of Factors
-	// Unity is the law's value, in the metric's unit, if each factor is 1 in its own unit.
+	// Unity is the metric's value, by the law, at factors of 1 in their own units.
 	Unity     Interval `json:"unity"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval, since the values allow none
 	Method    string   `json:"method"`              // method of the interval of Unity
@@ -53,11 +53,11 @@ type Exponent struct {
 	Interval
 	PointOnly  bool   `json:"pointOnly,omitempty"`  // the values allow no interval
 	Method     string `json:"method"`               // method of the interval, as in comparisons
-	Unexpected bool   `json:"unexpected,omitempty"` // the interval excludes the expected exponent by more than exponentMiss
+	Unexpected bool   `json:"unexpected,omitempty"` // the interval lies farther than exponentMiss from the expected exponent
 }
 
-// exponentMiss is the largest deviation of an exponent that does not matter. If the factor grows from 1 to 10, this
-// deviation changes the metric by 2 %.
+// exponentMiss is the largest deviation of an exponent that does not matter: if a factor grows from 1 to 10, it changes
+// the metric by 2 %.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.
@@ -91,7 +91,7 @@ func powerLaws(t *table) []PowerLaw {
 	return list
 }
 
-// lawCells is the cells of one fit of a power law.
+// lawCells holds the cells to which one power law is fitted.
 type lawCells struct {
 	metric  experiment.Metric
 	held    []factor.Level
@@ -126,7 +126,8 @@ func lawsOf(plan *experiment.Plan) []lawCells {
 	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels of the law's factors as numbers. If any level has no logarithm, read keeps no factor.
+// read reads the levels of the law's factors as numbers. If a level is not a positive number, it has no logarithm, and
+// read drops the law.
 func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]
@@ -157,7 +158,7 @@ func (f *lawCells) read(plan *experiment.Plan) {
 	}
 }
 
-// law fits the law of one arm; false if no round has a value in every cell.
+// law fits the power law to one arm; false if no round has a value in every cell.
 func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
 	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
 	for i := range list {

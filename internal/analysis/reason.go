@@ -8,7 +8,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason explains why a comparison is not resolved or gets no verdict, or why a whole run gives no verdicts. It has a
+// Reason explains why a comparison is not resolved or gets no verdict, or why a run gives no verdicts at all. It has a
 // kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
 type Reason interface {
 	Kind() string
@@ -26,11 +26,11 @@ type (
 	NoSpread struct {
 		Fewest int `json:"fewest"` // number of pairs that an interval by ranks needs
 	}
-	// NotInFamily: the difference is significant by itself, but not after the correction for the number of claims.
+	// NotInFamily: the difference is significant by itself, but not after Holm's correction for the number of claims.
 	NotInFamily struct {
 		Family int `json:"family"` // number of claims that share the correction
 	}
-	// WithinBias: the arm's difference from the baseline is not larger than the control's difference.
+	// WithinBias: the control differs from the baseline, and the arm does not clearly differ by more than the control.
 	WithinBias struct {
 		Bias float64 `json:"bias"` // difference of the control from the baseline, on the scale of the overhead
 	}
@@ -41,7 +41,7 @@ type (
 	}
 	// NoControl: the control's values allow no estimate.
 	NoControl struct{}
-	// ThinControl: the control has so few values that they could hardly show a difference from the baseline.
+	// ThinControl: the control has far fewer values than the arm, too few to show that it differs from the baseline.
 	ThinControl struct {
 		Values int `json:"values"` // number of the control's pairs, or of values in the smaller sample
 	}
@@ -49,15 +49,15 @@ type (
 	Ties struct{}
 	// FarReaching: the tests show equivalence, but the interval reaches far beyond the margin.
 	FarReaching struct{}
-	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
+	// MeanNotShown: the typical round is shown to be equivalent, but the mean is not.
 	MeanNotShown struct{}
-	// MissingTrials: trials have no value because the program failed, and the claim depends on these missing values.
-	// Beside a claim, MissingTrials means that the claim holds in the worst case. In this case, missing values that
-	// contradict the claim are worse than all values seen, and other missing values show no difference.
+	// MissingTrials: trials have no value because the program failed, and the claim depends on the missing values. If
+	// the comparison still makes a claim, MissingTrials means that the claim holds in the worst case: missing values
+	// that contradict it are worse than all values seen, and other missing values show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
-		Worst   int     `json:"worst,omitempty"` // number of missing values that count as worst against a cost or a gain
+		Worst   int     `json:"worst,omitempty"` // number of missing values that count, in the worst case, against a claim of a cost or a gain
 		Without Verdict `json:"without"`         // verdict from the values that exist, as if no trial had failed
 	}
 )
@@ -74,7 +74,7 @@ type (
 	InvalidRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs without verdicts; empty: the analysed run itself
 	}
-	// ControlChanged: not only the arm but also the control has changed between both runs.
+	// ControlChanged: between both runs the control has changed, so a change of the arm may have another cause.
 	ControlChanged struct{}
 	// RoundsMissing: not all planned rounds are done.
 	RoundsMissing struct {
@@ -95,8 +95,8 @@ type (
 type (
 	// NoBaseline: the plan has no baseline.
 	NoBaseline struct{}
-	// ControlFails: the control differs from the baseline, although it is a copy of the baseline, and the data do not
-	// show that both are equivalent.
+	// ControlFails: the control differs from the baseline, although both are set up alike, and the data do not show
+	// that they are equivalent.
 	ControlFails struct {
 		Cell      string            `json:"cell"`
 		Metric    experiment.Metric `json:"metric"`
@@ -113,7 +113,7 @@ type (
 	}
 )
 
-// NoVerdicts: a run gives no verdicts, so an analysis of several runs leaves the run out.
+// NoVerdicts: a run gives no verdicts, so an analysis of several runs does not use it.
 type NoVerdicts struct {
 	Reasons []Reason `json:"-"`
 }
@@ -143,17 +143,17 @@ func (ControlFails) Kind() string   { return "control-fails" }
 func (InvalidTrials) Kind() string  { return "invalid-trials" }
 func (NoVerdicts) Kind() string     { return "no-verdicts" }
 
-// Loss is the main cause for which an arm lost most of its trials.
+// Loss is the main cause why most trials of an arm have no value.
 type Loss struct {
-	Baseline bool     `json:"baseline,omitempty"` // the baseline lost the trials; otherwise the arm
+	Baseline bool     `json:"baseline,omitempty"` // the baseline's trials are lost; otherwise the arm's
 	Lost     int      `json:"lost"`
 	Trials   int      `json:"trials"`
 	Rules    []string `json:"rules,omitempty"`  // rules that the trials broke
-	Metric   string   `json:"metric,omitempty"` // metric without a usable value, if no rule was broken
+	Metric   string   `json:"metric,omitempty"` // metric that has no usable value in valid trials; "": the trials are invalid, and Rules says why
 }
 
 func (x explainer) lost(h *hypothesis) *Loss {
-	if x.table == nil { // the comparison is not of a single run
+	if x.table == nil { // a comparison across runs has no table
 		return nil
 	}
 	if l := x.table.loss(h.cell, h.arm, h.Metric); l != nil {

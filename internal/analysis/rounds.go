@@ -15,25 +15,26 @@ import (
 	"tare/internal/stats"
 )
 
-// NeededRounds is the second stage of Stein's rule. The result is the total number of rounds, including the pilot's
-// (the first plan.Rounds rounds), at most the plan's MaxRounds. After that number of rounds, a treatment's interval
-// on a headline metric reaches the plan's precision with a chance of 90 %: a half-width on the log scale of at most
-// ln(1 + precision). Trials after the pilot are ignored, so repeated calls give the same answer. In a plan without
-// treatments, which measures noise, the control takes the treatments' place. If no such arm has two valid pairs on a
-// headline metric, NeededRounds returns an error.
+// NeededRounds computes the number of rounds that a plan's precision needs, from the plan.Rounds rounds of the pilot
+// (the second stage of Stein's rule). The result includes the pilot's rounds, and is at most plan.MaxRounds. After that
+// number of rounds, the intervals of the treatments on headline metrics have a half-width of at most ln(1 + precision)
+// on the log scale, with a chance of 90 %. In a plan without treatments, which measures noise, this holds for the
+// control. Trials after the pilot are ignored, so repeated calls give the same answer. If no arm has two valid pairs on
+// a headline metric, NeededRounds returns an error.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is the largest number of factors in an interaction that a goal of precision covers. Each further
+// plannedFactors is the largest number of factors of an interaction for which a run plans its precision. Each further
 // factor needs four times as many rounds.
 const plannedFactors = 2
 
-// precisionAssurance is the chance with which a goal of precision is reached.
+// precisionAssurance is the probability with which the planned rounds reach the precision.
 const precisionAssurance = 0.9
 
-// neededRounds is NeededRounds for a table. It also reports whether MaxRounds reduced the number.
+// neededRounds does the work of NeededRounds for sorted trials. The result capped reports whether MaxRounds has limited
+// the number.
 func neededRounds(t *table) (rounds int, capped bool, err error) {
 	t = t.pilot()
 	plan := t.plan
@@ -50,7 +51,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		contrasts, _, pilot := p.Units()
 		each := p.RoundsEach()
 		if pilot > 2 && p.LastShort() {
-			pilot-- // the last set-up continues after the pilot, so it does not belong to the pilot
+			pilot-- // the last set-up will get further rounds after the pilot, so it is left out
 		}
 		if pilot < 2 {
 			return nil
@@ -101,7 +102,8 @@ func (t *table) pilot() *table {
 	return &p
 }
 
-// totalRounds returns the number of rounds that the run will have; until the pilot is complete, the pilot's number.
+// totalRounds returns the number of rounds that the run will have, as far as it is known. Until the pilot is complete,
+// this is the pilot's number.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -124,17 +126,16 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible: the
-// smallest p-value of the exact test is then at most alpha divided by the number of hypotheses. That p-value is 2 in
-// 3^rounds with a control, and 2 in 2^rounds without. If several rounds share a set-up, the result is a number of
-// set-ups. For independent samples, the result is the number of values in each arm, by the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible. It makes
+// the smallest p-value of the exact test (2 in 3^rounds with a control, 2 in 2^rounds without) at most alpha divided by
+// the number of hypotheses. If several rounds share a set-up, the result is a number of set-ups. For independent
+// samples, it is the number of values in each arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
 }
 
-// unitEffects caches minimum detectable effects for a standard deviation of 1, by unitCase, since computing one takes
-// longer than the rest of a comparison.
+// unitEffects caches the results of unitEffect, since computing one takes longer than the rest of a comparison.
 var unitEffects sync.Map
 
 type unitCase struct {
@@ -145,9 +146,9 @@ type unitCase struct {
 	control      bool // the arm is compared with baseline and control together
 }
 
-// unitEffect returns the minimum detectable effect of a comparison for a standard deviation of 1; 0 if there are too
-// few values for any claim. For pairs judged by ranks, the effect allows for a standard deviation that is estimated
-// from few values.
+// unitEffect returns the minimum detectable effect of a comparison whose standard deviation is 1; 0 if there are too
+// few values for any claim. For pairs judged by ranks, the effect allows for the uncertainty of the standard deviation,
+// which comes from few values.
 func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {
@@ -178,8 +179,8 @@ func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	return v
 }
 
-// deviation returns the standard deviation of one contrast. For independent samples, the result is the common
-// standard deviation that gives the standard error of their difference.
+// deviation returns the standard deviation of one contrast. For independent samples, it returns the standard deviation
+// that, common to both samples, would give the same standard error of their difference.
 func deviation(h *hypothesis) float64 {
 	if h.Paired {
 		return h.SD
@@ -188,9 +189,9 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed returns the number of rounds, or of values in each arm, with which a new run gets a verdict of any kind with
-// the probability power, given the observations. The result is 0 if the number is over the maximum or cannot be
-// computed. If several rounds share a set-up, the result is a number of whole set-ups, in rounds.
+// needed returns the number of rounds, or of values in each arm, with which a new run gets any verdict with the
+// probability power, as far as the present values tell. If several rounds share a set-up, the number is a multiple of
+// the rounds per set-up. The result is 0 if the number is over the maximum or cannot be computed.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -220,9 +221,9 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// The number of needed rounds is computed from new runs that are drawn from the observations. At most resamples runs
-// are drawn for all headline comparisons together, and at most mostResamples for one comparison. If a comparison
-// would get fewer than fewestResamples, none are drawn, and the noise is assumed to be normal.
+// The number of needed rounds is computed from simulated runs, whose values are drawn from the observed values.
+// resamples is the largest number of simulated runs for all headline comparisons together, and mostResamples that for
+// one comparison. If a comparison would get fewer than fewestResamples, noise is assumed to be normal instead.
 const (
 	resamples       = 4000
 	mostResamples   = 400

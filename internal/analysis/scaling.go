@@ -14,20 +14,20 @@ import (
 // bytes per object, time per rule. The growth is the slope of a line through the values at the levels, fitted in each
 // round (fits.go).
 
-// Scaling is the growth of one metric of a workload with a factor of its cells. It has the levels, and lines through
-// the values at the levels; the values themselves are in the cells. Every headline metric has a Scaling, with or
-// without lines.
+// Scaling describes how a metric grows with one factor of a workload. It has the factor's levels, and one line per arm
+// through the values at these levels. The values themselves are in the cells. A headline metric with values at two or
+// more levels has a Scaling even if no line can be fitted.
 type Scaling struct {
 	Workload string            `json:"workload"`           // workload of the cells
 	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
-	Held     []factor.Level    `json:"held,omitempty"`     // levels of the other factors
+	Held     []factor.Level    `json:"held,omitempty"`     // levels of the other factors, the same in all Cells
 	Cells    []string          `json:"cells"`              // one cell per level, in ascending order
 	X        []float64         `json:"x"`                  // levels in Unit
 	Unit     string            `json:"unit,omitempty"`     // unit of the levels; "" if they count something
 	LeftOut  []string          `json:"leftOut,omitempty"`  // levels that are not numbers, such as "max"
 	Baseline string            `json:"baseline,omitempty"` // name of the arm that the other arms are compared with
 	Metric   experiment.Metric `json:"metric"`
-	Arms     []ScalingArm      `json:"arms"` // arms that have at least one round with a value at every level, in the plan's order; none if trials are not pairs
+	Arms     []ScalingArm      `json:"arms"` // lines of the arms that have a round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
 // ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the metric's own
@@ -39,12 +39,12 @@ type ScalingArm struct {
 	Slope     Interval   `json:"slope"`
 	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals, since the values allow none
 	Method    string     `json:"method"`              // method of the slope's interval, as in comparisons
-	Base      *Interval  `json:"base,omitempty"`      // height of the line at zero, if the levels count something or are a rate; otherwise nil
+	Base      *Interval  `json:"base,omitempty"`      // height of the line at zero; nil unless the levels count something or are a rate
 	Line      []Interval `json:"line"`                // height of the line at each level
 	Means     []float64  `json:"means"`               // means of the values at each level, over Rounds
 	Fit       Fit        `json:"fit"`
-	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have; nil for the baseline,
-	// and if arm and baseline have no round in common.
+	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have. It is nil for the
+	// baseline itself, without a common round, and if the arm's workload has other settings than the baseline's.
 	Difference *RoundValue `json:"difference,omitempty"`
 	// BaseDifference is the arm's Base minus the baseline's Base, over the rounds that both have.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
@@ -65,8 +65,8 @@ type Fit struct {
 	Off float64 `json:"off"`
 	At  float64 `json:"at"` // the level whose mean lies at the distance Off from the line
 	P   float64 `json:"p"`  // p-value of "the means lie on a line", from t tests of the residual at each level; 1 if untestable
-	// Bend is the direction in which the means leave the line, by the quadratic that fits best: "steeper" or
-	// "flatter" towards higher levels; "" if they do neither.
+	// Bend is the direction in which the means curve away from the line towards higher levels, "steeper" or "flatter",
+	// by the best-fitting quadratic; "": no clear curve.
 	Bend  string `json:"bend,omitempty"`
 	Poor  bool   `json:"poor"`            // the line fits poorly: P is 0.01 or less, and Off is 5 % or more
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above
@@ -78,7 +78,7 @@ func scalings(t *table) (list []Scaling) {
 		for _, m := range l.metrics(t.plan) {
 			s := Scaling{Workload: l.of, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
 				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
-			measured := 0 // number of levels that have any value
+			measured := 0 // number of levels with at least one value
 			for _, c := range l.indices {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
 				if sameForm(&t.plan.Cells[c], m) && slices.ContainsFunc(t.slots[c], func(arm []slot) bool { return len(sample(arm, m)) > 0 }) {

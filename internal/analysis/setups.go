@@ -10,8 +10,8 @@ import (
 	"tare/internal/stats"
 )
 
-// SetUps counts the set-ups of a run's arms. Random properties of a set-up, such as memory layout, are the same in
-// all rounds of the set-up, so rounds that share a set-up are not independent.
+// SetUps counts the set-ups of a run's arms. All rounds of a set-up share its random properties, such as memory layout,
+// so these rounds are not independent.
 type SetUps struct {
 	Count    int `json:"count"`    // number of set-ups
 	Rounds   int `json:"rounds"`   // number of rounds that the set-ups served
@@ -34,24 +34,24 @@ func setUpsOf(trials []journal.Trial) SetUps {
 // Known reports whether the trials record their set-ups.
 func (s SetUps) Known() bool { return s.Count > 0 }
 
-// Once reports whether each session set its arms up only once. Conclusions then hold for these set-ups only.
+// Once reports whether each session set its arms up only once. Conclusions may then not hold for other set-ups.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared reports whether the run has several set-ups and several rounds share one of them. The set-up is then the
+// Shared reports whether a session had several set-ups, of which some served several rounds. The set-up is then the
 // unit of analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
-// BetweenSetUps is the variation of an overhead between set-ups, beyond the variation between rounds: the variance
-// component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
+// BetweenSetUps tells how much an overhead varies between set-ups, in addition to its variation between rounds: the
+// variance component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
 type BetweenSetUps struct {
 	SetUps int `json:"setUps"` // number of set-ups that the values come from
 	Rounds int `json:"rounds"` // number of rounds that the set-ups served
-	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or in the
-	// metric's unit. 0: set-ups differ no more from each other than rounds of one set-up do.
+	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or an amount
+	// in the metric's unit. It is 0 if set-ups differ no more than rounds of one set-up do.
 	SD float64 `json:"sd"`
 	// Most is an upper bound of SD, at the design's confidence; -1: no bound can be computed.
 	Most float64 `json:"most"`
-	F    float64 `json:"f"` // mean square between set-ups, divided by the mean square within set-ups; 0: values within set-ups do not vary
+	F    float64 `json:"f"` // mean square between set-ups, divided by the mean square within set-ups; 0 if the latter is 0
 	P    float64 `json:"p"` // p-value of "no difference between set-ups"
 }
 
@@ -61,7 +61,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	for i, s := range d.SetUps {
 		bySetUp[s] = append(bySetUp[s], d.Contrasts[i])
 	}
-	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sorted, since a sum depends on its order in the last digits
+	groups := slices.SortedFunc(maps.Values(bySetUp), slices.Compare) // sorted, since rounding makes a sum depend on the order of its terms
 	n, k := float64(len(d.SetUps)), float64(len(groups))
 	if k < 2 || n <= k {
 		return nil
@@ -88,15 +88,15 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
-	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n. Set-ups that are more
-	// alike than by chance do not make the bound smaller.
+	// The bound is that of Williams (1962): the ratio of both variances lies below (F ÷ its lower quantile − 1) ÷ n. F
+	// counts as at least 1, so set-ups that happen to be alike do not make the bound smaller.
 	b.Most = size(within * (max(ratio, 1)/stats.FQuantile(1-confidence, k-1, n-k) - 1) / each)
 	return b
 }
 
-// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline. The
-// interval comes from the repeats within the block. It does not cover differences between deployments, so a block
-// gets no verdict.
+// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline. The block
+// is one deployment. The interval comes from repeats within it and leaves out differences between deployments, so a
+// block gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
 	Rounds    int      `json:"rounds"` // number of complete pairs in the block

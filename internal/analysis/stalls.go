@@ -9,19 +9,19 @@ import (
 	"tare/internal/stats"
 )
 
-// A trial is stalled if it is too many times worse than its arm's median. The limit for all arms of a cell is five
-// robust standard deviations of the logarithms, but at least a ratio of 1.25. The robust standard deviation is 1.4826
-// times the median distance of a value's logarithm from the median of its own arm, over all arms together. Stalled
-// trials are part of every estimate.
+// A trial is stalled if it is far worse than its arm's median: by a factor of more than 1.25, and on the logarithmic
+// scale by more than five robust standard deviations. The robust standard deviation is 1.4826 times the median distance
+// of a value's logarithm from the median of its own arm, over all arms of a cell. Stalled trials are part of every
+// estimate.
 const (
 	stallDeviations = 5
 	stallLeast      = 1.25
-	robust          = 1.4826 // standard deviations of a normal distribution per median absolute deviation
+	robust          = 1.4826 // ratio of the standard deviation to the median absolute deviation, for a normal distribution
 )
 
 // Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the control.
 type Stalls struct {
-	Factor    float64   `json:"factor"` // a stalled trial is at least this many times worse than its arm's median
+	Factor    float64   `json:"factor"` // a stalled trial is more than this many times worse than its arm's median
 	Arm       Frequency `json:"arm"`
 	Reference Frequency `json:"reference"`
 	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
@@ -29,9 +29,9 @@ type Stalls struct {
 	testable  bool      // enough trials stalled for a significant difference
 }
 
-// stalls adds the stalled trials to each comparison that has some, and a finding if their share differs between arm
-// and reference. The significance level is alpha divided by the number of comparisons that could show a difference.
-// Headline and exploratory metrics are counted separately.
+// stalls adds the numbers of stalled trials to the comparisons. It adds a finding if the share of stalled trials
+// differs between arm and reference. The significance level is alpha divided by the number of comparisons that could
+// show such a difference, separately for headline and exploratory metrics.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
@@ -53,7 +53,7 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // the values of an import's blocks differ anyway, so slow trials are no stalls
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks of an import have different values anyway, so a slow trial tells nothing
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -87,7 +87,7 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // for each value of each arm: logarithm of how many times worse it is than the arm's median
+	worse := make([][]float64, len(m.Arms)) // logarithm of the ratio by which a value is worse than its arm's median, by arm and value
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))
@@ -113,10 +113,9 @@ func stalled(m *MetricSeries) (factor float64, counts []int) {
 	return contrast.Finite(math.Exp(limit)), counts
 }
 
-// MoreRepeats is the finding that an arm's trials were spoilt more or less often than the trials of baseline and
-// control. A trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. A rule about
-// the machine may discard just the slow trials of an arm that makes trials slow. The arm's values are then not
-// missing at random.
+// MoreRepeats is the finding that an arm's trials were spoilt more or less often than those of baseline and control. A
+// trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. If an arm makes trials
+// slow, a rule about the machine may discard just its slow trials. Its values are then not missing at random.
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
 	Reference Frequency `json:"reference"`
@@ -126,7 +125,7 @@ type MoreRepeats struct {
 // Kind returns the name of this kind of finding.
 func (MoreRepeats) Kind() string { return "more-repeats" }
 
-// spoilt counts the executions of an arm in a cell. The field failed of the result counts the spoilt executions.
+// spoilt counts the executions of an arm in a cell, and as failed those that were spoilt.
 func (t *table) spoilt(c, a int) (n failureCount) {
 	for _, s := range t.slots[c][a] {
 		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed
@@ -137,9 +136,8 @@ func (t *table) spoilt(c, a int) (n failureCount) {
 	return n
 }
 
-// moreRepeats compares the frequency of spoilt trials in each treatment with the frequency in baseline and control
-// together. The significance level of each test is alpha divided by the number of comparisons that could show a
-// difference at all.
+// moreRepeats compares how often trials were spoilt, in each treatment against baseline and control together. The
+// significance level of each test is alpha divided by the number of comparisons that could show a difference at all.
 func moreRepeats(t *table) (list []Warning) {
 	alpha, ables := 1-float64(t.plan.Judged()), 0
 	for c, cell := range t.plan.Cells {

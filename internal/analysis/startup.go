@@ -8,11 +8,11 @@ import (
 	"tare/internal/stats"
 )
 
-// startShare is the share of the measured time from which on a wrapper's start is reported.
+// startShare is the share of the measured time above which a wrapper's start is reported.
 const startShare = 0.1
 
-// startUps warns if the start of a wrapper takes much of the time of an arm's programs. The start takes the same time
-// for a short and for a long program, so an overhead as a share holds only for programs that run for the same time.
+// startUps warns if a wrapper's start takes much of an arm's measured time. The start takes equally long for short and
+// long programs. The overhead as a share therefore holds only for programs that run as long as the measured one.
 func startUps(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if !c.Metric.FromStart || c.Control {

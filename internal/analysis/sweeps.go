@@ -17,7 +17,7 @@ import (
 // leastLevels is the smallest number of levels with which a line can be tested.
 const leastLevels = 3
 
-// sweep is the cells, or the arms, of a plan that differ only in one factor whose levels are numbers.
+// sweep holds the cells, or the arms, of a plan that differ in one factor only. The levels of this factor are numbers.
 type sweep struct {
 	of           string // the workload of the cells, or the name of the arm in the experiment file
 	factor, unit string
@@ -44,7 +44,7 @@ func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
 	var list []sweep
-	var texts [][]string // levels as text, by sweep
+	var texts [][]string // texts holds the levels of each sweep as text
 	for i := range n {
 		name, levels := describe(i)
 		for k, l := range levels {
@@ -66,8 +66,8 @@ func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads the levels as numbers and sorts the indices by level. Levels that are words go to leftOut. ascend
-// returns false if too few levels are numbers, or if two levels are equal.
+// ascend reads a sweep's levels as numbers and sorts the cells or arms by them. Levels that are no numbers go to
+// leftOut. The result is false if too few levels are numbers, or if two levels are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -88,7 +88,7 @@ func (s *sweep) ascend(texts []string) bool {
 	return true
 }
 
-// notations are the ways to write a level. Each has the unit of the number and a function that reads the number.
+// notations lists the ways to write a level. Each has the unit of the number, and a function that reads the text.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -119,13 +119,13 @@ func reads[Q any, P interface {
 
 func readNumber(text string) (float64, error) {
 	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
-		return math.NaN(), nil // a text that is no level, such as 0x10 or infinity
+		return math.NaN(), nil // texts such as 0x10 and infinity are no levels
 	}
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit. It uses the notation that can read most of the
-// levels; the other levels become NaN. Sizes and rates are converted to the largest unit in which no level is below
+// readLevels reads the levels of a factor as numbers in one unit, by the notation that can read most of them. The
+// levels that it cannot read become NaN. Sizes and rates are converted to the largest unit in which no level is below
 // 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1

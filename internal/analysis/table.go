@@ -15,15 +15,15 @@ type table struct {
 	plan            *experiment.Plan
 	cells           map[string]int                          // cell indices by ID
 	arms            map[string]int                          // arm indices by name
-	rounds          []int                                   // rounds that have any trial, ascending; for independent samples, positions from 1
-	at              [][]int                                 // rounds that have slots, by cell, ascending; in a run that Tare carried out, all rounds
-	slots           [][][]slot                              // slots by cell, arm and index into the cell's rounds; shorter for an arm with fewer trials than others
+	rounds          []int                                   // numbers of the rounds that have any trial, ascending; for independent samples, 1 to the number of the longest arm's trials
+	at              [][]int                                 // rounds of each cell, ascending; the same as field rounds in a run that Tare carried out
+	slots           [][][]slot                              // slots by cell, arm and index into the cell's rounds; independent samples have one slot per trial of the arm
 	final           int                                     // highest round that has any trial
 	stray           int                                     // number of trials that belong to no cell or arm of the plan
 	broken          int                                     // number of imported files whose cell could not be read
-	double          int                                     // number of valid trials that a later trial of the same round replaces
+	double          int                                     // number of valid trials that do not count, since the same cell, arm and round has a later valid trial
 	loops           []*LoopSummary                          // evidence of closed loops, by cell; nil: no closed loop
-	data            admission                               // which invalid trials count as data
+	data            admission                               // kinds of trials that count as data
 	setUps          SetUps                                  // counts of the arms' set-ups
 	blockOf         map[int]int                             // block numbers of an import, by round; nil: the run has no blocks
 	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
@@ -34,7 +34,7 @@ type admission int
 
 const (
 	validOnly  admission = iota
-	withFailed           // valid trials, and trials that broke only the rule on errors
+	withFailed           // valid trials, and invalid trials that broke only the rule on errors
 )
 
 // slot is one planned trial with its attempts.
@@ -52,8 +52,8 @@ func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 // broke reports whether the planned trial has no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
-// tabulate sorts the trials into the plan. The trials must be in the order of the journal. Of several valid attempts
-// at one planned trial, the latest counts.
+// tabulate sorts trials into the plan's cells, arms and rounds. The trials must be in the order of the journal. If a
+// planned trial has several valid attempts, the latest one counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
 	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data, positionEffects: map[[2]string]*PositionEffects{}}
 	for i, c := range plan.Cells {
@@ -98,12 +98,12 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound groups trials of the same round. In a run that Tare carried out, every cell is measured in every round. A
-// cell of an import gets slots only for its own rounds: with a cell for each file, slots for all rounds would grow
-// with the square of the number of files.
+// byRound groups trials of the same round. In a run that Tare carried out, all cells have all rounds. In an import, a
+// cell gets slots only for its own rounds. If each file were a cell of its own, slots for all rounds would otherwise
+// grow with the square of the number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
-	last := map[[2]int]int{} // number of the last attempt, by cell and round, if trials are cut into slices
+	last := map[[2]int]int{} // number of the last attempt by cell and round, only for cells whose trials are cut into slices
 	for i := range trials {
 		trial := &trials[i]
 		t.rounds = append(t.rounds, trial.Round)
@@ -137,7 +137,7 @@ func (t *table) byRound(trials []journal.Trial) {
 		}
 		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[[2]int{c, trial.Round}] {
-			s.attempts++ // slices must alternate, so all arms of the round were tried again, and this attempt is void
+			s.attempts++ // with slices, all arms of a round are tried again together, so an attempt before the last one does not count
 			continue
 		}
 		t.add(s, trial)
@@ -168,9 +168,8 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether no further attempt at a planned trial will follow. A trial is settled after a valid
-// attempt, a failure of the program, the last allowed attempt or the end of the round. In an import, a trial is
-// settled after its only attempt.
+// settled reports whether a planned trial gets no further attempt. It is settled after a valid attempt, a failure of
+// the program, the last allowed attempt, or the end of its round. In an import, one attempt settles it.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -178,8 +177,8 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts counts the trials that are planned, done, valid, failed and lost. An arm has more rounds than planned if
-// another arm was left out for a while and the rounds of that other arm were repeated.
+// counts returns the numbers of trials that are planned, done, valid, failed and lost. An arm may have done more rounds
+// than planned: if another arm was left out for a while, the rounds that it missed are repeated.
 func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {
@@ -209,7 +208,7 @@ func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 		broken := trials[i].Invalid
 		for k, v := range broken {
 			if slices.ContainsFunc(broken[:k], func(b journal.Violation) bool { return b.Rule == v.Rule }) {
-				continue // a trial counts once per rule
+				continue // a trial counts once for each rule, however often it broke the rule
 			}
 			if c.ByRule == nil {
 				c.ByRule = map[string]int{}
@@ -230,7 +229,8 @@ func valid(arm []slot) iter.Seq[*journal.Trial] {
 	}
 }
 
-// value returns a metric's value in a valid trial, if it can be analysed: finite, and positive on a ratio scale.
+// value returns a metric's value in a trial. The second result is false unless the value can be analysed: it must be
+// finite and, on a ratio scale, positive.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -244,7 +244,7 @@ func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete reports whether every trial is settled, up to the round with the given number.
+// complete reports whether all planned trials are settled in rounds 1 to last, and all these rounds have begun.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {
@@ -263,8 +263,8 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial of independent samples a slot of its own, in the order of their start times. If a file of
-// an arm has no start time, the order is the journal's.
+// inOrder gives every trial of independent samples a slot of its own, in the order of start times. If a trial of an arm
+// has no start time, the arm's trials stay in the order of the journal.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {
@@ -297,7 +297,7 @@ func (t *table) inOrder(trials []journal.Trial) {
 	}
 }
 
-// onlyFailed reports whether a trial is invalid only for its failed operations.
+// onlyFailed reports whether failed operations are the only reason why a trial is invalid.
 func onlyFailed(t *journal.Trial) bool {
 	return len(t.Invalid) > 0 && len(t.Values) > 0 &&
 		!slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return v.Rule != workload.RuleErrors })

@@ -9,22 +9,23 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Values holds the values of a run's trials, sorted by cell and arm of the plan. Analyze compares such values;
-// callers can use them for other comparisons.
+// Values holds a run's values, sorted by cell and arm of the plan. Analyze compares the arms of one run; callers use
+// Values for other comparisons, such as those between runs.
 type Values struct{ table *table }
 
-// ValuesOf sorts the trials of a run by cell and arm of the plan. The trials must be in the order of the journal.
+// ValuesOf sorts a run's trials by cell and arm of the plan, and ignores those after the run's last counted round. The
+// trials must be in the order of the journal.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
-// Data returns the valid values of an arm and the baseline on a metric in a cell, as Analyze compares them. The data
-// are empty if the plan has no such cell, arm or baseline.
+// Data returns the valid values of an arm and of the baseline, for a metric in a cell, as Analyze compares them. The
+// data have no values if the plan lacks the cell, the arm or a baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
 
-// Between returns the valid values of any two arms. The arm base takes the baseline's place.
+// Between returns the valid values of two arms, as data in which the arm base has the role of the baseline.
 func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.Data {
 	c, a, ok := v.table.place(cell, arm)
 	b, okBase := v.table.arms[base]
@@ -46,7 +47,7 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 
 func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
 	switch d.Metric, d.Paired = m, t.plan.Paired(); {
-	case t.unlike(c, a, b) != nil: // a ratio of different work is no overhead
+	case t.unlike(c, a, b) != nil: // arms with different work have no overhead, so their data stay without values
 	case d.Paired:
 		d = t.pair(c, a, b, m)
 	default:
@@ -57,11 +58,10 @@ func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
 	return d
 }
 
-// margin returns the margin of equivalence that the plan sets for this metric, on the scale of contrasts; 0: no
-// margin.
+// margin returns a metric's margin of equivalence in cell c, on the scale of contrasts; 0: the plan sets none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // a plan has only margins of the metric's own scale
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // the plan's margin has the metric's own scale; the condition is a safeguard
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -78,8 +78,8 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a and the baseline b in cell c, and the control's values of the same rounds. The
-// control is a copy of the baseline, so a treatment is compared with baseline and control together.
+// pair collects the pairs of arm a and arm b in cell c. If b is the baseline and a is a treatment, it adds the
+// control's values of the same rounds, since the control is a copy of the baseline.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -112,8 +112,7 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// sharedSetUps returns the set-ups of rounds if several rounds share a set-up, so that the set-up is the unit of
-// analysis; otherwise nil.
+// sharedSetUps returns the set-up of each round if several rounds share a set-up; otherwise nil.
 func (t *table) sharedSetUps(setUps []int) []int {
 	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
 		return setUps
@@ -121,8 +120,8 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// constant reports whether a metric has enough values in a cell, and all are the same in every arm. Such a metric
-// measures nothing. Counts are exempt, since they may be constant.
+// constant reports whether a metric is the same in all trials of a cell, so that it measures nothing. Counts may well
+// be constant, so the result is false for them, and for fewer than fewestConstant values.
 func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false
@@ -146,7 +145,7 @@ const fewestConstant = 6
 // measured different work.
 type UnlikeSetting struct {
 	Name     string   `json:"name"`
-	Baseline []string `json:"baseline"` // values in the files of the baseline, or of the arm in its place; if there are several values, these files differ from each other
+	Baseline []string `json:"baseline"` // the setting's values in the baseline's files, or in those of the arm that has its role; several values: these files differ among themselves
 	Arm      []string `json:"arm"`
 }
 
@@ -165,8 +164,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike returns the settings that differ between the files of arms a and b in a cell, so that the arms measured
-// different work; nil: no setting differs. A setting that differs between the files of one arm counts, too.
+// unlike returns the settings in which the files of arms a and b differ in a cell, so that these arms measured
+// different work; nil: none. A setting counts even if only the files of one arm differ among themselves.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

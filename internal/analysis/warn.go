@@ -13,7 +13,7 @@ import (
 	"tare/internal/stats"
 )
 
-// orderLevel is the p-value below which an effect of the order within rounds is reported, or removed.
+// orderLevel is the p-value up to which effects of the order within rounds are reported, or removed.
 const orderLevel = 0.01
 
 func (x explainer) diagnose(c *Comparison, h *hypothesis) {
@@ -65,8 +65,9 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether most runs would miss the effect of a claim on a headline metric, by the smaller p-value of
-// both estimators. With few pairs, ranks cannot give a very small p-value, however clear the effect is.
+// weak reports whether a claim on a headline metric may be luck: if the effect has the size that the p-value suggests,
+// most runs would miss it. The smaller p-value of both estimators counts, since with few pairs ranks cannot give a very
+// small one, however clear the effect is.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
@@ -133,7 +134,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			// A metric that no trial could measure, such as a quantile of too few requests, gets no warning.
+			// If no trial has a usable value, only a headline metric gets a warning. Other metrics may be impossible to
+			// measure, such as a quantile of too few requests.
 			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
@@ -171,8 +173,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the limit of the hardware that the experiment file gives. A cache has
-// then answered, or a burst allowance raised the limit.
+// overCap warns of arms whose median exceeds the hardware's limit, as the experiment file gives it. An explanation is a
+// cache that answers, or a burst allowance above the limit.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
@@ -182,8 +184,8 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning
 	return list
 }
 
-// unexercised warns of claims on an arm whose layer had nothing to do in any of the arm's trials in the cell: the
-// difference is not that layer's effect.
+// unexercised warns of costs and gains of an arm with a layer that had nothing to do in any trial, so that the layer
+// cannot be their cause.
 func unexercised(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if c.Verdict != Costs && c.Verdict != Gains {
@@ -226,8 +228,8 @@ func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// switching warns of layers that were switched on and off for all arms between trials. Trials of the layer's own arm
-// nearly always follow a switch, trials of other arms only sometimes.
+// switching warns of layers that were switched on and off between trials. The warning counts, for each arm, the trials
+// right after a switch. For the layer's own arm these are nearly all, for other arms only some.
 func (t *table) switching() []Warning {
 	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
 	for a, arm := range t.plan.Arms {
@@ -279,7 +281,7 @@ func roundFindings(t *table, run *Run) []Finding {
 	return list
 }
 
-// sizeFindings returns a finding if no sample of a headline metric is large enough for a claim.
+// sizeFindings returns a finding if all comparisons of headline metrics have too few values for a claim.
 func sizeFindings(t *table, run *Run) []Finding {
 	most, able := 0, false
 	alpha := (1 - float64(t.plan.Judged())) / float64(max(run.Family, 1))
@@ -314,8 +316,8 @@ func (t *table) interrupted(c int) (rounds []int) {
 	return rounds
 }
 
-// unlimited reports whether some cell ran over a link without a rate limit. The testbed's parameters are a struct in
-// a new plan and a map in a plan that was read from a file, so they are searched as JSON text.
+// unlimited reports whether some cell ran over a link without a rate limit. It searches the testbed's parameters as
+// JSON text, since they are a struct in a new plan, but a map in a plan that was read from a file.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
 		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks

@@ -11,20 +11,21 @@ import (
 	"tare/internal/run/journal"
 )
 
-// brokenFile is a file that gave no trial, and the invalid trial that is recorded in its place.
+// brokenFile is a file that gave no trial, with the invalid trial that the run records instead.
 type brokenFile struct {
 	journal.Trial
-	arm *arm // the file's arm; nil: unknown, since only the content of the file names its arm
+	arm *arm // nil: only the file's content names its arm, and could not be read
 	key *fileKey
 }
 
 type group struct {
 	files    int
-	measured int          // the sum of the files' numbers of cells
-	cells    map[int]bool // the cells that at least one file has a trial in
+	measured int          // number of cells of each file, added up over the group's files
+	cells    map[int]bool // cells in which at least one file of the group has a trial
 }
 
-// done adds the cells of the arm's last file to the group of the file's key.
+// done adds the cells of the file that was just read to its group: the files of the arm with equal cell and levels in
+// their keys.
 func (a *arm) done(key *fileKey) {
 	g := a.groups[key.measured()]
 	if g == nil {
@@ -61,8 +62,8 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	return nil
 }
 
-// addBroken records each file that gave no trial as an invalid trial in every cell that the file would have had
-// a trial in. If these cells are unknown, addBroken records one trial without a cell.
+// addBroken records each file that gave no trial. The file gets an invalid trial in each cell in which it should have
+// had a trial. If these cells are unknown, it gets one invalid trial without a cell.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
 		for _, a := range arms {
@@ -94,9 +95,9 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected returns the cells that a broken file should have had trials in. They are the cells of the arm's other
-// files with the file's key. If none of these files could be read, they are the cells of other arms' files with this
-// key. The result is nil if not all files with the key have the same cells.
+// expected returns the cells in which a broken file should have had trials: the cells of the arm's other files with the
+// same key. If none of these could be read, another arm's files with this key count instead. The result is nil if the
+// files that count have different cells.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -109,17 +110,17 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 	return nil
 }
 
-// duplicates finds files with the same content. Within an arm, only the first of them is a trial, since copies would
-// make the interval too narrow. If files of two arms have the same content, the user probably named a wrong
-// directory. A small file without a time may equal another file of its arm by chance, and stays a trial.
+// duplicates finds files with equal content. Within an arm, only the first of them is a trial, since copies would make
+// the interval too narrow. If files of two arms are equal, the user probably named a wrong directory. A small file
+// without a start time may equal another file of its arm by chance, so it stays a trial.
 type duplicates struct {
-	first map[[sha256.Size]byte][]int // indices of the first file of each arm with a content, by the content's checksum
+	first map[[sha256.Size]byte][]int // for each checksum of a content: the first file of each arm that has this content
 	sets  ordered[[2]string, duplicateSet]
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of an arm whose content equals the content of a file of the other arm, or of an
-// earlier file of the arm itself.
+// duplicateSet lists the files of an arm that are copies: of files of the arm other or, if that is the arm itself, of
+// its earlier files.
 type duplicateSet struct {
 	arm, other string
 	files      []int
@@ -130,8 +131,8 @@ func (d *duplicates) note(arm, other string, file int) {
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of the earlier file of the arm that file i is a copy of; "" if file i is no copy. A
-// file that itself names its arms holds many results and is never a copy.
+// duplicateOf returns the path of an earlier file of the same arm that file i copies; "" if there is none. A file that
+// itself names its arms holds many results and never counts as a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {
@@ -140,7 +141,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	all := &r.duplicates
 	all.files[arm]++
 	known := all.first[c.stored.sum]
-	again := false // set if an earlier file of the arm has equal content, perhaps by chance
+	again := false // set if an earlier file of the arm has equal content, but too little of it to be a copy for certain
 	for _, k := range known {
 		if r.files[k].arm != arm {
 			continue
@@ -162,9 +163,9 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	return ""
 }
 
-// distinct reports whether no other trial could have given this content by chance.
+// distinct reports whether a file's content is too special to occur in two trials by chance.
 func (c *readResult) distinct() bool {
-	const enoughValues = 8 // two trials do not agree in so many values by chance, although tools round values
+	const enoughValues = 8 // two trials agree in a few values by chance, since tools round values, but not in so many
 	values := 0
 	for _, t := range c.trials {
 		if !t.Start.IsZero() {
@@ -197,8 +198,8 @@ func (r *run) remarkDuplicates() {
 	}
 }
 
-// omission counts the unusable values of an exploratory metric. They are no reason to reject a trial: a counter of
-// timeouts is zero without a timeout. A trial without a usable value of a headline is invalid.
+// omission counts the unusable values of one exploratory metric. They do not make a trial invalid: for instance, a
+// counter of timeouts is zero without a timeout. An unusable value of a headline makes the trial invalid.
 type omission struct {
 	metric string
 	values int
@@ -209,10 +210,10 @@ type omission struct {
 // cell, like a metric that a file does not contain.
 func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
-		return // no value of an invalid trial counts
+		return // a trial that is invalid as a whole keeps its values, since none counts
 	}
 	t.Values = slices.DeleteFunc(t.Values, func(v Value) bool {
-		name, headline := v.Metric.Name, v.Metric.Headline // the format marks headlines, unless the user names headlines
+		name, headline := v.Metric.Name, v.Metric.Headline // the user's headlines replace those that the format marks
 		if len(r.Headline) > 0 {
 			headline = slices.Contains(r.Headline, name) || slices.Contains(r.Headline, in.ID+":"+name)
 		}
@@ -221,7 +222,7 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 		}
 		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
 		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
-			t.Loop = nil // a closed loop needs the values of latency and throughput
+			t.Loop = nil // without one of its two values, latency and throughput, a closed loop means nothing
 		}
 		return true
 	})
@@ -231,5 +232,5 @@ func unfit(v Value) bool {
 	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
 }
 
-// differences is the advice to users for a value of zero on a ratio scale.
+// differences is the advice for a value of zero, which is not allowed on a ratio scale.
 const differences = "scale=difference suits metrics that may be zero"

@@ -17,8 +17,8 @@ type cells struct {
 	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is the largest number of comparisons with the baseline: metrics in all cells, times arms. If there
-// are more, the import has probably taken names that differ in every file for names of cells.
+// mostComparisons is the largest number of comparisons: metrics in all cells, times the arms beside the baseline. With
+// more, the import has probably taken names that differ from file to file for names of cells.
 const mostComparisons = 10_000
 
 type importedCell struct {
@@ -40,8 +40,8 @@ func (c *cells) named(t *Trial) *importedCell {
 	})
 }
 
-// workloadOf names the workload that cells of different levels share: the cell's name without the levels, or
-// the kind of the workload if the name does not contain them.
+// workloadOf names the workload of a cell, which cells of different levels share. It is the cell's name without the
+// levels. If the name does not contain them, it is the kind of the workload.
 func workloadOf(t *Trial) string {
 	name := t.Cell
 	for _, l := range t.Levels {
@@ -58,7 +58,7 @@ func workloadOf(t *Trial) string {
 	return name
 }
 
-// id returns a unique ID for a cell's name. File names can contain the ID.
+// id returns a unique ID for a cell's name, which can be a part of file names.
 func (c *cells) id(name string) string {
 	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // an id begins neither like a hidden file nor like a flag
 	id := cmp.Or(experiment.FileName(name), "_")
@@ -73,8 +73,8 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics in its cell. If the trial's metrics contradict the cell's metrics so far, take
-// returns the reason, otherwise "".
+// take counts a trial's metrics in its cell. The result is "" unless the trial contradicts earlier trials of the cell,
+// in a level, the kind, or the description of a metric. It is then the reason.
 func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	before := len(c.metrics.list)
 	defer func() { all.metrics += len(c.metrics.list) - before }()
@@ -85,7 +85,7 @@ func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	case t.Loop == nil:
 	case c.Loop == nil:
 		c.Loop = new(*t.Loop)
-	case c.Loop.Workers != t.Loop.Workers: // the number of workers may change from file to file, so it is no property of the cell
+	case c.Loop.Workers != t.Loop.Workers: // files differ in their numbers of workers, so the cell has none
 		c.Loop.Workers = 0
 	}
 	if !slices.Equal(c.Levels, t.Levels) || c.Kind != t.Kind {
@@ -125,8 +125,8 @@ func (c *cells) plan(settings []Setting) []experiment.Cell {
 	return list
 }
 
-// headline makes the named metrics the headlines, instead of those that the format marks. A name is METRIC, or
-// CELL:METRIC for one cell only.
+// headline makes the named metrics the headlines, instead of those that the format marks. A name is METRIC for all
+// cells, or CELL:METRIC for one cell.
 func (c *cells) headline(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -166,7 +166,7 @@ func suggest(name string, known []string) string {
 	return "there are " + Few(12, known)
 }
 
-// imported is the name of the only arm of an import whose arms have no name.
+// imported is the name of an import's only arm, if the user gives it none.
 const imported = "imported"
 
 // arms holds the arms of an import by name, in the order in which the command line or the files first name them.
@@ -179,8 +179,8 @@ type arm struct {
 	files  int
 	rounds map[int]bool
 	last   int                  // the largest round number of the arm
-	cells  map[int]map[int]bool // the rounds that have a trial of the arm, by the index of the cell; filled only if rounds pair trials
-	file   map[int]bool         // the cells of the file that is being read
+	cells  map[int]map[int]bool // rounds in which the arm has a trial, by index of the cell; only for paired trials
+	file   map[int]bool         // indices of the cells of the file that is being read
 	groups map[string]*group    // the arm's files, grouped by the cell and the levels that their paths name
 	facts  map[string][]string
 }
@@ -259,7 +259,7 @@ type ordered[K comparable, V any] struct {
 	of   map[K]*V
 }
 
-// get returns the value of a key. For a new key, get adds the result of the function new.
+// get returns the value of a key. A new key gets the result of the function new as its value.
 func (o *ordered[K, V]) get(key K, new func() *V) *V {
 	v, ok := o.of[key]
 	if !ok {

@@ -18,7 +18,8 @@ import (
 // ruleImport is the rule that a trial breaks if its file cannot be read or has no value that can be compared.
 const ruleImport = "import"
 
-// checkName returns an error for a name that nobody could type, or that looks like another name.
+// checkName returns an error for a name that is empty, very long, or not printable: nobody could type it, or it could
+// look like another name.
 func checkName(what, name string) error {
 	const maxName = 200 // length of the longest name, in bytes
 	switch {
@@ -43,8 +44,8 @@ func checkNames(t *Trial) error {
 	return cmp.Or(err, checkName("arm", cmp.Or(t.Arm, imported)))
 }
 
-// violations lists the rules that a trial breaks. A value breaks a rule if it is unusable: a value on a ratio scale
-// must be positive. leaveOut has already removed the unusable values of exploratory metrics.
+// violations lists the rules that a trial breaks, with the reasons. A value is unusable if it is not finite or, on a
+// ratio scale, not positive. Unusable values of exploratory metrics do not occur here, since leaveOut has removed them.
 func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
 	var list []journal.Violation
 	add := func(rule, format string, args ...any) {
@@ -77,7 +78,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 	return list
 }
 
-// share prints a share as a percentage, with enough digits that a small share does not become 0 %.
+// share prints a share as a percentage. Shares below 0.05 % get two significant digits, so that they do not become 0 %.
 func share(v float64) string {
 	if v < 0.0005 {
 		return fmt.Sprintf("%.2g%%", v*100)
@@ -85,8 +86,8 @@ func share(v float64) string {
 	return fmt.Sprintf("%.1f%%", v*100)
 }
 
-// values returns the finite values of a trial by metric. The result twice is the name of a metric that has two
-// values; "" if no metric has two values.
+// values returns a trial's finite values by metric. The result twice names a metric that the trial contains twice; "":
+// there is none.
 func values(t *Trial) (m map[string]float64, twice string) {
 	m = make(map[string]float64, len(t.Values))
 	for _, v := range t.Values {
@@ -99,7 +100,8 @@ func values(t *Trial) (m map[string]float64, twice string) {
 	return m, twice
 }
 
-// CheckWithin checks the series and histograms of a trial before they are written.
+// CheckWithin returns an error if the trial's series or histograms cannot be stored, for instance because a value is
+// not finite.
 func (t *Trial) CheckWithin() error {
 	for _, s := range t.Series {
 		if len(s.Seconds) != len(s.Values) {

@@ -14,8 +14,8 @@ import (
 // format of Options.Known reads each file.
 const Auto = "auto"
 
-// recognise returns the format that finds a result in a text, or nil. A test of package catalog checks that no
-// two formats find a result in the same text.
+// recognise returns the format that can read a result from a text; nil: none can. A test of package catalog checks that
+// a text has at most one such format.
 func recognise(known []Format, f File, text []byte) *Format {
 	for i := range known {
 		f.Reader, f.Size = bytes.NewReader(text), int64(len(text))
@@ -26,9 +26,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file and returns the properties that these formats share. A file without a format
-// is a broken result if the user named it, or if a format found in other files has its extension; otherwise, it is
-// passed over.
+// detect finds the format of each file, and returns a format with the name and settings of all formats found. A file
+// that no format can read counts as broken if the user named it, or if its extension is that of a format found.
+// Otherwise, it is passed over with a remark.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)
@@ -39,7 +39,7 @@ func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader
 			return Format{}, ctx.Err()
 		}
 		if err != nil {
-			continue // the file is read again later, and then its error is reported
+			continue // the import reads this file again and then reports its error
 		}
 		f.format = recognise(known, File{Name: f.path, Alone: alone}, text)
 		if f.format != nil && !slices.Contains(formats, f.format) {
@@ -93,7 +93,8 @@ func together(formats []*Format) Format {
 	return all
 }
 
-// content returns the whole content of a file. It keeps the content if the file can be read only once.
+// content returns a file's content. If the file can be read only once, such as a pipe, the content is kept for the next
+// reading.
 func (f *inputFile) content(ctx context.Context, stdin io.Reader) (text []byte, err error) {
 	in, err := f.open(ctx, stdin)
 	if err != nil {
@@ -111,7 +112,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// mistaken records which other format can read a broken file. It tries only the first few broken files.
+// mistaken adds to the error of a broken file which other format can read it. It looks at the first few broken files
+// only.
 func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	f := &r.files[i]
 	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {

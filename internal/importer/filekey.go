@@ -10,16 +10,15 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// fileKey identifies the trials of a file: their arm, cell, levels and round. It comes from the command line,
-// the path of the file and its position among the other files.
+// fileKey identifies the trials of a file by their arm, block, cell, levels and round. It comes from the command line,
+// from the file's path and from its position among the files.
 type fileKey struct {
 	arm, block, cell string
 	levels           []factor.Level
 	round            string // the text that the files of a round have in common
 }
 
-// measured identifies the cell and levels in the key. Two files of the same arm and round must differ in cell or
-// levels.
+// measured joins the key's cell and levels to one text. Two files of the same arm and round must differ in it.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
 func (k *fileKey) apply(t *Trial) error {
@@ -36,8 +35,8 @@ func (k *fileKey) apply(t *Trial) error {
 	return nil
 }
 
-// pathFactor is a factor whose level stands in the path of each file. The user varied the factor outside the tool, so
-// the files do not contain the level.
+// pathFactor is a factor whose level is a part of each file's path. The user varied it outside the tool, so the files'
+// contents lack it.
 type pathFactor struct {
 	name    string
 	pattern *regexp.Regexp
@@ -97,7 +96,7 @@ func ParsePairing(how string) (p pairing, err error) {
 		return p, nil
 	}
 	hint := strictyaml.Suggest(how, "one of", Pairings) + `, or a regular expression with one group, as in 'run-([0-9]+)'`
-	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how { // an expression with special characters is no misspelt name
+	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how { // special characters show that the user meant an expression, and did not misspell a name
 		hint = "put the part that names the round in parentheses, as in 'round-([0-9]+)'"
 	}
 	return p, misuse(hint, "cannot pair by %q: %w", how, err)
@@ -106,10 +105,11 @@ func ParsePairing(how string) (p pairing, err error) {
 // String returns the text of --pair-by.
 func (p pairing) String() string { return p.how }
 
-// byFiles reports whether the keys of files pair trials.
+// byFiles reports whether the path or position of a file determines the round of its trials. Otherwise the file's
+// content does, or trials are not paired.
 func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
-// common describes the property that the files of a round share.
+// common names what the files of a round have in common, for messages.
 func (p *pairing) common() string {
 	switch {
 	case p.layout != nil:
@@ -120,15 +120,15 @@ func (p *pairing) common() string {
 	return p.how
 }
 
-// identify adds levels and rounds to the keys of the files. It returns an error if two files of an arm have the same
-// round, cell and levels.
+// identify adds levels and rounds to the keys of files. Two files of an arm with the same round, cell and levels are an
+// error.
 func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
 		if slices.ContainsFunc(o.Factors[:i], func(other pathFactor) bool { return other.name == f.name }) {
 			return misuse("", "the factor %s is given twice", f.name)
 		}
 	}
-	taken := map[[3]string]int{} // files by arm, round, and the cell and levels of the key
+	taken := map[[3]string]int{} // index of the file, by its arm, its round, and the cell and levels of its key
 	counts := map[string]int{}   // the number of files so far, by arm or by block
 	for i := range files {
 		f := &files[i]
@@ -182,8 +182,8 @@ func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	return nil
 }
 
-// even returns an error if pairing by index finds arms with different numbers of files. If one file is missing, all
-// files after it would get wrong rounds.
+// even checks the numbers of files for pairing by index. If an arm has fewer files than another, even returns an error:
+// all files after the missing one would get wrong rounds.
 func even(files map[string]int, sources []Source) error {
 	byFiles := func(a, b Source) int { return files[a.Arm] - files[b.Arm] }
 	least, most := slices.MinFunc(sources, byFiles).Arm, slices.MaxFunc(sources, byFiles).Arm
@@ -194,8 +194,8 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// nthTrial identifies the trials with number n, from 1, in the files of a round. A file with a series of trials has
-// several trials of a cell.
+// nthTrial identifies the n-th trials (from 1) of the files of one round. A file that holds several trials of a cell
+// has several of them, and each gets a round of its own.
 type nthTrial struct {
 	round string
 	n     int
@@ -206,8 +206,8 @@ type pairedRound struct {
 	label  string
 }
 
-// roundOf returns the number of the round of the n-th trial of a file. Rounds are numbered in the order in
-// which they first appear.
+// roundOf returns the round's number for the n-th trial of a file. Rounds are numbered in the order in which the import
+// first meets them.
 func (r *run) roundOf(f *inputFile, n int) int {
 	return r.rounds.get(nthTrial{f.round, n}, func() *pairedRound {
 		label := f.round

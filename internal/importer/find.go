@@ -27,16 +27,16 @@ type Source struct {
 type inputFile struct {
 	fileKey
 	path  string   // the path as the user knows it
-	name  string   // the path relative to the directory, or to the fixed part of the pattern
+	name  string   // path relative to the directory, or to the part of the pattern without wildcards
 	root  *os.Root // links must not lead out of this directory; nil: links may lead anywhere
-	waits bool     // set for a pipe: reading waits for the writer
+	waits bool     // the file is a pipe: reading waits for the writer, and is possible only once
 	// refused is the reason why the file is not read; "" if the file is read.
 	refused  string
 	format   *Format   // the format found in the file; nil: the import's format
-	buffered io.Reader // the content, if it was read before and can be read only once
+	buffered io.Reader // content that was already read from a pipe; nil: none
 }
 
-// lostLink begins the reason why a link is not followed. The name of a directory follows.
+// lostLink begins the reason why a link is not followed; a directory's name ends it.
 const lostLink = "a link that leads nowhere or out of "
 
 const stdin = "-"
@@ -222,7 +222,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
-				continue // the pattern matches the files of this directory, too
+				continue // the pattern also matches the files of this directory, or a directory above it was added with all its files
 			}
 			if err := s.directory(arm, m); err != nil {
 				return err
@@ -250,7 +250,7 @@ func fits(extensions []string, name string) bool {
 	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
-// twice returns an error if the user named a file twice. The file would count as two trials, or be compared with
+// twice returns an error if a file is named twice: it would count as two trials, or an arm would be compared with
 // itself.
 func (s *fileSearch) twice() error {
 	seen := make(map[string]string, len(s.files)) // the arm of each file, by the file's path
@@ -283,7 +283,7 @@ func oneFileEach(files []inputFile) bool {
 	return len(arms) > 1 && len(arms) == len(files) && !arms[""]
 }
 
-// open opens a file for reading. The end of ctx ends the wait for a pipe.
+// open opens a file for reading. If ctx ends, reading from a pipe ends, too.
 func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
 	switch {
 	case f.refused != "":
@@ -306,7 +306,7 @@ func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser,
 	return file, nil
 }
 
-// bare removes the path from the text of an error about a file, for a message that names the file already.
+// bare removes the path from an error about a file, since the message names the file already.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

@@ -1,8 +1,8 @@
 // Package importer turns result files of other tools into runs.
 //
-// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. A format
-// is a package below this one, and a Format in the table of package catalog. It reads a file and returns its trials.
-// This package finds the files, assigns them to arms, records broken files, and writes the run.
+// A file holds one trial of an arm in each cell of its results: a fio file with four jobs gives four trials. Each
+// format has a package below this one, and its Format stands in the table of package catalog. A format reads a file and
+// returns its trials. This package finds the files, assigns them to arms, records broken files, and writes the run.
 //
 // Files come from others: they may be truncated, empty, written by another version, or hostile. A format returns an
 // error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into
@@ -22,43 +22,43 @@ import (
 	"tare/internal/experiment/factor"
 )
 
-// Limit is the largest size, in bytes, of a document that must be in memory as a whole, and of the content of
-// an archive.
+// Limit is the largest size, in bytes, of a document that must be in memory completely, and of an archive's content.
 const Limit = 64 << 20
 
-// MostTrials is the largest number of trials that one file may hold, or of values in a file with one value a
-// row. Each trial takes many times the memory of its text.
+// MostTrials is the largest number of trials in one file. In a file with one value a row, it is the largest number of
+// values. Each trial takes many times the memory of its text.
 const MostTrials = 500_000
 
 // Format reads the files of one tool.
 type Format struct {
 	Name       string   // the name on the command line: "vault-benchmark"
 	Doc        string   // the files that the format reads, in a sentence without a full stop
-	Extensions []string // the file name extensions, with their dots, that an import looks for in a directory; nil: all files
-	// Serial is set if the tool runs the trials of a file one after the other, and the trials of another arm at
-	// another time. The n-th trials of two files are then no pair.
+	Extensions []string // file name extensions, with their dots; from a directory, an import takes only files with these; nil: all files
+	// Serial is set if the tool runs the trials of a file one after the other, and those of another arm's file at
+	// another time. Trials with the same number in two files are then no pair.
 	Serial bool
-	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. OneName is
-	// empty if the only advice is that the names must be equal.
+	// OneName is advice to users: how to make the tool give a benchmark the same name in the files of all arms. It is
+	// empty if there is nothing more to say than that the names must be equal.
 	OneName string
 	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
 	// are not compared in that cell.
 	Settings []Setting
-	// Read reads one file and returns its trials, in order. An error is about the whole file. A trial whose value is
-	// missing or useless is returned without the value, or with Broken set. Several files may be read at the same
-	// time.
+	// Read reads one file and returns its trials, in order. An error is about the file as a whole. If one trial has a
+	// missing or useless value, Read returns the trial without that value, or with Broken set. Read may run for several
+	// files at the same time.
 	Read func(f File) ([]Trial, error)
 	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file.
 	// Only a format without Read has Mapped.
 	Mapped func(name string, mapping []byte) (Format, error)
 }
 
-// Setting is a fact that describes the requested work. Default stands for the setting in files that do not contain
-// it. Default is the tool's default, or "default" if the tool's default depends on the system or the version.
+// Setting is the name of a fact that describes the requested work, and its default. A file without the fact counts as
+// having the default. This is the tool's default, or the text "default" if the tool's default depends on the system or
+// the version.
 type Setting struct{ Name, Default string }
 
-// ErrNoResult is returned by Read, also wrapped, for a file that the tool writes beside its results, such as a
-// log. Such a file holds no trial, and none is lost.
+// ErrNoResult is the error of Read for a file that the tool writes beside its results, such as a log. Such a file
+// counts as no broken result. The error may be wrapped.
 var ErrNoResult = errors.New("not a result, but written beside one")
 
 // File is one file to be read.
@@ -66,8 +66,8 @@ type File struct {
 	Name string // the path as the user knows it, for messages, and for formats that recognise their files by name
 	io.Reader
 	Size int64 // the size of a regular file, in bytes; 0 if unknown, as of a pipe
-	// Alone is set if there are several arms and each of them is one file. The contents of these files are then
-	// compared, whatever their cells are called.
+	// Alone is set if there are several arms, each with a single file. A format then gives the results in these files
+	// the same cell, so that they are compared whatever they are called.
 	Alone bool
 }
 
@@ -75,7 +75,7 @@ type File struct {
 type Trial struct {
 	Arm   string // the arm's name, if the file contains the name, as the long CSV does; "": the command line names the arm
 	Round int    // the trial's round; 0 if the file contains no rounds
-	// Unpaired is set if the file says that trials of a round are no pairs. Rounds then only number the trials.
+	// Unpaired is set if the file says that its trials are independent samples. Rounds then only number the trials.
 	Unpaired bool
 	// Cell names the measured benchmark: "randread-4k", "transit_sign". The name is short, unique within the file,
 	// and the same in every file of a benchmark.
@@ -86,11 +86,11 @@ type Trial struct {
 	Wall   time.Duration    // the duration of the measured part; 0: unknown
 	Values []Value          // the values, in the order in which reports show them
 	Errors ErrorRate        // the share of failed operations
-	Loop   *experiment.Loop // the metrics that a closed loop ties together; nil: none
+	Loop   *experiment.Loop // the latency and throughput of a closed loop; nil: no closed loop
 	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
 	Facts map[string]string
-	// Series and Histograms describe the course and the distribution of values within the trial. They are
-	// stored beside the raw file, and are never taken for independent values.
+	// Series and Histograms describe how values changed and spread within the trial. They are stored beside the raw
+	// file. The analysis never takes them for independent values.
 	Series     []Series
 	Histograms []Histogram
 	// Broken is the reason why a trial in a well-formed file is invalid, such as a failure that the tool reports.
@@ -98,8 +98,8 @@ type Trial struct {
 	Broken string
 }
 
-// Value is one metric of one trial. Its unit is a base unit ("s", "bit/s", "B", "B/s", "1/s", "" for a count)
-// or the tool's own. Formats convert values to base units. A metric has the same description in every file.
+// Value is one metric of one trial. A format converts values to base units ("s", "bit/s", "B", "B/s", "1/s", "" for a
+// count), except values in a unit of the tool's own. A metric has the same description in every file.
 type Value struct {
 	Metric experiment.Metric
 	Value  float64
@@ -133,12 +133,14 @@ func (h *Histogram) Add(lower, upper float64, count int64) {
 	h.Lower, h.Upper, h.Count = append(h.Lower, lower), append(h.Upper, upper), append(h.Count, count)
 }
 
-// Ratio returns a metric that is never zero, and is compared by ratios. A trial may lack a metric that is no headline.
+// Ratio returns a metric whose values are positive, and are compared by ratios. If it is no headline, trials may lack
+// it.
 func Ratio(name, unit string, better experiment.Better, headline bool) experiment.Metric {
 	return experiment.Metric{Name: name, Unit: unit, Better: better, Headline: headline, Scale: experiment.Ratio, Optional: !headline}
 }
 
-// Difference returns a count or share that may be zero, and is compared by differences. Lower is better.
+// Difference returns a metric for a count or share that may be zero. Its values are compared by differences, and lower
+// is better.
 func Difference(name string) experiment.Metric {
 	return experiment.Metric{Name: name, Better: experiment.Lower, Scale: experiment.Difference, Optional: true}
 }
@@ -148,7 +150,8 @@ func (t *Trial) Add(m experiment.Metric, v float64) {
 	t.Values = append(t.Values, Value{Metric: m, Value: v})
 }
 
-// AddFit adds a value if the value can be compared on the metric's scale. The result is true if the value was added.
+// AddFit adds a value unless it does not fit the metric's scale, such as zero on a ratio scale. The result reports
+// whether the value was added.
 func (t *Trial) AddFit(m experiment.Metric, v float64) bool {
 	fits := !unfit(Value{Metric: m, Value: v})
 	if fits {
@@ -157,7 +160,7 @@ func (t *Trial) AddFit(m experiment.Metric, v float64) bool {
 	return fits
 }
 
-// Seconds returns a duration of s seconds, or 0 (unknown) if s is not a sensible duration.
+// Seconds returns a duration of s seconds; 0 (unknown) if s is not positive, or too large for a duration.
 func Seconds(s float64) time.Duration {
 	if ns := s * 1e9; ns > 0 && ns < math.MaxInt64 {
 		return time.Duration(ns)
@@ -179,9 +182,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError if there are more bytes than the argument most. For a File
-// whose known size is larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression
-// bomb ends in an error.
+// Bound returns a reader that fails with a TooLargeError if r holds more than the given number of bytes. If r is a File
+// that is known to be larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression bomb
+// ends in an error.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -205,7 +208,7 @@ type bounded struct {
 	err  error
 }
 
-// Read returns an error once it has seen one byte more than the limit.
+// Read returns an error as soon as the source has one byte more than the limit.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, b.err
@@ -232,7 +235,7 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// Whole returns the function Read of a format that reads the whole content of a file at once.
+// Whole makes the function Read of a format from a function that needs the file's content as a whole.
 func Whole(read func(f File, data []byte) ([]Trial, error)) func(File) ([]Trial, error) {
 	return func(f File) ([]Trial, error) {
 		data, err := ReadAll(f)

@@ -14,7 +14,7 @@ import (
 	"tare/internal/run/journal"
 )
 
-// withinDocument is the content of a file with the series, or the histograms, of a raw file's trials.
+// withinDocument is the content of a stored file: the series, or the histograms, of the trials from one imported file.
 type withinDocument struct {
 	Schema string        `json:"schema"`
 	Trials []trialWithin `json:"trials"`
@@ -27,26 +27,26 @@ type trialWithin struct {
 	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
-// storedFile is an imported file and its copy in the run. While the file is read, storedFile writes the copy and
-// computes the checksum.
+// storedFile is an imported file that is being copied into the run. Whoever reads it also writes the copy and computes
+// the checksum.
 type storedFile struct {
 	bulk   *journal.Bulk
 	in     io.Reader
-	name   string // the path of the copy below the run, even if the run holds no copy
-	hasRaw bool   // set if the run holds the copy, or series and histograms of the file
+	name   string // name of the copy, relative to the run's directory, even if no copy is kept
+	hasRaw bool   // the run holds the copy, or series or histograms made from the file
 	copied bool   // set if the run holds the copy
 	hash   hash.Hash
 	buffer *bufio.Reader // the reader of the file; nil after the file was read
 	copy   *journal.BulkFile
 	bytes  int64
 	whole  bool  // set if the file was read to its end
-	err    error // an error in writing the copy, which is not the file's fault
+	err    error // error while writing the copy; such an error ends the import, since the file itself is not broken
 	sum    [sha256.Size]byte
 	// digests are the checksums of the series and histogram files, by their names below the run.
 	digests map[string]string
 }
 
-// begin starts to read the file with the given number among all files.
+// begin starts to read a file. The number, from 1, is its place in the list of files, and a part of the copy's name.
 func (r *run) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
 	parts := []string{fmt.Sprintf("%0*d", len(fmt.Sprint(len(r.files))), number)}
 	if from.arm != "" {
@@ -79,8 +79,8 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads the rest of the file after the format has returned. A broken file is read only up to Limit. If the
-// file's size is known (not 0) and larger than Limit, finish gives up the file and its copy.
+// finish reads the rest of the file, so that its copy is complete. Of a broken file, it reads no more than Limit bytes
+// in all. A broken file that is larger loses its copy.
 func (f *storedFile) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
 	switch {
@@ -110,7 +110,8 @@ func (f *storedFile) finish(broken bool, size int64) error {
 	return f.bulk.Remove(f.name)
 }
 
-// raw returns the name of the file's copy; "" if the run holds neither the copy nor series or histograms of the file.
+// raw returns the name under which trials refer to the file's copy, series and histograms; "" if the run holds none of
+// them.
 func (f *storedFile) raw() string {
 	if f == nil || !f.hasRaw {
 		return ""
@@ -118,8 +119,8 @@ func (f *storedFile) raw() string {
 	return f.name
 }
 
-// within writes a file with the series or histograms of the trials. The kind, "series" or "histograms", is the ending
-// of the file's name and names its schema, such as "tare.series/v1".
+// within writes the series or the histograms of a file's trials to a file beside the copy. The kind is "series" or
+// "histograms". It becomes a part of that file's name and of its schema's, as in "tare.series/v1".
 func (f *storedFile) within(kind string, trials []trialWithin) error {
 	if len(trials) == 0 {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Layout describes the paths of files: a template that they match, and the roles of its fields. A role may name
-// several fields, whose texts then form its value together. A field without a role is a factor.
+// Layout describes the paths of files by a template with fields, and gives fields a role: arm, block, cell or repeat.
+// If a role names several fields, their texts together are its value. A field without a role is a factor.
 type Layout struct {
 	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, such as results/{cni}{layer:(-wg)?}/{rep}.json"`
 	Arm    []string `yaml:"arm" doc:"fields that name the arm"`
@@ -23,14 +23,14 @@ type Layout struct {
 	Cell   []string `yaml:"cell" doc:"fields that name the cell"`
 	Repeat []string `yaml:"rep" doc:"fields that number the repeats within a block"`
 
-	directory string // the fixed directory at the beginning of the template
+	directory string // directory at the beginning of the template, before its first field
 	pattern   *regexp.Regexp
 	factors   []string       // the fields that are factors
-	at        map[string]int // the number of each field's group in the pattern, by the field's name
+	at        map[string]int // number of the group in the pattern that matches a field, by the field's name
 	blocks    []string       // the names of the blocks, in order; nil: no field is a block
 }
 
-// nothing is the value of a field that matched the empty text.
+// nothing is the value of a role or factor whose text in the path is empty.
 const nothing = "none"
 
 // unused is the name of a field whose text is ignored.
@@ -39,8 +39,8 @@ const unused = "_"
 // field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from the text of a YAML file. The argument name is the path of that file. A relative path
-// in the template begins at the file's directory.
+// ReadLayout reads a layout from the text of a YAML file. The file has the path name, and a relative template begins at
+// its directory.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -56,7 +56,8 @@ func ReadLayout(name string, data []byte) (*Layout, error) {
 	return l, nil
 }
 
-// compile reads the template. A field with the name of a role gets that role, if no other field has it.
+// compile turns the template into a regular expression. A field called arm, block, cell or rep gets the role of this
+// name, if no field was given that role.
 func (l *Layout) compile() error {
 	const hint = "as in 'results/{cni}{layer:(-wg)?}/{rep}/{cell}.json': {NAME} is a part of a name, {NAME:EXPRESSION} what matches"
 	expression, err := l.expression()
@@ -99,7 +100,7 @@ func (l *Layout) expression() (string, error) {
 	}
 	at := strings.LastIndex(before, "/") + 1
 	l.directory = path.Clean(l.Path[:at])
-	groups := 0 // the number of groups so far, also within the fields' own expressions
+	groups := 0 // number of groups in the regular expression so far, with those that the user wrote in fields
 	var text strings.Builder
 	for rest := l.Path[at:]; rest != ""; {
 		literal, after, some := strings.Cut(rest, "{")
@@ -135,8 +136,8 @@ func (l *Layout) expression() (string, error) {
 	return "^" + text.String() + "$", nil
 }
 
-// closing returns the index of the brace that closes a field, or -1. The field's expression may contain pairs
-// of braces.
+// closing returns the index of the brace that ends a field; -1 if there is none. The field's expression may contain
+// braces in pairs.
 func closing(text string) int {
 	open := 1
 	return strings.IndexFunc(text, func(c rune) bool {
@@ -150,8 +151,8 @@ func closing(text string) int {
 	})
 }
 
-// of returns the key that a file's path contains. The path is relative to the layout's directory. The result ok is
-// false if the path does not match the template.
+// of returns the key of a file by its path below the layout's directory; ok is false if the path does not match the
+// template.
 func (l *Layout) of(name string) (k fileKey, ok bool) {
 	m := l.pattern.FindStringSubmatch(path.Clean(filepath.ToSlash(name)))
 	if m == nil {
@@ -176,7 +177,8 @@ func (l *Layout) of(name string) (k fileKey, ok bool) {
 	return k, true
 }
 
-// find lists the files that match the template, arm by arm. An arm without a name, which has no layer, comes first.
+// find lists the files that match the template, arm by arm. The arm called "none", whose field is empty in the path,
+// comes first.
 func (l *Layout) find() (*fileSearch, []Source, error) {
 	s := &fileSearch{}
 	if err := s.directory("", l.directory); err != nil {
@@ -233,7 +235,8 @@ func (l *Layout) pairing() pairing {
 	return pairing{how: strings.Join(append(slices.Clone(l.Block), cmp.Or(strings.Join(l.Repeat, ", "), "order")), ", "), layout: l}
 }
 
-// setUp returns the number of a block, from 1, or 0 if the layout has no blocks.
+// setUp returns the number of a block, from 1, as the number of its trials' set-up. It is 0 if the layout has no
+// blocks.
 func (l *Layout) setUp(block string) int {
 	if l == nil {
 		return 0
@@ -241,7 +244,8 @@ func (l *Layout) setUp(block string) int {
 	return slices.Index(l.blocks, block) + 1
 }
 
-// remarkRepeats adds a remark if the layout has no blocks: repeats are then taken for independent samples.
+// remarkRepeats adds a remark if cells have repeats, but the layout no blocks. The analysis then takes repeats for
+// independent samples, although they may share a deployment.
 func (r *run) remarkRepeats() {
 	if r.Layout == nil || r.Layout.blocks != nil {
 		return

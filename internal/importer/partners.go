@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// comparable returns an error if no arm has a cell in common with the baseline, since the run would compare nothing.
-// If no file of an arm could be read, the arm's cells are unknown and there is no error.
+// comparable returns an error if no arm has a cell in common with the baseline: the run would compare nothing. It
+// returns none if an arm has no cells at all, since no file of it could be read.
 func (r *run) comparable(arms []*arm) error {
 	if len(arms) < 2 {
 		return nil
@@ -31,8 +31,8 @@ func (r *run) comparable(arms []*arm) error {
 		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell)), hint}}
 }
 
-// partners adds remarks on rounds in which only one of two arms has a trial. These trials are in the run, but in no
-// comparison. If no trial has a partner, the pairing is wrong, and partners returns an error.
+// partners adds remarks on rounds in which only one of two arms has a trial. The run holds such a trial, but no
+// comparison uses it. If no trial has a partner at all, the pairing is wrong, and partners returns an error.
 func (r *run) partners(arms []*arm) error {
 	if r.PairBy.how == "" || len(arms) < 2 {
 		return nil
@@ -58,8 +58,8 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired adds remarks on the rounds of an arm that another arm lacks, as a whole or in a cell that both arms
-// have.
+// remarkUnpaired adds up to two remarks on arm a. One is on its rounds that the other arm lacks completely, and one on
+// those that the other arm lacks in a cell that both arms have.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
@@ -86,7 +86,7 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	}
 }
 
-// without returns the entries of the map m, except those whose keys are also keys of the map others.
+// without returns the entries of m whose keys others does not have.
 func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(key int, _ V) bool {
@@ -96,7 +96,7 @@ func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	return m
 }
 
-// label names a round by the text that its files share.
+// label returns a round's name: the text that its files have in common or, without such a text, its number.
 func (r *run) label(round int) string {
 	if !r.PairBy.byFiles() {
 		return fmt.Sprint(round)
@@ -112,7 +112,7 @@ func firstFew[V any](set map[int]V, name func(int) string) string {
 	return Few(3, names)
 }
 
-// Few returns at most the given number of names as text. An ellipsis stands for further names.
+// Few joins names by commas. It takes the first ones, up to the given number; an ellipsis stands for the rest.
 func Few(most int, names []string) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "…")
@@ -120,14 +120,14 @@ func Few(most int, names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// load holds the values of the format's settings in trials of an arm, in the order of the format.
+// load holds the values that the format's settings have in some trials of an arm, in the order of the settings.
 type load struct {
 	arm    string
 	values []string
 }
 
 func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
-	const mostLoads = 50 // the largest number of different loads that are kept: the files of a cell may all differ
+	const mostLoads = 50 // largest number of different loads that are kept for a cell, since all its files may differ
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
 	}
@@ -140,8 +140,8 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	}
 }
 
-// setting returns the values of the setting with the given index in the files of the cell, by arm. The result differ
-// is set if the values differ.
+// setting returns the values of one setting in a cell, by arm. The setting has the given index among the format's
+// settings. differ is true if not all files of the cell have the same value.
 func (c *importedCell) setting(index int) (arms map[string][]string, differ bool) {
 	arms = map[string][]string{}
 	for _, l := range c.loads {
@@ -166,8 +166,8 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 	return list
 }
 
-// parameters returns the settings that all files of the cell share and that differ from the tool's default; nil if
-// there are none. Runs with other parameters are not runs of the same experiment.
+// parameters returns the settings of a cell that have the same value in all its files, and not the tool's default; nil:
+// none. They are a part of the plan, since runs with other parameters are runs of another experiment.
 func (c *importedCell) parameters(settings []Setting) any {
 	all := map[string]string{}
 	for i, s := range settings {
@@ -181,7 +181,8 @@ func (c *importedCell) parameters(settings []Setting) any {
 	return all
 }
 
-// remarkSettings adds a remark for each setting that keeps arms from being compared.
+// remarkSettings adds a remark for each setting in which files of a cell differ. Arms with different values are not
+// compared, unless the user has allowed the difference.
 func (r *run) remarkSettings(arms []*arm) {
 	type setting struct {
 		experiment.ImportedSetting

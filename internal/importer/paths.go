@@ -13,8 +13,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// expand returns the paths that an argument stands for, in natural order. For a pattern, fixed is the directory
-// before its first special character; otherwise it is "".
+// expand returns the paths that an argument of the user stands for, in natural order. If the argument is a pattern,
+// fixed is the directory before its first special character, otherwise "".
 func expand(from string) (paths []string, fixed string, err error) {
 	if _, err := os.Stat(from); err == nil || !strings.ContainsAny(from, `*?[`) {
 		return []string{from}, "", nil
@@ -26,8 +26,8 @@ func expand(from string) (paths []string, fixed string, err error) {
 	return paths, fixedPart(from), nil
 }
 
-// glob lists the paths that match a pattern. It works like filepath.Glob, and ** stands for any number of
-// directories, also none. ** follows no links and passes over hidden directories and run directories.
+// glob lists the paths that match a pattern, as filepath.Glob does. In addition, ** matches any number of directories,
+// also none. It leaves out links, hidden directories and run directories.
 func glob(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return filepath.Glob(pattern)
@@ -55,11 +55,10 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// matchParts reports whether a pattern matches a path, part by part. If the parts after the last ** do not match,
-// matchParts compares them with parts that begin one step further on in the path. Trying an earlier ** again could
-// not find a match.
+// matchParts reports whether a pattern matches a path, part by part. If the parts behind the last ** do not match, this
+// ** takes one part more of the path, and the parts behind it are tried again. An earlier ** need not be tried again.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // w is the index of the next part in want, last the index of the last ** in want, tried the index in path where that ** was tried
+	w, last, tried := 0, -1, 0 // w: index of the next part in want; last: index of the last ** in want; tried: index in path at which the parts behind that ** were tried
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {
@@ -89,7 +88,7 @@ func inside(dir, path string) bool {
 	return err == nil && errTo == nil && errName == nil && filepath.IsLocal(name)
 }
 
-// fixedPart returns the directory before the first special character of a pattern.
+// fixedPart returns the directory that a pattern begins with, before its first special character.
 func fixedPart(pattern string) string {
 	at := strings.IndexAny(pattern, `*?[`)
 	if at < 0 {
@@ -99,8 +98,8 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes an arm of each directory if the user named several directories and no arm: together, the
-// directories would be a single sample. The remark tells the user about the arms.
+// byDirectory makes an arm of each directory, if the user named several directories and no arm. Otherwise all of them
+// would be one sample. The remark tells the user what the arms are.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {
@@ -135,8 +134,8 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	return arms, fmt.Sprintf("each directory is an arm: %s; the baseline is %s (--arm NAME makes them one arm)", strings.Join(names, ", "), names[0]), nil
 }
 
-// directories returns the directories among the named paths. A pattern that matches only directories counts as these
-// directories. The result other is the first path that is no directory; "" if all paths are directories.
+// directories returns the directories that the user named, directly or by a pattern. The result other is the first path
+// that is no directory; "" if there is none.
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
 		paths, fixed, err := expand(at)
@@ -162,8 +161,8 @@ func natural(a, b string) int {
 	return cmp.Or(strings.Compare(numbered(a), numbered(b)), strings.Compare(a, b))
 }
 
-// numbered inserts before each number in a name the count of its digits without leading zeros. The byte-wise order of
-// the results is then the numeric order of the names.
+// numbered puts before each number in a name the count of its digits, without leading zeros. Names that are then sorted
+// byte by byte are in the order of their numbers.
 func numbered(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		number = strings.TrimLeft(number, "0")

@@ -18,7 +18,7 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int         // the largest number of trials that were merged into one
+	merged int         // largest number of a serial tool's trials that were merged into one
 	stored *storedFile // the file's copy in the run; nil: the file could not be opened
 	broken error       // the reason why the file gives no trials
 	err    error       // an error that ends the import
@@ -61,8 +61,8 @@ func (r *run) take(ctx context.Context, i int, c readResult) error {
 	return r.list(line, c.stored)
 }
 
-// read reads one file. It changes nothing of the run except the file's copy, so that several files can be read
-// at the same time.
+// read reads one file. Apart from the file's copy, it changes nothing in the run, so several files can be read at the
+// same time.
 func (r *run) read(ctx context.Context, i int) (c readResult) {
 	f := &r.files[i]
 	in, err := f.open(ctx, r.Stdin)
@@ -98,7 +98,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	}
 	c.err = c.stored.finish(c.broken != nil, size)
 	if wrong, ok := errors.AsType[*UsageError](c.broken); ok && c.err == nil {
-		c.err = wrong // a usage error is not the fault of the file
+		c.err = wrong // a usage error is no fault of the file, so it ends the import
 	}
 	if c.broken != nil {
 		c.broken, c.trials = bare(c.broken), nil
@@ -106,7 +106,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	return c
 }
 
-// accept returns an error for a trial that no run can hold, or that lacks a required part such as its arm.
+// accept returns an error for a trial that cannot be stored, or that does not go with the user's options.
 func (r *run) accept(t *Trial, f *inputFile) error {
 	if err := cmp.Or(checkNames(t), t.CheckWithin()); err != nil {
 		return err
@@ -124,11 +124,11 @@ func (r *run) accept(t *Trial, f *inputFile) error {
 
 var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
-// numbering returns a function that gives each trial of a file its round. Several trials of a cell get different
-// rounds.
+// numbering returns a function that numbers the rounds of one file's trials. Trials of the same arm and cell get
+// different rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
-	seen := map[[2]string]int{} // the number of trials so far, by arm and cell, if the file contains no rounds
-	given := map[[2]int]int{}   // the rounds of this file's trials, by arm and position among the trials
+	seen := map[[2]string]int{} // number of trials so far, by arm and cell; only for a file that does not contain rounds
+	given := map[[2]int]int{}   // round of a trial, by the arm's index and the trial's number in the file; only for unpaired trials
 	return func(a *arm, t *Trial) int {
 		nth := t.Round
 		if nth == 0 {
@@ -210,7 +210,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
 	}
 	if conflict != "" {
-		record.Values = nil // values that contradict the cell's metrics are not kept
+		record.Values = nil // the values contradict the cell's earlier trials
 	}
 	a.take(round, cell.index, r.PairBy.how != "")
 	cell.learn(a.name, r.Format.Settings, t)
@@ -242,17 +242,17 @@ func (r *run) problem(p Problem) {
 	r.result.More++
 }
 
-// readAll reads all files, a few of them ahead, and takes the results in the order of the files. A pipe is read only
-// at its turn, since its reader may have to wait. When readAll returns, no file is being read.
+// readAll reads all files and takes their results in the order of the files. It reads a few files ahead, but not pipes,
+// since a pipe may have to wait for its writer. After its return, no goroutine reads a file.
 func (r *run) readAll(ctx context.Context) error {
-	const mostReaders = 4 // each file may take Limit bytes of memory, and more for the trials made of it
+	const mostReaders = 4 // small, since each file may take Limit bytes of memory, and its trials even more
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
 	free := make(chan struct{}, readers)
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var queue []<-chan readResult // the files being read, the next one to be taken first
+	var queue []<-chan readResult // files that were begun, in order; the first one is taken next
 	begun := 0
 	for i := range r.files {
 		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {
@@ -272,7 +272,7 @@ func (r *run) readAll(ctx context.Context) error {
 			return ctx.Err()
 		case c := <-queue[0]:
 			if err := ctx.Err(); err != nil {
-				return err // the end of ctx may have cut off the last result
+				return err // if ctx has ended, the result may be incomplete
 			}
 			queue = queue[1:]
 			if err := r.take(ctx, i, c); err != nil {
@@ -286,9 +286,9 @@ func (r *run) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readings merges the trials of each cell and arm in a file of a serial tool, if files are paired: trials of
-// different times are no pairs. The values are medians over the trials that did not fail, so that a time and its rate
-// agree.
+// readings merges the trials of each arm and cell in one file into one. It is for paired files of a serial tool, whose
+// single trials ran at different times and are no pairs. The merged values are medians over the trials that did not
+// fail. A time and a rate then still agree.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {

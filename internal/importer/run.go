@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Format   Format    // the files' format, or Auto, which finds each file's format by its content
 	Known    []Format  // all formats: Auto uses them, and the hint about files of another tool names them
-	Sources  []Source  // the first arm is the baseline, unless Baseline names another
+	Sources  []Source  // arms and their files; the first arm is the baseline, unless Baseline names another one
 	Stdin    io.Reader // the content of the file "-"
 	Baseline string    // the name of the baseline; "": the first arm that is no control
 	PairBy   pairing
@@ -50,11 +50,11 @@ type Options struct {
 	Progress func(done, files int)
 }
 
-// Result summarises an import.
+// Result summarises an import for output.
 type Result struct {
 	Files    int            `json:"files"`
-	Broken   int            `json:"broken"` // the number of files that gave no trial
-	Trials   int            `json:"trials"` // the number of trials, valid or not; a broken file counts with the trials that it should have had
+	Broken   int            `json:"broken"` // number of files that gave no trial because they are broken
+	Trials   int            `json:"trials"` // number of trials, valid or not, with those that broken files should have had
 	Valid    int            `json:"valid"`
 	ByRule   map[string]int `json:"byRule,omitempty"`   // the number of invalid trials, by rule
 	Problems []Problem      `json:"problems,omitempty"` // the first problems
@@ -79,8 +79,8 @@ func (p Problem) String() string {
 
 const mostProblems = 10
 
-// Run imports files into a new run directory. The directory gets its name when it is complete. If Run fails, it
-// leaves no run, but it returns a result if it has read a file.
+// Run imports files into a new run directory. Until the run is complete, the directory has a temporary name. If Run
+// fails, it removes the directory. It then still returns a result if it had begun to read files.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	search, err := o.find()
 	if err != nil {
@@ -91,7 +91,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
 		}
-		if o.Name == Auto { // the user gave no name, so the run gets the name of the format that detect has found
+		if o.Name == Auto { // the user gave no name, so the run is called after the formats that were found
 			o.Name = o.Format.Name
 		}
 	}
@@ -130,21 +130,21 @@ type run struct {
 	Options
 	bulk        *journal.Bulk
 	manifest    *journal.BulkFile // the list of the imported files; only one goroutine writes to it
-	lines       *bufio.Writer     // the buffer of manifest
+	lines       *bufio.Writer     // buffer for writing manifest
 	files       []inputFile
 	oneFileEach bool                           // set if there are several arms and each is one file
-	rounds      ordered[nthTrial, pairedRound] // the rounds, if files are paired
+	rounds      ordered[nthTrial, pairedRound] // rounds of paired files, each with its number and label
 	cells       cells
 	arms        arms
-	unnamed     []string         // the sources whose files name their arms
-	taken       map[trialKey]int // the file that each trial comes from, if trials are paired by the files' rounds
+	unnamed     []string         // paths that the user gave without an arm: their files name arms themselves, or there is one arm
+	taken       map[trialKey]int // index of the file with a trial; only if the rounds in files pair trials
 	duplicates  duplicates
 	leftOut     ordered[string, omission] // the omissions, by metric
 	broken      []brokenFile
 	beside      []int                   // the files that a tool writes beside its results
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, string] // the first broken file that another format can read, by that format
-	merged      int                     // the largest number of trials that were merged into one
+	others      ordered[string, string] // for each other format that can read a broken file: the path of the first such file
+	merged      int                     // largest number of a serial tool's trials that were merged into one
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
 }
@@ -170,7 +170,7 @@ func (r *run) all(ctx context.Context) (err error) {
 	return r.finish()
 }
 
-// finish writes the parts of the run that are known only after the last file was read.
+// finish writes what is known only after all files were read, such as the plan.
 func (r *run) finish() error {
 	if n := len(r.beside); n > 0 {
 		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
@@ -271,7 +271,7 @@ func (e *hinted) Unwrap() error { return e.Err }
 // UsageError is an error in the options of an import, such as a name that no file has.
 type UsageError struct{ hinted }
 
-// DataError is an error of the files as a whole, such as files that hold no result.
+// DataError is an error about all files together, such as that none holds a result.
 type DataError struct{ hinted }
 
 func misuse(hint, format string, args ...any) error {
@@ -285,9 +285,9 @@ type FileImport struct {
 	Err             error   // the reason why there is no run
 }
 
-// Each imports every file into a run of its own below dir, named after the file, and calls done for each file. Each
-// keeps runs that exist. Trials without a time start at the last modification of their file. If no file gave a run,
-// Each returns the error of the last file. With Strict, Each ends at the first error.
+// Each imports every file into a run of its own below dir, named after the file. It keeps a run that exists already. It
+// calls done for each file. Trials without a time get their file's last modification as their start. If no file gives a
+// run, Each returns the last file's error. With Strict = true, Each ends at the first error.
 func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))
@@ -298,7 +298,7 @@ func Each(ctx context.Context, dir string, o Options, done func(FileImport)) err
 		return err
 	}
 	search.close()
-	taken := map[string]string{} // files by the directory of their run
+	taken := map[string]string{} // path of the file, by the name of its run
 	made := 0
 	var last error
 	for _, f := range search.files {

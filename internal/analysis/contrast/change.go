@@ -10,13 +10,13 @@ import (
 // boundedExp returns the exponential of a contrast that is limited to ±600, so that the result is finite and not 0.
 func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
-// Changed compares the overhead in one run with the overhead in another run. If both runs have pairs, each run gives
-// a sample of overheads by round. These two samples are independent. Without pairs, an overhead is itself a
-// difference of two samples. The change is then estimated from all four samples, and only the number of the result's
-// values has a meaning.
+// Changed compares the overhead of one run with the overhead of another run. If both runs have pairs, each run gives
+// one sample of overheads by round, and the two samples are independent. If a run has no pairs, its overhead is itself
+// a difference of two samples. The change is then estimated from all samples of both runs. The result's values then
+// only show how many values there are.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
-		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair in which either side failed has no overhead
+		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair has no overhead if its arm or its baseline failed
 	if d.Metric.Scale == experiment.Difference {
 		d.Metric.Better = experiment.Lower // amounts already have the sign of a cost
 	}
@@ -31,8 +31,8 @@ func Changed(from, to Data) Data {
 	return d
 }
 
-// factors returns the overheads by round, or by set-up, on a scale on which two overheads can be compared: the ratio
-// arm ÷ baseline, or the amount by which the arm costs more.
+// factors returns the overheads by round, or by set-up. For a ratio metric, an overhead is the ratio arm ÷ baseline.
+// For a difference metric, it is the amount by which the arm costs more.
 func (d *Data) factors() []float64 {
 	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
@@ -41,7 +41,8 @@ func (d *Data) factors() []float64 {
 	return stats.Mapped(contrasts, boundedExp)
 }
 
-// weighted returns the overhead, (arm − baseline) × weight, as weighted samples of contrasts.
+// weighted returns the overhead as samples of contrasts, each with the factor by which its mean is multiplied: +weight
+// for the arm, and -weight for the baseline.
 func (d *Data) weighted(weight float64) []stats.Weighted {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -51,8 +52,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the smaller sample of an overhead, since its size limits the claims. For pairs, it returns the
-// overheads.
+// smaller returns the sample that limits the claims on an overhead: the overheads of pairs or, without pairs, the
+// smaller of both samples.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -63,8 +64,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the standard deviation of an imagined single sample. That sample has the size of the smaller sample,
-// and its mean is as uncertain as the overhead.
+// spread returns the standard deviation of the contrasts of pairs. Without pairs, it returns that of a single sample
+// which has the size of the smaller sample, and whose mean is as uncertain as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -81,10 +82,10 @@ func (d *Data) spread() float64 {
 // MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions returns data whose interval includes the variation between occasions. The argument deviation is the
-// standard deviation of an overhead between runs, on the scale of contrasts, and runs is the number of runs that it
-// was computed from. The difference of two runs has √2 times that deviation (Student's t). A claim must hold by this
-// deviation and also by the noise within the runs.
+// WithOccasions widens the interval by the variation between occasions. The value deviation is the standard deviation
+// of an overhead between runs, on the scale of contrasts, computed from the given number of runs. The difference of two
+// runs has √2 times that deviation (Student's t). A claim must hold by this deviation and also by the noise within the
+// runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -139,9 +140,9 @@ func (d *Data) exceeds(limit float64) float64 {
 	return p.Exceeds(Cost(limit, d.Metric))
 }
 
-// Error returns the standard error of an estimate, on the scale of contrasts, from the interval and the number of
-// values. The error is half the interval's width, divided by the quantile of t. The degrees of freedom are one less
-// than the number of values. The result is 0 if the interval has no width.
+// Error returns the standard error of an estimate, on the scale of contrasts. It is half the interval's width, divided
+// by the quantile of Student's t. The t distribution has one degree of freedom less than there are values. The error is
+// 0 if the interval has no width.
 func Error(at stats.Interval, values int, confidence float64) float64 {
 	half := (at.Hi - at.Lo) / 2
 	if values < 2 || !(half > 0) || math.IsInf(half, 0) {

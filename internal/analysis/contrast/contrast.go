@@ -21,33 +21,32 @@ import (
 // Data holds the values of two arms on one metric in one cell.
 type Data struct {
 	Metric   experiment.Metric
-	Margin   float64   // margin of equivalence of this comparison, on the scale of contrasts; 0: the margin of Rules, if Rules has one
+	Margin   float64   // margin of equivalence for this comparison, on the scale of contrasts; 0: Rules.Margin applies
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if values of the same index are from the same round. Control, Contrasts, Rounds and Moved then
-	// have one entry per pair. For unpaired data they are nil.
+	// Paired is set if values of the same index are from the same round. For pairs, Control, Contrasts, Rounds and
+	// Moved have one entry each. For unpaired data, these fields are nil.
 	Paired bool
 	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the mean of
 	// baseline and control. Nil: the arm is compared with the baseline alone.
 	Control   []float64
-	Contrasts []float64 // contrasts of the arm with its reference; computed by Compare, or set by the caller of data without values
+	Contrasts []float64 // contrast of the arm with its reference, by pair; Compare computes it, or the caller sets it if the data have no values
 	Rounds    []int
 	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
 	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over set-ups are
 	// then the independent values. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the positions within the round, on the scale of contrasts. The entry of a
-	// pair holds the effects that are subtracted from its values of arm, baseline and control. Nil: no effect is
-	// subtracted.
+	// PositionEffects are the effects of the trials' positions within the round, on the scale of contrasts. Each pair
+	// has three effects, which are subtracted from its values of arm, baseline and control. Nil: nothing is subtracted.
 	PositionEffects [][3]float64
-	Means           bool // means are compared instead of typical rounds, for counts that are zero in most rounds
+	Means           bool // compare means instead of typical rounds, since the values are counts that are zero in most rounds
 	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may be skewed
 	// even if the noise has the same distribution in all arms.
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
-	controlDelta []float64                       // (control − baseline) ÷ 2 by pair, as contrasts; NaN: no control value; nil: no Control
+	controlDelta []float64                       // half the contrast of the control with the baseline, by pair; NaN: the round has no control; nil: no round has one
 	estimate     func(Rules) Estimate            // function that computes the estimate; nil: the estimate follows from the values alone
 	imputed      func(sign, margin float64) Data // result of Imputed for the data before WithOccasions; nil: WithOccasions was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
@@ -77,7 +76,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether the data are contrasts without values, as contrasts of more than two arms are.
+// withoutValues reports whether pairs have contrasts only, and no values of arm and baseline. Contrasts of more than
+// two arms, such as slopes, have none.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
@@ -117,9 +117,9 @@ func (d *Data) blocks() (list [][]int) {
 	return list
 }
 
-// Units returns the independent values of pairs: the contrasts of the pairs, or their means over set-ups if several
-// pairs share a set-up. In a set-up in which any round has no control, the arm is compared with the baseline alone.
-// The result pilot counts the units at the start whose rounds all belong to the pilot.
+// Units returns the independent contrasts of pairs. If several pairs share a set-up, these are the means over set-ups,
+// otherwise the contrasts of the pairs. If a set-up has a round without control, all its rounds compare the arm with
+// the baseline alone. The number pilot counts the set-ups or pairs at the start whose rounds all belong to the pilot.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -163,8 +163,8 @@ func of(arm, base float64, m experiment.Metric) float64 {
 	return Bounded(arm - base)
 }
 
-// Scaled returns the values of both arms on the scale of contrasts: logarithms for a ratio metric, signed values for
-// a difference metric.
+// Scaled converts the values of both arms to the scale of contrasts: logarithms for a ratio metric, signed values for a
+// difference metric.
 func (d *Data) Scaled() (base, arm []float64) {
 	scaled := func(v float64) float64 { return Scaled(v, d.Metric) }
 	return stats.Mapped(d.Baseline, scaled), stats.Mapped(d.Treated, scaled)
@@ -181,7 +181,7 @@ func Scaled(v float64, m experiment.Metric) float64 {
 	return Bounded(v)
 }
 
-// Bounded limits a contrast to ±1e150. The square of the result, summed over any run, is finite.
+// Bounded limits a contrast to ±1e150, so that sums of squared contrasts stay finite.
 func Bounded(x float64) float64 { return min(max(x, -1e150), 1e150) }
 
 // Overhead converts a contrast to an overhead: a share of the baseline for a ratio metric, an amount in the metric's
@@ -191,7 +191,7 @@ func Overhead(x float64, m experiment.Metric) float64 {
 	case m.Scale == experiment.Difference:
 		return Finite(x)
 	case m.Better == experiment.Higher:
-		return Finite(0 - math.Expm1(x)) // 0 instead of -0
+		return Finite(0 - math.Expm1(x)) // 0 - x never gives -0
 	}
 	return Finite(math.Expm1(x))
 }
@@ -253,8 +253,8 @@ func Deviation(x []float64) float64 {
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
 }
 
-// Middle returns the contrast that is shown if no estimate is possible: the median contrast of pairs, or the contrast
-// of the medians of two samples. The result is 0 without values.
+// Middle returns the contrast that output shows if no estimate is possible. For pairs, it is the median contrast; for
+// two samples, the contrast of their medians. Without values, it is 0.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0
@@ -266,10 +266,10 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values so coarsely that
-// at most half of them are distinct. Otherwise the result is 0. If the step is several times the noise, the typical
-// value of each arm can lie half a step above or below its true value, even with many rounds. The interval is
-// therefore made wider by half a step on both sides.
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values coarsely: at most
+// half of them are distinct. Otherwise the result is 0. A step that is several times the noise can move the typical
+// value of each arm by half a step, however many rounds there are. The interval is therefore made wider by half a step
+// on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

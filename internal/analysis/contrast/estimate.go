@@ -14,49 +14,49 @@ import (
 const (
 	// methodSignedRank is the Hodges–Lehmann estimate with the exact signed-rank interval.
 	methodSignedRank = "signed-rank"
-	// methodAligned is the difference of the arm from baseline and control together, by the exact aligned rank test
-	// within rounds (Hodges and Lehmann 1962).
+	// methodAligned compares the arm with baseline and control together. It is the exact aligned rank test within
+	// rounds (Hodges and Lehmann 1962).
 	methodAligned = "aligned-rank"
 	// methodMeans is the difference of means with the interval of the sign-flip test, for counts that are zero in
 	// most rounds.
 	methodMeans = "means"
 	MethodT     = "t"     // the paired t interval, for fewer pairs than the signed-rank interval needs
 	MethodStein = "stein" // Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval needs
-	// MethodBoth and MethodAlignedBoth, after a pilot, are the Hodges–Lehmann estimate with an interval that contains
-	// both the interval by ranks and Stein's interval, and with the larger p-value of both. A signed-rank interval
-	// alone is too narrow after a pilot that happens to have little noise, since few rounds follow. Stein's interval
-	// alone does not allow for rare large outliers that the pilot has not seen.
+	// MethodBoth and MethodAlignedBoth are for runs with a pilot. The estimate is that of Hodges and Lehmann, the
+	// interval contains the interval by ranks and Stein's interval, and the p-value is the larger of both. Ranks alone
+	// give too narrow an interval after a pilot that happens to have little noise, since few rounds follow. Stein's
+	// interval alone does not allow for rare large outliers that the pilot has not seen.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven, for contrasts with unequal weights, is the Hodges–Lehmann estimate with an interval that contains
-	// both the interval by ranks and the paired t interval, and with the larger p-value of both. With skewed noise a
-	// slope is skewed, even if the noise has the same distribution in all arms. Ranks alone then claim a difference
-	// of equal arms in every seventh run of 40 rounds with exponential noise.
+	// methodUneven is for contrasts with unequal weights, such as slopes. The estimate is that of Hodges and Lehmann,
+	// the interval contains the interval by ranks and the paired t interval, and the p-value is the larger of both.
+	// With skewed noise a slope is skewed, even if the noise has the same distribution in all arms. Ranks alone would
+	// then claim a difference of equal arms in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
-	// methodNoisier, for an arm whose values seem to spread more than the values of baseline and control, has an
-	// interval that contains both the interval by aligned ranks, which is too narrow, and the paired t interval.
+	// methodNoisier is for an arm whose values seem to spread more than those of baseline and control, so that the
+	// interval by aligned ranks is too narrow. The interval contains that interval and the paired t interval.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample, for independent samples, is the two-sample Hodges–Lehmann estimate with an interval that
-	// contains both Mann and Whitney's interval and Welch's interval, and with the larger p-value of both. Ranks
+	// MethodTwoSample is for independent samples. The estimate is that of Hodges and Lehmann for two samples, the
+	// interval contains Mann and Whitney's interval and Welch's interval, and the p-value is the larger of both. Ranks
 	// assume noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
 	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare large
 	// outliers.
 	MethodTwoSample = "rank-sum+welch"
 	methodRankSum   = "rank-sum" // ranks alone, for independent samples that do not vary
 	MethodWelch     = "welch"    // Welch's t, for independent samples too small for ranks
-	// MethodWelchSum is Welch's t for the difference of two differences of means. It is for a change between two
-	// overheads, at least one of them without pairs.
+	// MethodWelchSum is Welch's t for the change between two overheads of which at least one has no pairs. The change
+	// is the difference of two differences of means.
 	MethodWelchSum = "welch-sum"
 )
 
-// Ranks reports whether each claim of a method is also the claim of a test by ranks or by permutation.
+// Ranks reports whether a method judges by ranks or by permutation, alone or together with a t test.
 func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm whose values seem to spread more than the values of baseline and control is also judged by the t test. The
-// test of the spread has the significance level seemsNoisier, or mayBeNoisier with fewer rounds than manyRounds. In a
-// plan with looks and fewer rounds than manyRounds, every arm is judged by the t test: an early look has a small
+// A noisier arm is also judged by the t test. An arm counts as noisier if the test of its spread against baseline and
+// control has a p-value below seemsNoisier. With fewer rounds than manyRounds, a p-value below mayBeNoisier is enough.
+// In a plan with looks, the t test judges every arm with fewer rounds than manyRounds, since an early look has a small
 // significance level.
 const (
 	manyRounds   = 10
@@ -74,13 +74,13 @@ type View struct {
 
 // Estimate holds the results of the estimators for one comparison.
 type Estimate struct {
-	// SD is the standard deviation of the contrasts. For unpaired data, it is the standard deviation of a value
-	// around its arm's mean: the root of the mean of both variances.
+	// SD is the standard deviation of the contrasts of pairs. For unpaired data, it is the root of the mean of both
+	// arms' variances.
 	SD     float64
 	Spread [2]float64 // standard deviations of the baseline's and the arm's values; 0 for pairs
 	Method string
 	Main   View // result of the estimator that gives the headline interval
-	T      View // result of the paired t interval (Stein's after a pilot; Welch's for unpaired data), always computed
+	T      View // result of the t method: Stein's t after a pilot, Welch's t for unpaired data, otherwise the paired t
 }
 
 // Rules holds the settings of a plan that the estimators use.
@@ -90,8 +90,8 @@ type Rules struct {
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // function that returns how many of the first rounds have the control; nil: the control takes part in all rounds
-	looks      *stats.Looks         // the looks so far, up to the look at which the data are judged; nil: the number of rounds was fixed
+	controlled func(rounds int) int // number of rounds, of the given number, that have the control; nil: all rounds have it
+	looks      *stats.Looks         // the looks of the plan up to the present one; nil: the number of rounds was fixed
 }
 
 // RulesOf returns the estimators' settings that a plan contains.
@@ -117,13 +117,13 @@ func looksOf(at []int, most int) *stats.Looks {
 	if known, ok := allLooks.Load(key); ok {
 		return known.(*stats.Looks)
 	}
-	looks, _ := stats.NewLooks(at, most) // nil, with an error, if the number of rounds is fixed
+	looks, _ := stats.NewLooks(at, most) // nil if the number of rounds is fixed, since NewLooks then returns an error
 	allLooks.Store(key, looks)
 	return looks
 }
 
-// AtLook returns the confidence of one interval at one look. With several looks it is higher than Confidence, which
-// holds for the intervals of all looks together.
+// AtLook returns the confidence of one interval at one look. It is higher than Confidence if there are several looks,
+// since Confidence is that of all their intervals together.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -172,7 +172,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	}
 	if rounds, ok := d.Aligned(); ok {
 		method, both = methodAligned, MethodAlignedBoth
-		if len(contrasts) >= stats.LeastSignedRank(1-r.Confidence) { // fewer rounds could not show that control and baseline differ
+		if len(contrasts) >= stats.LeastSignedRank(1-r.Confidence) { // with fewer rounds, no test could show that control and baseline differ
 			rank = r.view(stats.AlignedRank(rounds, r.AtLook()))
 		}
 		few := len(contrasts) < manyRounds
@@ -223,8 +223,9 @@ func (e Estimate) spreads(base, arm float64) Estimate {
 	return e
 }
 
-// Exceeds returns the one-sided p-value of "the overhead is limit or less" by the headline estimator. The p-value is
-// 1 if that estimator has no result, or if no value can exceed the limit.
+// Exceeds tests whether the overhead exceeds a limit. It returns the one-sided p-value of "the overhead is the limit or
+// less" by the headline estimator. The p-value is 1 if that estimator has no result, or if no value can exceed the
+// limit.
 func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
@@ -296,7 +297,7 @@ func (r Rules) view(e stats.Estimate, err error) View {
 	return v
 }
 
-// MarginOf returns the margin of equivalence for data, on the scale of contrasts; 0: no margin.
+// MarginOf returns the margin of equivalence of a comparison, on the scale of contrasts; 0: no margin.
 func (r Rules) MarginOf(d *Data) float64 {
 	switch {
 	case d.Margin > 0:

@@ -10,10 +10,10 @@ import (
 	"tare/internal/stats"
 )
 
-// Mean returns the contrast of the arms' arithmetic means, with its interval. The contrast is the logarithm of the
-// ratio of the means, or their difference. Capacity and money depend on the mean, while the headline's estimate is
-// about the typical round. The result ok is false if the data have no means to compare: too few values, values that
-// do not vary, or a comparison of two overheads.
+// Mean returns the contrast of the arms' arithmetic means, with its interval. For a ratio metric, it is the logarithm
+// of the ratio of the means, otherwise their difference. Capacity and money depend on the mean, while the headline's
+// estimate is about the typical round. The result ok is false for too few values, for values that do not vary, and for
+// a comparison of two overheads.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
@@ -38,8 +38,8 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 
 func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
 
-// MeanBeyond reports whether the arithmetic means of the values differ by more than the margin of equivalence. It
-// makes no test.
+// MeanBeyond reports whether the arithmetic means of both arms differ by more than the margin of equivalence. It
+// compares the means as they are, without a test.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
 	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
@@ -79,9 +79,9 @@ func (d *Data) meanUnits() (base, arm []float64) {
 	return bases, arms
 }
 
-// levelParts is the number of consecutive parts of a run whose means the interval of Level uses. On a machine that
-// drifts, neighbouring parts are alike. The interval is therefore widened by the factor partsAlike, so that it holds
-// its confidence even if the machine drifts in a random walk (TestCoverage of package cost).
+// Level computes its interval from the means of levelParts consecutive parts of a run. On a machine that drifts,
+// neighbouring parts are alike. The interval is therefore wider by the factor partsAlike. It then holds its confidence
+// even if the machine drifts in a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4
 	partsAlike = 1.8

@@ -8,8 +8,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Missing counts the trials that have no value because the program failed, by the arm that failed. For paired data,
-// it counts the pairs in which a program failed.
+// Missing counts the trials without a value, by the arm in which the program failed. For paired data, it counts the
+// pairs in which a program failed.
 type Missing struct{ Baseline, Treated, Both int }
 
 // Count returns the number of missing values or pairs.
@@ -27,12 +27,12 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther sets the assumed contrast of a failure that counts as worst. The contrast is farther times the largest
-// contrast seen, and at least 2 × farther times the margin of equivalence.
+// farther determines the contrast that is assumed for the worst failures of pairs: 1.5 times the largest contrast seen,
+// and at least 3 times the margin of equivalence.
 const farther = 1.5
 
-// Imputed returns the data with an assumed value for every missing value. The assumed values make the contrast larger
-// (a sign of +1) or smaller (a sign of -1), so one of the two arms looks worse. A failure of that arm counts as worse
+// Imputed returns the data with an assumed value for every missing value. With a sign of +1 the assumed values make the
+// contrast larger, with -1 smaller, so one of the two arms looks worse. A failure of that arm alone counts as worse
 // than all values seen. Any other failure counts as no difference, plus the largest deviation from the median seen in
 // the direction of the sign.
 func (d *Data) Imputed(sign, margin float64) Data {
@@ -96,8 +96,8 @@ func (d *Data) addPairs(contrast float64, n int) {
 	}
 }
 
-// largestDeviation returns the difference of the largest value from the median or, with a negative sign, the
-// difference of the smallest value from the median.
+// largestDeviation returns the distance of the largest value from the median. For a negative sign, it returns that of
+// the smallest value, as a negative number.
 func largestDeviation(sign float64, x []float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -112,7 +112,7 @@ func farthest(sign float64, x []float64) float64 {
 	return slices.Max(x)
 }
 
-// at returns the value of the arm that has the given contrast with a value of the baseline.
+// at returns the arm's value that has a given contrast with a value of the baseline.
 func (d *Data) at(base, contrast float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
@@ -138,10 +138,10 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing changes an estimate so that it holds whatever the missing values are. Two more estimates have assumed
-// values: one favours a small contrast, the other a large contrast. The interval contains the intervals of all three
-// estimates. The p-value allows for the assumed values that contradict the claim. Failed trials never count as
-// evidence of equivalence, since their cost has no upper limit.
+// WithMissing changes an estimate so that it stays true whatever the missing values are. It makes two more estimates:
+// with assumed values that make the contrast small, and with values that make it large. The new interval contains the
+// intervals of all three estimates. The new p-value allows for the assumed values that contradict the claim. Failed
+// trials never count as evidence of equivalence, since their cost has no upper limit.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e

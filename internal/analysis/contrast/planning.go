@@ -7,12 +7,11 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the estimate needs more than the values of the data. A change between two overheads without
-// pairs is an example.
+// Derived reports whether the estimate needs more than the values in the data. An example is a change between two
+// overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the independent values of pairs for the aligned rank test; false if the signed-rank test is used
-// instead.
+// Aligned returns the rounds for the aligned rank test; false if the signed-rank test applies instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -24,7 +23,7 @@ func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	return stats.AlignedRounds{Contrasts: contrasts, OthersDelta: deltas, PositionsRemoved: d.PositionEffects != nil}, true
 }
 
-// RoundsEach returns the largest number of rounds behind one independent value: more than 1 if rounds share a set-up.
+// RoundsEach returns the largest number of rounds that share a set-up; 1 if none do.
 func (d *Data) RoundsEach() int {
 	most := 1
 	if d.SetUps != nil {
@@ -35,7 +34,7 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than other set-ups, so that more rounds may follow.
+// LastShort reports whether the last set-up has fewer rounds than others, so that rounds can be added to it.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -75,18 +74,18 @@ func (r Rules) LeastP(d *Data) float64 {
 		}
 	}
 	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
-		return r.TwoSided(least) // so few rounds cannot show that the control differs from the baseline, so the control takes no part
+		return r.TwoSided(least) // with so few rounds no test can show that control and baseline differ, so the control is not used
 	}
 	return r.TwoSided(stats.AlignedRankLeast(pairs, triples))
 }
 
-// enough reports whether the smallest possible p-value allows a claim at a significance level.
+// enough reports whether a test can give a claim: its smallest possible p-value is not above the significance level.
 func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
 const mostFewest = 1000
 
-// Fewest returns the smallest number of pairs, or of values in each of two samples, with which the rank test can give
-// a two-sided p-value of alpha.
+// Fewest returns the smallest sample size with which the rank test can give a two-sided p-value of alpha: the number of
+// pairs, or of values in each of two samples.
 func Fewest(paired bool, alpha float64) int {
 	return fewest(func(n int) bool {
 		if paired {
@@ -96,9 +95,9 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number of pairs or values with which a claim is possible. The p-value must reach alpha
-// divided by family, the number of hypotheses that share alpha. If the argument controlled is set, pairs compare the
-// arm with baseline and control together.
+// Fewest returns the smallest number of pairs, or of values in each sample, with which a claim is possible. The p-value
+// must reach alpha divided by family, the number of hypotheses that share alpha. With controlled = true, pairs compare
+// the arm with baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))

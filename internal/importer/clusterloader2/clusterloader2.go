@@ -1,13 +1,14 @@
-// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by file:
-// summaries of the type PerfData, resource usage, scheduling throughput, and junit.xml. Other summaries are ignored.
+// Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by file. It
+// reads junit.xml and the summaries on performance (PerfData), resource usage and scheduling throughput, and ignores
+// other summaries.
 //
 // A summary's file is called MEASUREMENT_TEST_TIME.json. The measurement, the test and the labels of an item name the
 // cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. ClusterLoader2 has computed the
 // quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod startup
 // and network programming. API calls have too many cells for headlines: the user may choose some.
 //
-// junit.xml contains the duration of each test. A failed test is invalid in junit.xml, but not in the summaries:
-// ClusterLoader2 also fails tests with high latencies, which must not be dropped.
+// junit.xml contains the duration of each test. If a test failed, its trial from junit.xml is invalid, but not its
+// trials from summaries: ClusterLoader2 also fails tests with high latencies, which must not be dropped.
 package clusterloader2
 
 import (
@@ -45,11 +46,12 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	return readSummary(f.Name, text)
 }
 
-// stamp matches the time at the end of a name. Some systems replace its colons.
+// stamp matches the time at the end of a file's name. Instead of colons, it may have dashes or underscores, as some
+// systems write them.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// trialOf returns a trial without values. The file name gives the cell (measurement and test) and the start. A file
-// name without a time was chosen by the user and is the cell as a whole.
+// trialOf returns a trial without values. It takes the cell (measurement and test) and the start from the file's name.
+// Without a time, the user has chosen the name, and the complete name is the cell.
 func trialOf(file string) importer.Trial {
 	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".json")
 	t := importer.Trial{Kind: "kubernetes", Cell: name}
@@ -78,7 +80,7 @@ type failure struct {
 	Text    string `xml:",chardata"`
 }
 
-// overall follows a test's name in the entry of the whole test.
+// overall stands between a test's name and its configuration, in the entry of a test as opposed to a step.
 const overall = " overall ("
 
 // suite is the root of junit.xml, or a test suite within another suite.
@@ -97,7 +99,7 @@ func readJUnit(text []byte) ([]importer.Trial, error) {
 		return nil, fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
 	case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
 		return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
-	case err != nil && !errors.Is(err, io.EOF): // without an element, the error is io.EOF
+	case err != nil && !errors.Is(err, io.EOF): // for a text without any element, Unmarshal returns io.EOF
 		return nil, err
 	}
 	trials, err := root.trials()
@@ -107,7 +109,7 @@ func readJUnit(text []byte) ([]importer.Trial, error) {
 	return trials, err
 }
 
-// trials returns a trial for each test. A test's steps are left out: the entry of the whole test repeats their failures.
+// trials returns a trial for each test. Steps of a test give none: the failure of a step also makes the test fail.
 func (s *suite) trials() (list []importer.Trial, err error) {
 	for _, inner := range s.Suites {
 		trials, err := inner.trials()
@@ -147,8 +149,8 @@ func (c *testcase) trial() (importer.Trial, error) {
 	return t, nil
 }
 
-// reason returns the text of a failure on one line. The source positions around the text, which ClusterLoader2 does
-// not fill in, are left out.
+// reason returns the text of a failure on one line. It leaves out ":0", an empty source position that ClusterLoader2
+// adds.
 func reason(f *failure) string {
 	var lines []string
 	for line := range strings.Lines(f.Message + "\n" + f.Text) {

@@ -16,7 +16,7 @@ import (
 	"tare/internal/importer"
 )
 
-// summary is the content of a file of any type that this package reads.
+// summary holds the content of a PerfData file or of a summary on scheduling throughput.
 type summary struct {
 	DataItems *[]item `json:"dataItems"` // only in PerfData
 
@@ -76,8 +76,8 @@ func readItems(from importer.Trial, items []item) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// trial makes the trial of an item. The trial has no values if the item holds no measurement: without a pod or API
-// call, all quantiles are 0.
+// trial makes the trial of an item. If nothing was measured, as without a pod or API call, all quantiles are 0, and the
+// trial has no values.
 func (i *item) trial(t importer.Trial) importer.Trial {
 	for _, label := range i.labelNames() {
 		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
@@ -112,8 +112,8 @@ func (i *item) labelNames() []string {
 	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
 }
 
-// units maps units to base units and better directions. A value in another unit comes from the user's own query, and
-// its better direction is unknown.
+// units maps ClusterLoader2's units to base units and better directions. Other units come from the user's own queries.
+// Their better direction is unknown, so their values are not read.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -132,7 +132,7 @@ var units = map[string]struct {
 	"pps":        {"1/s", 1, experiment.Higher},
 }
 
-// objectives are the latencies whose 99th percentile is limited by an objective of Kubernetes.
+// objectives lists parts of the names of those latencies whose 99th percentile an objective of Kubernetes limits.
 var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
 
 func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {
@@ -160,7 +160,7 @@ func scheduling(t importer.Trial, s *summary) importer.Trial {
 	return t
 }
 
-// container is the usage of one container at a percentile of the run's samples.
+// container is a container's usage of CPU and memory, at one percentile over the run's samples.
 type container struct {
 	Name string  // the name, as POD/CONTAINER
 	CPU  float64 // the CPU usage, in CPUs
@@ -180,8 +180,8 @@ func isUsage(usage map[string][]container) bool {
 // memory is the prefix of the names of memory metrics. A percentile follows.
 const memory = "memory-p"
 
-// readUsage returns a trial for each container. The pods of a set count as one: the container with the largest usage
-// stands for its copies in the other pods, as in ClusterLoader2's own charts.
+// readUsage returns a trial for each container. Pods with equal names but for their generated parts count as one: of
+// the copies of a container, the largest usage counts, as in ClusterLoader2's own charts.
 func readUsage(from importer.Trial, usage map[string][]container) []importer.Trial {
 	largest := map[string]map[string]float64{} // the largest usage, by container and metric
 	for _, key := range slices.Sorted(maps.Keys(usage)) {
@@ -213,7 +213,7 @@ func readUsage(from importer.Trial, usage map[string][]container) []importer.Tri
 	return trials
 }
 
-// stable removes the generated parts of a pod's name, which differ in every run or cluster:
+// stable removes the generated parts of a pod's name, which differ from run to run or from cluster to cluster:
 // "coredns-6d4b75cb6d-x8w2p/coredns" becomes "coredns/coredns".
 func stable(name string) string {
 	pod, container, ok := strings.Cut(name, "/")
@@ -227,8 +227,9 @@ func stable(name string) string {
 	return strings.Join(parts, "-") + "/" + container
 }
 
-// madeUp reports whether a part of a name is generated. Kubernetes generates four or more letters without vowels.
-// Clouds generate names of nodes, which static pods repeat: five or more characters in which letters follow digits.
+// madeUp reports whether a part of a pod's name is generated. Kubernetes generates parts of four or more characters
+// without vowels. Clouds generate the names of nodes, which the names of static pods contain: five or more characters,
+// with a letter after a digit.
 func madeUp(part string) bool {
 	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
 		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)
@@ -239,5 +240,5 @@ var (
 	version = regexp.MustCompile(`^v[0-9]+(alpha|beta)[0-9]+$`)
 )
 
-// namespace matches a namespace that ClusterLoader2 creates for a run, with a random part in its name.
+// namespace matches a namespace that ClusterLoader2 has created for a run: a random part, then a number.
 var namespace = regexp.MustCompile(`^test-[a-z0-9]{6}-([0-9]+)$`)

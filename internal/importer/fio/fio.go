@@ -1,11 +1,11 @@
 // Package fio makes trials of the JSON reports of fio 3.x: --output-format=json and json+.
 //
-// Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles,
-// and CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. A fact records that jobs
-// without a stonewall ran at the same time, on the same disk.
+// Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles, and
+// CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. Jobs without a stonewall between them
+// run at the same time, on the same disk; a fact records this.
 //
-// fio measures three latencies: submission (slat), completion (clat) and their sum (lat). A metric's name without a
-// prefix means completion, which fio's percentiles describe by default; "total" means the sum.
+// fio measures three latencies: submission (slat), completion (clat) and their sum (lat). In names of metrics,
+// "latency" means completion, which fio's percentiles describe by default, and "total-latency" means the sum.
 package fio
 
 import (
@@ -37,7 +37,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return Trials(report), nil
 }
 
-// groups holds counts of a report's jobs.
+// groups counts the jobs of a report in two ways.
 type groups struct {
 	together map[float64]int // the number of jobs that run at the same time, by fio's group number; 0: unknown
 	clones   map[clone]int
@@ -49,11 +49,11 @@ type clone struct {
 	name  string
 }
 
-// allClients is the name of the entry that sums up the entries of several servers.
+// allClients is the name of the entry that fio adds for the sum over several servers.
 const allClients = "All clients"
 
-// group counts the jobs by group. fio starts all jobs of a group at once, and begins a new group at a
-// stonewall. If a job waits for a time or for another job, the number is unknown.
+// group counts the jobs of each group. fio starts all jobs of a group at once; a stonewall begins a new group. If a job
+// waits for a time or for another job, the number of jobs that run at once is unknown.
 func group(r *fio.Report) *groups {
 	g := &groups{together: map[float64]int{}, clones: map[clone]int{}, cells: map[string]int{}}
 	waits := map[float64]bool{}
@@ -134,7 +134,7 @@ func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	return facts
 }
 
-// concurrent is the fact that several jobs used the disk at the same time.
+// concurrent is the name of the fact that counts the jobs that used the disk at the same time.
 const concurrent = "concurrent jobs"
 
 // Settings are the options that describe the work of a job, with fio's defaults.
@@ -152,12 +152,12 @@ type draft struct {
 	*importer.Trial
 	report *fio.Report
 	job    *fio.Job
-	ways   []string // the kinds of I/O that have values
+	ways   []string // kinds of I/O, such as "read", for which the report has values
 	bytes  float64
 }
 
-// cpu adds the CPU time of fio's own threads. It does not include CPU time that the kernel spends for them
-// elsewhere, for instance in the workers of dm-crypt.
+// cpu adds the CPU time of fio's own threads. CPU time that the kernel spends for them elsewhere, such as in the
+// workers of dm-crypt, is not in the report.
 func (d *draft) cpu() {
 	j := d.job
 	if d.bytes > 0 {
@@ -167,8 +167,8 @@ func (d *draft) cpu() {
 	d.AddFit(importer.Ratio("cpu-system", "CPU", experiment.Lower, false), j.SystemCPU/100)
 }
 
-// loop returns the closed loop of a job that does one kind of I/O without pauses; nil for other jobs. The latency of
-// the loop counts from submission (total-latency), if the report has this latency.
+// loop returns the closed loop of a job that does only one kind of I/O, without pauses; nil for other jobs. Its latency
+// counts from submission (total-latency) if the report has that latency, otherwise it is the completion latency.
 func (d *draft) loop(alone bool) *experiment.Loop {
 	if len(d.ways) != 1 || d.report.Paced(d.job) {
 		return nil
@@ -186,7 +186,7 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 }
 
 func (d *draft) add(w fio.NamedWay) {
-	// The kind "mixed" repeats the other kinds of I/O, if the report contains any.
+	// "mixed" sums up the other kinds of I/O, so it is a headline only if the report has no other kind.
 	headline := w.Name != "mixed" || len(d.ways) == 0
 	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
 	bandwidth := d.AddFit(importer.Ratio(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small), w.Bandwidth())
@@ -211,8 +211,8 @@ func (d *draft) latency(name string, ns float64) {
 	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
 
-// distribution adds percentiles and the histogram. If fewer than one I/O lies beyond a percentile, the
-// percentile is the maximum under another name, and is left out.
+// distribution adds percentiles and the histogram. It leaves out a percentile with less than one I/O beyond it, which
+// would be just the maximum.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := cmp.Or(l.Samples(), total) // versions before fio 3.18 report no number of samples
 	for _, p := range []float64{50, 90, 95, 99, 99.9} {
@@ -226,8 +226,8 @@ func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	}
 }
 
-// histogram returns the bins in seconds. It returns false if there are no bins, or if the bins do not have the form
-// of fio's bins.
+// histogram returns the bins, converted to seconds. It returns false if there are no bins, or if their numbers are not
+// in ascending order or not exact.
 func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 	h := importer.Histogram{Name: name, Unit: "s"}
 	last := -1.0

@@ -2,15 +2,15 @@
 //
 // A file holds one run. Protocol, requested rate, connections and the path of HTTP requests name its cell.
 //
-// The headline depends on the load. With -qps set, requests are sent at a fixed rate and latency is measured. A run
-// that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
+// The headline depends on the load. With -qps set, requests are sent at a fixed rate, and latency is the headline. A
+// run that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
 // connections form a closed loop: throughput is the headline, and latency restates the throughput.
 //
-// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates
-// percentiles within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the
-// same median if the server becomes slower. Hence the mean is the headline. A percentile is left out, and named in
-// the facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was
-// sent, not when it was due.
+// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates percentiles
+// within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the same median
+// if the server becomes slower. The headline is therefore the mean latency. A percentile is left out, and named in the
+// facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was sent,
+// not when it was due.
 package fortio
 
 import (
@@ -38,8 +38,7 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// reached is the smallest share of the requested rate that a valid run reaches. A slower run measured another load
-// than requested.
+// reached is the share of the requested rate below which a run is invalid, since it measured another load.
 const reached = 0.95
 
 // result holds the fields of a result file that are used. Times are in ns, latencies in s.
@@ -69,7 +68,7 @@ type result struct {
 }
 
 func read(f importer.File) ([]importer.Trial, error) {
-	// The log messages before a result are JSON, too.
+	// log messages in JSON may come before the result
 	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(r *result) bool { return r.RunType != "" },
 		"no result of Fortio: it writes one with -json or -a")
 	if err != nil {
@@ -183,7 +182,7 @@ func (r *result) facts() map[string]string {
 			facts["percentiles not resolved"] = strings.TrimPrefix(facts["percentiles not resolved"]+", "+quantile(p.Percentile), ", ")
 		}
 	}
-	if s := r.Sizes; s != nil && s.Count > 0 { // sizes include the headers
+	if s := r.Sizes; s != nil && s.Count > 0 { // the sizes in the result include headers
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
 		if s.Min == s.Max {
 			facts["response size"] = fmt.Sprintf("%g B", s.Min)
@@ -229,7 +228,7 @@ const (
 	throughput  = "throughput"
 )
 
-// measure adds the values. The headline is the latency at a fixed rate, and otherwise the throughput.
+// measure adds the values. With fixed = true (a fixed rate), latency is the headline, otherwise throughput.
 func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
 	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)
@@ -252,7 +251,7 @@ func (r *result) measure(t *importer.Trial, fixed bool) {
 func quantile(percentile float64) string { return "p" + strconv.FormatFloat(percentile, 'f', -1, 64) }
 
 func (h *histogram) resolved(value float64) bool {
-	const coarse = 0.25 // largest width of a bucket, as a share of the percentile; in a wider bucket, a percentile shows the bounds of the bucket
+	const coarse = 0.25 // largest width of a bucket as a share of its percentile; the percentile of a wider bucket would show the bucket's bounds instead of the latency
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
 }
@@ -268,7 +267,8 @@ func (r *result) histograms() ([]importer.Histogram, error) {
 		}
 		out := importer.Histogram{Name: of.name, Unit: "s"}
 		for i, b := range of.h.Data {
-			// Adjacent buckets meet within rounding, and the last one ends at the largest value.
+			// Bounds of neighbouring buckets may differ by rounding, so they are not compared. No bound is infinite:
+			// the last bucket ends at the largest value.
 			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
 				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
 			}

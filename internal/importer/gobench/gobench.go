@@ -1,13 +1,13 @@
 // Package gobench reads the Go benchmark format, as "go test -bench" writes it and benchstat reads it.
 //
-// Each line of a result is a trial. The cell is the package and the benchmark, with the number of CPUs after the
-// dash. Parts of the name like "size=1024" are levels. Lines of the same benchmark, as -count makes them, are its
-// rounds. Go runs one benchmark to the end before the next, so that equal rounds of two benchmarks have nothing in
-// common.
+// Each result line is a trial. The cell is the package and the benchmark, with the number of CPUs after the dash. Parts
+// of the name like "size=1024" are levels. Option -count repeats the line of a benchmark; its lines are numbered as
+// rounds. These rounds pair nothing: Go runs a benchmark to the end before the next, so lines with the same number ran
+// at different times.
 //
 // Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the headline. A
-// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and
-// is named in the facts. Other text is ignored.
+// benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and is
+// named in the facts. Other text is ignored.
 package gobench
 
 import (
@@ -74,7 +74,7 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	trials := make([]importer.Trial, len(results))
 	rounds := map[string]int{}
 	for i, result := range results {
-		t := trial(result, r.Units()) // the units may be described after the results
+		t := trial(result, r.Units()) // trials are made after the last line, since units may be described after the results
 		rounds[t.Cell]++
 		t.Round = rounds[t.Cell]
 		if strange > 0 {
@@ -124,7 +124,7 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 
 var perOp = importer.Ratio("time", "s", experiment.Lower, true)
 
-// known are the metrics of the testing package, by their units after conversion. Allocations have the scale
+// known holds the metrics of the testing package, by their units after conversion. Allocations have the scale
 // Difference, since an operation may allocate nothing.
 var known = map[string]experiment.Metric{
 	"sec/op":    perOp,
@@ -133,8 +133,8 @@ var known = map[string]experiment.Metric{
 	"allocs/op": importer.Difference("allocations"),
 }
 
-// metric describes the values in a unit. It returns false if the unit's direction is unknown. A benchmark's own
-// unit is also the metric's name.
+// metric describes the values of a unit. It returns false if no better direction is known for the unit. A unit of the
+// benchmark's own is also the metric's name.
 func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, bool) {
 	if m, ok := known[unit]; ok {
 		return m, true

@@ -1,12 +1,12 @@
 // Package hyperfine reads the JSON that hyperfine writes with --export-json.
 //
 // hyperfine compares commands on one machine. In a file with several commands, each command is an arm, and all are in
-// the cell "command". A file with one command belongs to one arm, and the cell is the command, or "command" if each
-// arm is one such file.
+// the cell "command". A file with one command belongs to one arm. Its cell is the command, or "command" if each arm has
+// just one such file.
 //
 // Each run of a command is a trial. hyperfine runs one command to the end before the next. The number of a run is its
-// round, but runs of the same number have nothing in common. hyperfine's own mean and deviation are not used. User
-// and system time are only means over the runs, and are not read.
+// round, but runs of the same number ran at different times and are no pair. hyperfine's own mean and deviation are not
+// used. User and system time are only means over the runs, and are not read.
 package hyperfine
 
 import (
@@ -71,7 +71,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 			switch {
 			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
-				t.Facts = nil // the name of the arm already contains the parameters, which are the only facts
+				t.Facts = nil // the parameters are the only other fact, and the arm's name contains them
 			case f.Alone:
 				t.Cell = several
 			default:
@@ -86,7 +86,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// longest is the length, in bytes, of the longest command that is used as a name unchanged.
+// longest is the largest length, in bytes, of a command that is used as a name without being cut.
 const longest = 100
 
 func name(command string) string {
@@ -99,15 +99,15 @@ func name(command string) string {
 	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
 }
 
-// names returns a unique name for each command. If several results have the same command, their parameters follow the
-// command. If the parameters are equal, too, a number follows.
+// names returns a unique name for each result's command. Results with equal commands get their parameters behind the
+// command. If their names are still equal, they get a number.
 func (d *document) names() []string {
 	count := map[string]int{}
 	for _, r := range d.Results {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]int{} // the number of uses of each name so far, also with a number behind the name
+	taken := map[string]int{} // number of uses of each name, and for a name without number the last number given to it
 	for i, r := range d.Results {
 		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
@@ -143,8 +143,8 @@ func (r *result) valid() error {
 	return nil
 }
 
-// trial makes the trial of run n, counted from 0. A failed run counts as one failed operation: hyperfine continues
-// after a failed run only with --ignore-failure.
+// trial makes the trial of run n, counted from 0. A run that ended by a signal, or with an exit status other than 0, is
+// a failed operation. hyperfine's file has such runs only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
 	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])

@@ -1,5 +1,5 @@
-// Package importertest checks formats. It compares the trials of the fixtures in testdata with golden files, and checks
-// that no file makes a format break the rules that package importer relies on.
+// Package importertest checks formats. It compares the trials of the fixtures in testdata with golden files. It also
+// checks that no file makes a format break the rules of package importer.
 //
 // Every file in testdata is a fixture, except README.md, the golden files and the corpora of fuzz tests. README.md
 // describes how each fixture was made. The golden file of NAME is NAME.golden, with the trials or the error.
@@ -47,8 +47,8 @@ func Golden(t *testing.T, f importer.Format) {
 	}
 }
 
-// Refused checks that reading each file fails. An entry of files is the name of a file, its text, and a part of the
-// expected error.
+// Refused checks that reading each file fails. Each entry of files consists of a file's name, its text, and a part of
+// the expected error.
 func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	t.Helper()
 	for _, file := range files {
@@ -58,14 +58,15 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that reading a truncated fixture fails. The argument length is the number of bytes that are left.
-// The argument want is a part of the expected error.
+// Truncated checks that reading a fixture fails if only its first bytes are left, in the given number. The text want is
+// a part of the expected error.
 func Truncated(t *testing.T, f importer.Format, fixture string, length int, want string) {
 	t.Helper()
 	Refused(t, f, [][3]string{{fixture, Fixture(t, fixture)[:length], want}})
 }
 
-// Appended checks that reading a file with two results fails. Such a file arises if a tool's output is appended.
+// Appended checks that reading two results in one file fails. Such a file arises if the output of a tool is appended to
+// a file.
 func Appended(t *testing.T, f importer.Format, fixture string) {
 	t.Helper()
 	text := strings.TrimRight(Fixture(t, fixture), "\n") + "\n"
@@ -92,8 +93,9 @@ func Fuzz(f *testing.F, format importer.Format, extra ...string) {
 	})
 }
 
-// Large reads a text for each unit: the unit repeated to a megabyte, between head and end. The test is that reading
-// ends: a format whose time grows with the square of the length would not end.
+// Large checks that reading a large file takes a time in proportion to its size. It reads one text for each unit: head,
+// the unit repeated to a megabyte, and end. If a format's time grows with the square of the size, the test does not end
+// in time.
 func Large(t *testing.T, f importer.Format, head, end string, units ...string) {
 	for _, unit := range units {
 		text := head + strings.Repeat(unit, (1<<20)/len(unit)) + end
@@ -228,7 +230,8 @@ func Check(t *testing.T, trials []importer.Trial) {
 	}
 }
 
-// consistent fails if a metric of a cell has two descriptions, since an import would reject the file.
+// consistent checks that each metric of a cell has only one description, since an import would reject the file
+// otherwise.
 func consistent(t *testing.T, trials []importer.Trial) {
 	type column struct{ cell, metric string }
 	described := map[column]experiment.Metric{}

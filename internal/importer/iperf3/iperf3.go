@@ -1,8 +1,9 @@
-// Package iperf3 makes trials of the JSON of iperf3, versions 3.1 to 3.21: the output of -J of the client or the
+// Package iperf3 makes trials of the JSON of iperf3, versions 3.1 to 3.21: the output of -J on the client or the
 // server, and the events of --json-stream.
 //
-// A test is a trial. Protocol, direction and number of streams name its cell. A file of a server may hold several
-// tests: a number distinguishes tests of the same cell. Bandwidth is the received payload, without the warm-up (-O).
+// A test is a trial. Protocol, direction and number of streams name its cell. A server's file may hold several tests; a
+// number behind the cell's name distinguishes tests with equal names. Bandwidth is the received payload, without the
+// warm-up (-O).
 package iperf3
 
 import (
@@ -48,7 +49,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 		}
 		cells[trial.Cell]++
 		if n := cells[trial.Cell]; n > 1 {
-			trial.Cell += "-" + strconv.Itoa(n) // no other cell's name ends with a dash and a number
+			trial.Cell += "-" + strconv.Itoa(n) // the number makes the name unique: no cell's own name ends with a dash and a number
 		}
 		trials[i] = trial
 	}
@@ -111,7 +112,7 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 	for _, w := range ways {
 		all.received = all.received.and(w.received)
 		received += w.received.rate()
-		if w.retransmits != nil && *w.retransmits >= 0 { // -1: the system does not count retransmits
+		if w.retransmits != nil && *w.retransmits >= 0 { // -1 means that the system does not count retransmits
 			retransmits, counted = retransmits+*w.retransmits, true
 		}
 		all.lost = max(all.lost, w.lost)
@@ -141,8 +142,8 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 	add("cpu-server", "s/Gbit", experiment.Lower, server*all.received.seconds/gigabits)
 }
 
-// rtt returns the mean round-trip time of the streams that this side sends, in s; 0: unknown. A receiver's kernel
-// does not measure this time.
+// rtt returns the round-trip time in s: the mean over the streams that this side sends; 0: unknown. Only the kernel of
+// a sender measures it.
 func (t *test) rtt() float64 {
 	sum, n := 0.0, 0.0
 	for _, s := range t.End.Streams {
@@ -156,7 +157,7 @@ func (t *test) rtt() float64 {
 	return sum / max(1, n)
 }
 
-// cpu returns the number of CPUs that the iperf3 process of each side kept busy; 0: unknown.
+// cpu returns the CPUs that the processes of client and server kept busy, such as 1.5; 0: unknown.
 func (t *test) cpu() (client, server float64) {
 	if t.End.CPU == nil {
 		return 0, 0
@@ -175,7 +176,7 @@ func (t *test) facts() map[string]string {
 		facts["side"] = "server"
 	}
 	block := "block"
-	if t.UDP() { // for UDP, a block is the payload of one packet: the largest possible on the path, or the size that the user requested
+	if t.UDP() { // for UDP, a block is one packet's payload: as large as the path allows, or as the user asks
 		block = "packet"
 	}
 	for _, f := range []struct {

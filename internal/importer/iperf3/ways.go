@@ -14,7 +14,7 @@ type way struct {
 	received    amount
 	retransmits *float64
 	lost        float64 // the share of lost packets, UDP only
-	jitter      float64 // the jitter, in s, UDP only; 0: unknown
+	jitter      float64 // jitter in s, for UDP; 0: unknown
 }
 
 // amount is a payload and its duration, in s; both are zero if unknown.
@@ -34,8 +34,8 @@ func of(s *iperf3.Sum) amount {
 	return amount{iperf3.Count(*s.Bytes), *s.Seconds}
 }
 
-// both reports whether data were sent in both directions. Versions 3.7 to 3.12 report which streams send, but not the
-// direction of the test.
+// both reports whether data were sent in both directions. Versions 3.7 to 3.12 do not report this option, so the
+// streams must show it: some send, and some receive.
 func (t *test) both() bool {
 	if t.Start.TestStart.Bidir != 0 || t.End.ReceivedReverse != nil || t.End.SumReverse != nil {
 		return true
@@ -90,8 +90,8 @@ func (t *test) way(sends bool, udp, sent, received *iperf3.Sum) way {
 	return w
 }
 
-// arrived returns the received UDP payload for versions up to 3.10, which report only the sent bytes. It counts
-// the packets that were not lost, each with a whole block.
+// arrived returns the UDP payload that was received. Up to version 3.10, a report has only the sent bytes. arrived then
+// counts a full block for each packet that was not lost.
 func (t *test) arrived(s *iperf3.Sum) amount {
 	if s == nil || s.Packets == nil || s.Lost == nil || s.Seconds == nil {
 		return amount{}
@@ -99,8 +99,8 @@ func (t *test) arrived(s *iperf3.Sum) amount {
 	return amount{(iperf3.Count(*s.Packets) - iperf3.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
 }
 
-// fromStreams adds up the streams of one direction. Up to version 3.10, the report gives the sums of both directions
-// the same name, so that one sum is lost.
+// fromStreams adds up the streams of one direction. It is for reports up to version 3.10: both directions' sums have
+// the same name there, so one of them is lost.
 func (t *test) fromStreams(sends bool) way {
 	w := way{sends: sends}
 	var packets, lost, jitter, streams float64
@@ -123,7 +123,7 @@ func (t *test) fromStreams(sends bool) way {
 	return w
 }
 
-// The method and returns the sum of two amounts that were sent at the same time.
+// The method and adds up two amounts that were sent at the same time.
 func (a amount) and(b amount) amount { return amount{a.bytes + b.bytes, max(a.seconds, b.seconds)} }
 
 // positive returns a count as a number of at least 0; 0 if the count is missing.
@@ -141,7 +141,7 @@ func share(s *iperf3.Sum) float64 {
 	return 0
 }
 
-// series returns the values over time without the warm-up, as the side that wrote the report measured them.
+// series returns the values over time, without the warm-up, as the side whose report this is measured them.
 func (t *test) series() []importer.Series {
 	if !t.both() {
 		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })
@@ -154,8 +154,8 @@ func (t *test) series() []importer.Series {
 		t.seriesOf(received, false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })...)
 }
 
-// oneWay returns the sum of one direction in an interval of a test in both directions. Up to version 3.10, both sums
-// have the same name, and oneWay adds up the streams.
+// oneWay returns one direction's sum in an interval of a test in both directions. Reports up to version 3.10 lack a
+// usable sum, so oneWay adds up their streams.
 func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 	switch {
 	case i.Reverse != nil && sends:
@@ -195,8 +195,8 @@ func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {
 	return sum / max(1, n), n > 0
 }
 
-// seriesOf returns the series of one direction. A series with a gap is left out. Only a receiver knows loss and
-// jitter, and only a sender knows retransmits and round-trip times.
+// seriesOf returns the series of one direction, and leaves out a series with a gap. Loss and jitter come from the
+// receiver only, retransmits and round-trip times from the sender only.
 func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *iperf3.Sum) []importer.Series {
 	var ends []float64
 	var list []importer.Series
@@ -214,7 +214,7 @@ func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *i
 	for k := range t.Intervals {
 		i := &t.Intervals[k]
 		s := sum(i)
-		// A test that is stopped early reports its last interval twice.
+		// A test that was stopped early has its last interval twice; the second one is skipped.
 		if s == nil || s.Omitted || s.End == nil || len(ends) > 0 && *s.End <= ends[len(ends)-1] {
 			continue
 		}

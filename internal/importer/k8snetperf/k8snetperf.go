@@ -1,12 +1,12 @@
 // Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which also
 // contains losses, retransmissions and the CPU time of the nodes.
 //
-// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name
-// its cell. Properties of a whole run, such as a secondary network, are facts, since arms may differ in them.
+// Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name its
+// cell. Properties of a complete run, such as a secondary network, are facts, since arms may differ in them.
 //
 // A row is the mean of several samples, often three, which k8s-netperf does not print one by one. The confidence
-// interval of a row describes only these samples, and is not used. The latency of a row is a mean of 99th
-// percentiles, and is named accordingly.
+// interval in a row is about these samples only, and is not used. The latency in a row is the mean of the samples' 99th
+// percentiles, and its metric is named accordingly.
 package k8snetperf
 
 import (
@@ -52,7 +52,7 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	return readJSON(data)
 }
 
-// epoch matches the time in the name result-N.csv, in seconds since 1970. The tool wrote the file at this time.
+// epoch matches the name result-N.csv, where N is the time at which the tool wrote the file, in seconds since 1970.
 var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
 
 // units maps the units of the throughput to metrics and base units.
@@ -98,7 +98,7 @@ func (d *document) trial() (importer.Trial, error) {
 		name     string
 		value    *float64
 		factor   float64
-		measured bool // set if the profile measures the value; otherwise the tool writes 0
+		measured bool // false if the profile does not measure the value: the tool then writes 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
@@ -141,13 +141,13 @@ var about = map[string]string{
 	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",
 }
 
-// readCSV reads result-N.csv. It finds columns by their titles, since versions differ in them.
+// readCSV reads result-N.csv. It finds columns by their titles, since the columns depend on the version.
 func readCSV(f importer.File, text []byte) (trials []importer.Trial, err error) {
 	head, rest, _ := bytes.Cut(text, []byte("\n"))
 	first, _, _ := bytes.Cut(rest, []byte("\n"))
 	comma := []byte(",")
 	if bytes.Count(first, comma) == bytes.Count(head, comma)+1 && !bytes.Contains(head, []byte("Burst")) {
-		// Some versions of 2024 write a burst after the message size without a title for it.
+		// In some versions of 2024, rows have a burst after the message size, but the header lacks its title.
 		head = bytes.Replace(head, []byte("Message Size"), []byte("Message Size,Burst"), 1)
 	}
 	f.Size = int64(len(text))
@@ -209,7 +209,7 @@ func number(r *table.Row, title string) float64 {
 	return v
 }
 
-// document is one element of the output of --json, or a row of the table.
+// document is one element of the output of --json, or one row of the CSV file.
 type document struct {
 	Timestamp      time.Time `json:"timestamp"`
 	Driver         string    `json:"driver"`
@@ -265,7 +265,8 @@ type node struct {
 	Soft   float64 `json:"softCPU"`
 }
 
-// busy returns the share of CPU time that is neither idle nor waiting; nil if the tool collected no CPU time.
+// busy returns the busy share of a node's CPU time: all but idle and waiting. It returns nil if the tool collected no
+// CPU time.
 func (n node) busy() *float64 {
 	sum := n.User + n.System + n.Nice + n.IRQ + n.Soft
 	if sum == 0 && n.Idle == 0 {
@@ -274,7 +275,7 @@ func (n node) busy() *float64 {
 	return &sum
 }
 
-// readJSON reads the output of --json, which stands between the tool's messages.
+// readJSON reads the output of --json. Messages of the tool may stand before and after it.
 func readJSON(data []byte) ([]importer.Trial, error) {
 	docs, err := jsondoc.First(bytes.NewReader(data), func(list *[]document) bool {
 		return len(*list) > 0 && (*list)[0].Driver != "" && (*list)[0].Profile != ""

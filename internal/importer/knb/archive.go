@@ -15,14 +15,15 @@ import (
 	"tare/internal/importer"
 )
 
-// An archive may come from anywhere. It is read as a stream. Its entries are kept in memory by their plain names, and
-// nothing is written to disk. An entry that knb would not write is an error, since the archive is not knb's.
+// An archive may be hostile. It is read as a stream into memory, and nothing is written to disk. Entries are known by
+// their names without directories. An entry of a kind that knb does not write is an error.
 const (
 	mostEntries = 1000    // the largest number of entries; knb writes about 40
 	mostFile    = 8 << 20 // the largest size of one entry, in bytes; the log of an hour has 300 kB
 )
 
-// endings are the file name extensions that are read. The files named in the map environment are read, too.
+// endings lists the file name extensions of the entries that are read. Entries whose names are in the map environment
+// are read, too.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}
@@ -46,11 +47,11 @@ func unpack(r io.Reader) (map[string]string, error) {
 	unpacked := importer.Bound(packed, importer.Limit, "what it unpacks to")
 	entries := tar.NewReader(unpacked)
 	files := map[string]string{}
-	left := int64(importer.Limit) // the number of bytes that may still be read, by the sizes in the headers: a sparse file is longer than its data
+	left := int64(importer.Limit) // number of bytes that entries may still have in memory; a sparse entry has more than the archive stores
 	for n := 1; ; n++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, unpacked) // the rest is read so that the checksum is checked
+			_, err := io.Copy(io.Discard, unpacked) // reading to the end makes gzip check its checksum
 			return files, err
 		}
 		if err != nil {
@@ -92,8 +93,8 @@ func plainName(h *tar.Header) (string, error) {
 	return "", fmt.Errorf("entry %.60q is neither a file nor a directory", h.Name)
 }
 
-// assemble makes a report of the files of an archive. The file env lists the tests that ran, with the name of each
-// client's pod. The names of a test's files begin with the name of this pod.
+// assemble makes a report from the files of an archive. For each test that ran, the file env has the name of the
+// client's pod. Names of the test's files begin with this name.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {
@@ -151,13 +152,13 @@ func assembleTest(files map[string]string, pod string) (*test, error) {
 	return t, nil
 }
 
-// average reads a line of titles and a line of values: user, nice, system, iowait and steal in percent, and
-// memory in MiB.
+// average reads a node's averages over a test. A line of titles comes before a line of values: user, nice, system,
+// iowait and steal in percent, and memory in MiB.
 func (n *node) average(text string) error {
 	_, line, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
-		return nil // the monitor has no reading of this time
+		return nil // the node's monitor took no reading during the test
 	}
 	if len(fields) < 6 {
 		return fmt.Errorf("there are %d numbers, and 6 are expected", len(fields))
@@ -170,13 +171,13 @@ func (n *node) average(text string) error {
 	return nil
 }
 
-// total returns the CPU time of a reading, added up and rounded as knb does, including waiting and steal.
+// total returns the CPU time of a reading as knb computes it: the rounded sum of all kinds, with waiting and steal.
 func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
 
-// parseReadings reads the readings of a node. The seventh number of a reading is the time in s since 1970.
-// parseReadings skips lines of another form.
+// parseReadings reads the readings of a node, one a line. Each has seven numbers; the last is the time in s since 1970.
+// Lines in another form or out of order are skipped.
 func parseReadings(text string) []reading {
 	var list []reading
 	for line := range strings.Lines(text) {
@@ -246,7 +247,7 @@ func parseLog(text string) *log {
 	return l
 }
 
-// second reads the line of an interval. For TCP, retransmits and the congestion window follow the rate; for UDP, a
+// second reads the line of one interval. Behind the rate, TCP has retransmits and the congestion window, and UDP a
 // number of packets.
 func (l *log) second(fields []string) {
 	_, end, _ := strings.Cut(fields[0], "-")

@@ -1,10 +1,10 @@
-// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of k8s-bench-suite: its JSON and YAML,
-// and its archive of raw data (-o data).
+// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of k8s-bench-suite: its JSON and YAML, and
+// its archive of raw data (-o data).
 //
 // A file holds up to five tests, each a cell: pod to pod and pod to service, over TCP and UDP, and both nodes idle. knb
-// runs them one after the other. Bandwidth is in whole Mbit/s, as knb takes it from iperf3. CPU and memory are means
-// over the test of the whole node. The archive also holds iperf3's output and the readings of each second, from which
-// come retransmits, loss, jitter and series.
+// runs them one after the other. Bandwidth is in whole Mbit/s, as knb takes it from iperf3. CPU and memory are those of
+// a complete node, as means over the test. The archive also holds iperf3's output and a reading of the node every
+// second. From these come retransmits, loss, jitter and series.
 package knb
 
 import (
@@ -76,7 +76,7 @@ func open(f importer.File) (*report, error) {
 	return nil, errors.New("no result of knb: it writes those that can be imported with -o json, yaml or data")
 }
 
-// report is a result. Pointers distinguish a missing value from zero: knb writes no value if a test failed.
+// report is a result of knb. Its numbers are pointers, since a test that failed has no value, which is not 0.
 type report struct {
 	Metadata struct {
 		Generator  string `json:"generator"`
@@ -114,7 +114,7 @@ type node struct {
 	CPU struct {
 		Total *float64 `json:"total"` // the CPU time, in % of all CPUs of the node
 	} `json:"cpu"`
-	Memory   *float64  `json:"ram"` // the used memory, in MiB
+	Memory   *float64  `json:"ram"` // used memory of the node, in MiB
 	readings []reading // the readings of each second, only in the archive
 }
 
@@ -123,8 +123,8 @@ type reading struct {
 	cpu, memory float64 // CPU time in %, and used memory in MiB
 }
 
-// knb prints its JSON piece by piece. A missing value leaves nothing after the colon. If only the idle test
-// ran, there is an extra comma.
+// knb prints its JSON piece by piece, with two defects: nothing stands in place of a missing value, and a comma too
+// many follows if only the idle test ran.
 var (
 	noValue   = regexp.MustCompile(`(":[ \t]*)(,|\r?\n)`)
 	lastComma = regexp.MustCompile(`,(\s*\})`)
@@ -151,7 +151,7 @@ func decode(text []byte) (*report, error) {
 	return &r, json.NewDecoder(bytes.NewReader(text)).Decode(&r)
 }
 
-// readYAML reads a result in knb's YAML. It ignores messages after the result, if they do not begin with a blank.
+// readYAML reads a result in knb's YAML. Messages after the result are ignored if they begin in the first column.
 func readYAML(text []byte) (*report, error) {
 	end := 0
 	for line := range bytes.Lines(text) {
@@ -161,7 +161,7 @@ func readYAML(text []byte) (*report, error) {
 		end += len(line)
 	}
 	if bytes.ContainsRune(text[:end], '&') {
-		return nil, errors.New("the YAML has an anchor (&), and knb writes none") // aliases could multiply the size of the text
+		return nil, errors.New("the YAML has an anchor (&), and knb writes none") // with anchors, a short text could stand for a huge document
 	}
 	var values map[string]any
 	err := yaml.UnmarshalStrict(text[:end], &values)
@@ -181,7 +181,7 @@ func begins(line []byte) bool {
 }
 
 func (r *report) trials() []importer.Trial {
-	start, _ := time.Parse(time.DateTime, r.Metadata.Date) // the start of knb, the only time in a result; zero if missing
+	start, _ := time.Parse(time.DateTime, r.Metadata.Date) // start of knb, since a result has no other time; zero if it is missing
 	var list []importer.Trial
 	for _, t := range []struct {
 		cell, path, protocol string
@@ -263,7 +263,7 @@ func (t *test) nodes(trial *importer.Trial) {
 		}
 		var at, cpu, memory []float64
 		for _, r := range side.readings {
-			at = append(at, r.at-side.readings[0].at+1) // each interval lasts one second
+			at = append(at, r.at-side.readings[0].at+1) // each reading covers the second before it, so the first one ends at 1
 			cpu, memory = append(cpu, r.cpu), append(memory, r.memory*(1<<20))
 		}
 		trial.Series = append(trial.Series,
@@ -272,7 +272,7 @@ func (t *test) nodes(trial *importer.Trial) {
 	}
 }
 
-// add adds a value in a base unit, unless the value is missing.
+// add adds a value, multiplied by the factor unit, to a valid trial. It adds no value that is missing or negative.
 func add(trial *importer.Trial, m experiment.Metric, v *float64, unit float64) {
 	if v != nil && trial.Broken == "" && *v >= 0 {
 		trial.AddFit(m, *v*unit)

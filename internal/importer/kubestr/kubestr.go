@@ -1,10 +1,11 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
 // The output holds a part of fio's report: mean latencies without percentiles and histogram, and few options. Package
-// fio makes trials of this part. The output also holds the job file, which has the other options.
+// fio makes trials of this part. The other options come from the job file, which the output holds, too.
 //
 // kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore describes
-// random reads while two other jobs write and one reads, and not the volume alone. A fact of the trials records this.
+// random reads while two other jobs write and another one reads. It does not describe the volume alone. A fact of the
+// trials records this.
 package kubestr
 
 import (
@@ -117,7 +118,7 @@ func isDefault(r *fio.Report) bool {
 // synonyms maps names of options in job files to the names in fio's reports.
 var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 
-// join returns the options of a report, and the options of the job file that kubestr left out of the report.
+// join returns the options of a report together with the options from the job file that the report lacks.
 func join(report, file fio.Options) fio.Options {
 	all := fio.Options{}
 	maps.Copy(all, file)

@@ -3,11 +3,11 @@
 //
 // Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
 //
-// The headline is the received bandwidth of a stream, or the transactions of a request/response test. Such a test is
-// a closed loop, with as many transactions in flight as its burst, plus one. The metric round-trip restates the rate.
-// A latency is the time of a transaction or, in a stream, of a call of send or receive. With a burst, latencies
-// measure the time from a send to the next response. Latencies are in whole microseconds. A quantile below 4 µs is
-// left out: the next whole microsecond is more than a quarter of the quantile away.
+// The headline of a stream is the received bandwidth, and that of a request/response test is the rate of transactions.
+// A request/response test is a closed loop. It has one transaction in flight, and as many more as its burst. The metric
+// round-trip restates the rate. A latency is the time of a transaction or, in a stream, of a call of send or receive.
+// With a burst, latencies measure the time from a send to the next response. Latencies are in whole microseconds. A
+// quantile below 4 µs is left out: the next whole microsecond is more than a quarter of the quantile away.
 package netperf
 
 import (
@@ -70,7 +70,7 @@ func (r *result) trial() (importer.Trial, error) {
 		r.stream(&t, throughput*u.factor)
 		r.common(&t)
 		return t, nil
-	case !u.transactions: // option -f has set another unit
+	case !u.transactions: // option -f has set a unit other than that of transactions
 		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
 			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
 		}
@@ -83,13 +83,14 @@ func (r *result) trial() (importer.Trial, error) {
 	return t, nil
 }
 
-// number returns a number that may be missing. For an unknown value, netperf writes -1 or a text.
+// number returns a field as a number; false if it is missing. netperf writes -1 or a text for an unknown value.
 func (r *result) number(name string) (float64, bool) {
 	v, err := importer.Number(r.fields[name])
 	return v, err == nil && v >= 0
 }
 
-// units are the units of THROUGHPUT, and their factors to bit/s. Multiples of bytes are powers of 1024.
+// units holds the units of THROUGHPUT, with their factors to bit/s or 1/s. KBytes, MBytes and GBytes are powers of
+// 1024.
 var units = map[string]struct {
 	factor       float64
 	transactions bool
@@ -105,10 +106,10 @@ var units = map[string]struct {
 	"GBytes/s":   {8 << 30, false},
 }
 
-// tests maps the tests in the line that begins a result to their short names.
+// tests shortens the name of a test in its banner, the line that begins a result.
 var tests = strings.NewReplacer("migrated ", "", "connect/request/response", "crr", "request/response", "rr", " ", "-", "|", "-")
 
-// test names the test: by the banner, or by protocol and direction.
+// test returns the short name of the test, from the banner or else from protocol and direction.
 func (r *result) test(transactions bool) string {
 	for _, mark := range []string{" TEST from ", " TEST to "} {
 		name, _, ok := strings.Cut(r.banner, mark)
@@ -140,7 +141,7 @@ func (r *result) levels() []factor.Level {
 			levels = append(levels, factor.Level{Factor: name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
 	}
-	asks := r.asks() // the sizes of sends follow from the sizes of requests
+	asks := r.asks() // in a request/response test, sends have the sizes of request and response, so they are no levels of their own
 	for _, l := range []struct{ name, key string }{
 		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"}, {"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
 	} {
@@ -167,7 +168,7 @@ func (r *result) facts() map[string]string {
 	return facts
 }
 
-// burst returns the number of transactions in flight besides the first.
+// burst returns the number of transactions in flight in addition to the first one.
 func (r *result) burst() float64 {
 	burst, ok := r.number("BURST_SIZE")
 	if _, after, found := strings.Cut(r.banner, ": first burst "); found && !ok {
@@ -176,8 +177,8 @@ func (r *result) burst() float64 {
 	return max(0, burst)
 }
 
-// loop returns the closed loop of a request/response test; nil if its latency is unknown. With a burst, the latency
-// of the loop is RT_LATENCY, since MEAN_LATENCY then is the time from a send to the next response.
+// loop returns the closed loop of a request/response test; nil if the test reports no usable latency. With a burst, its
+// latency is RT_LATENCY: MEAN_LATENCY then is only the time from a send to the next response.
 func (r *result) loop() *experiment.Loop {
 	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
 	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
@@ -229,7 +230,7 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 }
 
 func (r *result) latencies(t *importer.Trial, what string) {
-	const fewest = 4 // the smallest quantile that is kept, in µs; whole microseconds are too coarse for smaller quantiles
+	const fewest = 4 // smallest quantile in µs that is kept; in whole microseconds, smaller ones are too coarse
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{
 		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},
@@ -240,8 +241,8 @@ func (r *result) latencies(t *importer.Trial, what string) {
 	}
 }
 
-// common adds the values that every test has: CPU time and retransmits. A service demand is the CPU time of a whole
-// machine per transaction or per KB (1024 bytes). common converts KB to Gbit.
+// common adds CPU time and retransmits, which every test has. netperf gives CPU time as a service demand: the time of
+// the complete machine per transaction or per KB of 1024 bytes. For streams, it is converted to the time per Gbit.
 func (r *result) common(t *importer.Trial) {
 	unit, perUnit := "s/Gbit", 1e-6/(8<<10)*1e9
 	if r.fields["SD_UNITS"] == "usec/Tran" {
@@ -260,7 +261,7 @@ func (r *result) common(t *importer.Trial) {
 	}
 }
 
-// positive adds a value that is no headline, if the output contains the value and the value is not zero.
+// positive adds an exploratory value, multiplied by perUnit, if the output has it and it is not zero.
 func (r *result) positive(t *importer.Trial, name, unit, key string, perUnit float64) {
 	if v, ok := r.number(key); ok {
 		t.AddFit(importer.Ratio(name, unit, experiment.Lower, false), v*perUnit)

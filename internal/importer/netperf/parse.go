@@ -29,7 +29,7 @@ type parser struct {
 	result  *result             // the result that is being read; nil before the first
 	results int                 // the number of complete results
 	tests   int                 // the number of tests that have begun
-	columns []string            // the lines of the columns being read: titles, and the values last
+	columns []string            // lines of the column form that is being read: up to four of titles, then the values
 	titles  []string            // the titles of the comma-separated values on the next line
 	bare    bool                // set if the file has values without titles
 }
@@ -77,8 +77,8 @@ func (p *parser) begin(banner string) error {
 	return p.done(last)
 }
 
-// set records a value. If the result has a value of this name already, set begins a new result: with -P 0, no banner
-// separates results.
+// set records a value of the current result. A name that the result has already begins a new result, since with -P 0 no
+// banner separates results.
 func (p *parser) set(key, value string) error {
 	known := p.result == nil
 	if !known {
@@ -112,7 +112,7 @@ func (p *parser) line(line string) error {
 		var err error
 		p.titles, err = split(line)
 		return err
-	case line == "": // an empty line; a line of blanks is a line of titles
+	case line == "": // a line of blanks does not end the columns: it can be a line of titles
 		return p.block()
 	case p.result != nil:
 		p.columns = append(p.columns, line)
@@ -157,8 +157,9 @@ func split(line string) ([]string, error) {
 	return r.Read()
 }
 
-// block reads the columns of a result: lines of titles, one above the other, and a line of values below. A column
-// begins where its value begins. A column without a value makes the value of the column before unknown, too.
+// block reads a result in columns: lines of titles, one above the other, and below them a line of values. A column
+// begins where its value begins. If a value is missing, its title joins that of the column before, and the value of
+// that column is not recognised.
 func (p *parser) block() error {
 	const most = 4 // the largest number of lines of titles
 	lines := p.columns
@@ -171,14 +172,14 @@ func (p *parser) block() error {
 	}
 	values, titles := lines[len(lines)-1], lines[max(0, len(lines)-1-most):len(lines)-1]
 	if strings.HasSuffix(strings.TrimSpace(values), "bits/sec") {
-		return nil // the classic output has an empty line below its titles
+		return nil // netperf's classic output, which is not read
 	}
 	columns := words.FindAllStringIndex(values, -1)
 	for i, at := range columns {
 		begin, end := at[0], at[1]
 		switch {
 		case values[begin] == '"':
-			end = len(values) // the last column is the command line, in quotes
+			end = len(values) // the command line in quotes is the last column and may contain blanks
 		case i == len(columns)-1:
 			end = math.MaxInt // a title may be longer than the last value
 		}
@@ -213,7 +214,7 @@ func (p *parser) demo(line string) {
 	p.result.interim = append(p.result.interim, interim{value, f[3], seconds})
 }
 
-// names maps the titles of -o and -O to the names of -k, for the values that are read.
+// names maps titles in the forms -o and -O to the names in the form -k. Other titles are not read.
 var names = map[string]string{
 	"Throughput":                           "THROUGHPUT",
 	"Throughput Units":                     "THROUGHPUT_UNITS",

@@ -17,8 +17,8 @@ import (
 	"tare/internal/importer"
 )
 
-// text returns the text of a file without its byte order mark. A binary file is an error. If the first buffer
-// does not show that the file is binary, reading the text fails later.
+// text returns a file's text without its byte order mark. A file in UTF-16 is an error at once. Other binary data are
+// an error when they are read (textReader).
 func text(f importer.File) (*bufio.Reader, error) {
 	size := 64 << 10
 	if f.Size > 0 {
@@ -36,8 +36,8 @@ func text(f importer.File) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// textReader fails on binary data, before a field of such a file grows as long as the file. After a failure,
-// every read returns the same error.
+// textReader reads a text, and fails at the first NUL byte. A binary file therefore fails before one of its fields
+// grows as long as the file. After a failure, each read returns the same error.
 type textReader struct {
 	r   io.Reader
 	err error
@@ -54,7 +54,7 @@ func (t *textReader) Read(p []byte) (n int, err error) {
 	return n, t.err
 }
 
-// Open opens a table whose header names the fields. Each reads its lines.
+// Open reads the header of a table, which names the fields. The method Each of the result then reads the other lines.
 func Open(f importer.File) (*Row, error) {
 	in, err := text(f)
 	if err != nil {
@@ -67,14 +67,14 @@ func openTable(in *bufio.Reader) (*Row, error) {
 	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
 }
 
-// open reads the header of a table. The separator is the character that yields the most known titles. An error about
-// unknown titles contains the argument expected. The argument name, a function, returns the field of a title; "" for
-// an ignored column.
+// open reads the header of a table. Of comma, semicolon and tab, the separator is the one that yields the most known
+// titles. Without a known title, the error lists the text expected. The function name turns a title into the name of a
+// field; "" for a column that is not read.
 func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""
 	for ; ; r.before++ {
-		line, err := in.ReadSlice('\n') // a line longer than the buffer is cut
+		line, err := in.ReadSlice('\n') // a line longer than the buffer is read only in part, and the header is then incomplete
 		header = string(line)
 		trimmed := strings.ToLower(strings.TrimSpace(header))
 		if trimmed != "" && !strings.HasPrefix(trimmed, "sep=") { // Excel begins a file with a line like "sep=;"
@@ -119,16 +119,17 @@ func open(in *bufio.Reader, known func(title string) bool, expected string, name
 	return r, nil
 }
 
-// separator returns the character that yields the most known titles in a header; 0 if no title is known.
+// separator returns the separator in a header: comma, semicolon or tab, whichever yields the most known titles. It
+// returns 0 if none yields any.
 func separator(header string, known func(title string) bool) (comma rune) {
 	most := 0
 	for _, c := range []rune{',', ';', '\t'} {
 		if c != ',' && !strings.ContainsRune(header, c) {
-			continue // this separator makes one title of the whole line
+			continue // the header lacks this character, and would be one long title
 		}
 		in := csv.NewReader(strings.NewReader(header))
 		in.Comma, in.LazyQuotes = c, true
-		titles, _ := in.Read() // reading cannot fail with lazy quotes
+		titles, _ := in.Read() // with lazy quotes, csv reads any line without an error
 		n := 0
 		for _, title := range titles {
 			if known(strings.TrimSpace(title)) {
@@ -168,7 +169,7 @@ func (r *Row) Each(take func(*Row) error) error {
 	}
 }
 
-// explain rewords an error of package csv for the user of the file. It returns other errors unchanged.
+// explain rewords an error of package csv for the user, with line and column. It returns other errors unchanged.
 func (r *Row) explain(err error, fields []string) error {
 	parse, ok := errors.AsType[*csv.ParseError](err)
 	if !ok {
@@ -189,8 +190,7 @@ func (r *Row) explain(err error, fields []string) error {
 	return fmt.Errorf("%s: %w", place, parse.Err)
 }
 
-// ReadLong reads a table with one value a row, whose columns describe the value. Package longcsv documents the
-// columns.
+// ReadLong reads a table with one value a row. Its other columns say what the value is; package longcsv documents them.
 func ReadLong(f importer.File) ([]importer.Trial, error) {
 	in, err := text(f)
 	if err != nil {
@@ -227,18 +227,19 @@ var columns = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
-// required are the columns without which no row can be read. The better direction is one of them, since a wrong
-// guess would invert every verdict.
+// required lists the columns that a long table must have. One of them is the better direction: a wrong guess would turn
+// costs into gains.
 var required = []string{"metric", "better", "value"}
 
 const factorPrefix = "factor:"
 
-// column returns the known name of a column, in lower case, or "" for a column that is not read.
+// column returns the name of the field in a column; "" for a column that is not read. Names are in lower case, except
+// the name of a factor.
 func (m *mapping) column(title string, titles []string) (string, error) {
 	name := strings.ToLower(title)
 	switch {
 	case strings.HasPrefix(name, factorPrefix):
-		named := strings.TrimSpace(title[len(factorPrefix):]) // a factor's name keeps its case
+		named := strings.TrimSpace(title[len(factorPrefix):]) // from the title as written, since a factor's name keeps its case
 		if named == "" {
 			return "", fmt.Errorf("the column %s names no factor: it is as in factor:qps", name)
 		}
@@ -247,7 +248,7 @@ func (m *mapping) column(title string, titles []string) (string, error) {
 	case name == "levels" || slices.Contains(columns, name):
 		return name, nil
 	}
-	// The user's own columns are allowed, misspelt names are not.
+	// A column of the user's own is allowed, unless its name looks like a misspelt known name.
 	if near := strictyaml.Nearest(name, columns); near != "" && !slices.ContainsFunc(titles, func(t string) bool { return strings.ToLower(t) == near }) {
 		return "", fmt.Errorf("unknown column %q: did you mean %s?", name, near)
 	}
@@ -267,8 +268,8 @@ func describe(r *Row) fieldMetric {
 	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
-// exported returns the levels of a cell or arm in a column that tare export wrote: "mtu=1500;rules=8". It leaves out
-// levels that have their own columns. It ignores other text in the column.
+// exported returns levels from a column that tare export has written for a cell or arm, such as "mtu=1500;rules=8". It
+// leaves out levels that have columns of their own. Text in another form gives no levels.
 func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	for part := range strings.SplitSeq(r.Field(field), ";") {
 		name, value, ok := strings.Cut(part, "=")

@@ -21,8 +21,8 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// Row is one row of named fields. A table reuses one Row for all its lines. Methods that read a field record the
-// first error in Err.
+// Row is one row of named fields. All lines of a table use the same Row, one after the other. Methods that read a field
+// record their error in Err, unless Err has an earlier one.
 type Row struct {
 	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
 	Err   error    // the first error
@@ -31,14 +31,14 @@ type Row struct {
 	line  int            // the number of the line or row, from 1
 	index map[string]int // positions of the fields, by name
 	texts []string
-	point byte // the decimal point of the numbers so far; 0: no number had one
+	point byte // decimal point that the numbers so far have: point or comma; 0: none had one
 
-	table   *csv.Reader // the table that the line belongs to; nil: none
-	before  int         // the number of lines before the table's header
+	table   *csv.Reader // table that the row is a line of; nil: the row is from another form, such as JSON
+	before  int         // number of lines that come before the table's header
 	columns int         // the number of the table's columns
 }
 
-// set sets the text of a field, and adds the field if it is new. An empty name is ignored.
+// set gives a field its text. It adds a field that the row lacks, and ignores a field without a name.
 func (r *Row) set(name, text string) {
 	if name == "" {
 		return
@@ -64,14 +64,14 @@ func (r *Row) Has(field string) bool {
 // Field returns the text of a field, without blanks around it; "" if the row has no such field.
 func (r *Row) Field(name string) string {
 	i, ok := r.index[name]
-	if !ok || i >= len(r.texts) { // the row has fewer fields than the header
+	if !ok || i >= len(r.texts) { // a line may have fewer fields than the header
 		return ""
 	}
 	return strings.TrimSpace(r.texts[i])
 }
 
-// needed returns the text of a field, and records an error if the text is empty. If the argument field is "", needed
-// returns "".
+// needed returns the text of a field, and records an error if there is none. With field = "", the mapping names no
+// field, and needed returns "" without an error.
 func (r *Row) needed(field, what string) string {
 	text := r.Field(field)
 	switch {
@@ -84,8 +84,7 @@ func (r *Row) needed(field, what string) string {
 	return text
 }
 
-// Fail records an error about a field, or about the whole row if the name is empty. Only the first error of a
-// row is kept.
+// Fail records an error about a field; with field = "", about the row. Later errors about the same row are dropped.
 func (r *Row) Fail(field, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = r.wrong(field, format, args...)
@@ -104,7 +103,8 @@ func (r *Row) wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %d: %s", r.unit, r.line, text)
 }
 
-// Count reads a whole number that is not less than the argument first; 0 if the field is empty.
+// Count reads a whole number from a field. first is the smallest allowed number; smaller ones are an error. The result
+// is 0 if the field is empty.
 func (r *Row) Count(field, what string, first int) int {
 	text := r.Field(field)
 	if text == "" {
@@ -125,8 +125,8 @@ func (r *Row) either(field, one, other string) string {
 	return text
 }
 
-// Yes reads true or false in the spellings of spreadsheets and scripts. It returns the argument empty for an empty
-// field.
+// Yes reads true or false, as spreadsheets and scripts write them: yes, 1, no, 0. An empty field gives the value of
+// empty.
 func (r *Row) Yes(field string, empty bool) bool {
 	switch text := strings.ToLower(r.Field(field)); text {
 	case "":
@@ -142,8 +142,8 @@ func (r *Row) Yes(field string, empty bool) bool {
 
 func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
-// Number reads a number. If semicolons separate fields, a comma may be the decimal point. The first number with a
-// point or a comma decides for all numbers: the other character could be a thousands separator, and is an error.
+// Number reads a number. In a table with semicolons, its decimal point may be a comma. The first number with a point or
+// comma decides for all numbers. After it, the other character is an error, since it could separate thousands.
 func (r *Row) Number(text string) (float64, error) {
 	at := strings.IndexAny(text, ",.")
 	if at < 0 {
@@ -177,16 +177,16 @@ func (r *Row) share(field string) importer.ErrorRate {
 	return importer.ErrorRate{Share: share, Known: true}
 }
 
-// intern returns a copy of a text that does not keep the row in memory.
+// intern returns a copy of a text. The text itself is a part of a row, and would keep the row in memory.
 func intern(text string) string { return unique.Make(text).Value() }
 
-// assignment matches the beginning of a line KEY=VALUE.
+// assignment matches the beginning of a line KEY=VALUE, up to the equals sign.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// eachRow recognises the form of a text, and calls take with each row. In a JSON document, the argument list is the
-// path of the list of rows.
+// eachRow finds out whether a text is JSON, lines KEY=VALUE or a table, and calls take with each row. In JSON, the rows
+// are the elements of the list at the path list.
 func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
-	head, _ := in.Peek(in.Size()) // the following read returns the same error
+	head, _ := in.Peek(in.Size()) // an error of Peek comes again when the text is read
 	head = bytes.TrimLeft(head, " \t\r\n")
 	values := 0
 	counted := func(r *Row) error {
@@ -206,7 +206,8 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	return r.Each(counted)
 }
 
-// assignments reads lines KEY=VALUE, which together are one row. Comments and empty lines are ignored.
+// assignments reads lines KEY=VALUE, and calls take once: all lines together are one row. It ignores comments and empty
+// lines.
 func assignments(text io.Reader, take func(*Row) error) error {
 	all := &Row{unit: "line", line: 1, index: map[string]int{}}
 	in := bufio.NewScanner(text)
@@ -238,8 +239,8 @@ func assignments(text io.Reader, take func(*Row) error) error {
 	return take(all)
 }
 
-// documents reads JSON documents. A row is a whole document, or an element of the list at the path in the argument
-// list.
+// documents reads JSON documents. If a document has a list at the path list, each element of it is a row. Otherwise the
+// value at this path is a row.
 func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()
@@ -271,7 +272,8 @@ func documents(in io.Reader, list string, take func(*Row) error) error {
 	}
 }
 
-// at returns the elements of the list at a path, or the document itself if it is no list.
+// at returns the elements of the list at a path in a document. If the value there is no list, it is the only element.
+// An empty path means the document.
 func at(doc any, path string) ([]any, error) {
 	for step := range strings.SplitSeq(path, ".") {
 		if path == "" {
@@ -290,9 +292,9 @@ func at(doc any, path string) ([]any, error) {
 	return []any{doc}, nil
 }
 
-// leaves calls leaf with each leaf of a value, and the path of the leaf.
+// leaves calls leaf for each value within v that is no object or list, with its path, such as "knb.pod2pod.0".
 func leaves(path string, v any, leaf func(path, text string)) {
-	const longestPath = 500 // in bytes; nobody would write a longer path into a mapping
+	const longestPath = 500 // length in bytes above which a path is passed over, since no user would write it into a mapping
 	below := func(name string, member any) {
 		if path != "" {
 			name = path + "." + name

@@ -1,13 +1,14 @@
-// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and
-// JSON documents. A mapping file describes them. The package also reads the long table of package longcsv.
+// Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and JSON
+// documents. A mapping file describes them. The package also reads the long table of package longcsv.
 //
-// All forms are rows of named fields. In a table, each line is a row and the columns are its fields. Lines KEY=VALUE
-// are one row. In a JSON document, the fields are the leaves by their paths ("knb.pod2pod.tcp_bw_mbit"), and each
-// element of a list is a row. The form of a file is recognised by its content. docs/import.md explains mappings.
+// In all these files, results are rows of named fields. In a table, each line is a row and the columns are its fields.
+// Lines KEY=VALUE are one row. In a JSON document, each element of a list is a row. Its fields are the values in it,
+// with their paths as names ("knb.pod2pod.tcp_bw_mbit"). The content shows which kind of file it is. docs/import.md
+// explains mappings.
 //
-// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash),
-// the trial is invalid. A text instead of a number is an error for the whole file, since such a mistake affects every
-// row.
+// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash), the
+// trial is invalid. If a text stands in place of a number, the complete file is an error, since such a mistake affects
+// every row.
 package table
 
 import (
@@ -35,7 +36,7 @@ const (
 	doc  = "tables with a column for each metric, KEY=VALUE lines and JSON documents, as a mapping file says (--map)"
 )
 
-// mapped returns the format that reads by a mapping file. The name of the mapping file is for messages.
+// mapped returns the format that a mapping file describes. The file's name is only for messages.
 func mapped(file string, text []byte) (importer.Format, error) {
 	f := strictyaml.Read(file, text)
 	m := mapping{parse: map[string]*regexp.Regexp{}}
@@ -67,8 +68,8 @@ func (m *mapping) read(f importer.File) ([]importer.Trial, error) {
 	return r.all()
 }
 
-// mapping is the file that describes the fields of rows. Fields have their names in the file: titles of
-// columns, keys, paths in JSON, and named groups of Parse.
+// mapping is the content of a mapping file: it describes the fields of rows. A field's name is the title of a column, a
+// key, a path in JSON, or a named group of Parse.
 type mapping struct {
 	APIVersion string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind       string            `yaml:"kind" required:"true" enum:"Table" doc:"kind of document: Table"`
@@ -86,8 +87,8 @@ type mapping struct {
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// The following fields apply only to a table with one value a row. The strings are names of fields, and describe
-	// returns the metric of a row.
+	// The following fields are for the long table, with one value a row. The strings are names of its fields. The
+	// function describe returns the metric that a row describes.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }
@@ -96,7 +97,8 @@ type levelField struct{ factor, field, what string }
 
 func levelOf(factor, field string) levelField { return levelField{factor, field, "level of " + factor} }
 
-// mappedMetric is a measured field, or a pattern of measured fields, each in its own cell.
+// mappedMetric describes the field of a metric. Its name may be a pattern for several fields, each in a cell of its
+// own.
 type mappedMetric struct {
 	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression that matches the whole name; a group (?P<cell>...) matches the cell"`
 	Where    map[string]string `yaml:"where" doc:"texts that other fields of the row must have"`
@@ -110,7 +112,7 @@ type mappedMetric struct {
 	field *regexp.Regexp
 }
 
-// multiplier is a positive number, also written like 1e6.
+// multiplier is a positive number in a mapping, such as 0.001 or 1e6.
 type multiplier float64
 
 // UnmarshalText reads a multiplier.

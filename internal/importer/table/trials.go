@@ -16,20 +16,20 @@ import (
 	"tare/internal/importer"
 )
 
-// assembler makes trials of rows. The rows of one trial may stand anywhere in the file.
+// assembler makes trials from rows. Rows of the same trial need not be neighbours.
 type assembler struct {
 	*mapping
 	rows      int
-	first     string                    // the fields of the first row, for messages
-	metricsOf map[string][]fieldMetric  // the metrics that each field measures, by field
+	first     string                    // names of the first row's fields, for messages
+	metricsOf map[string][]fieldMetric  // metrics that the mapping gives to a field, by the field's name
 	list      []*assembled              // the trials, in the order in which they first appeared
-	latest    map[trialKey]*assembled   // the last attempt at each trial so far
-	metrics   map[[2]string]*described  // the metrics, by cell and name
-	with      int                       // the first line with a round; 0: none
-	without   int                       // the first line without a round; 0: none
-	decimal   bool                      // set if a number shows that the point or comma is a decimal point
+	latest    map[trialKey]*assembled   // latest attempt at each trial, by arm, cell and round
+	metrics   map[[2]string]*described  // metrics as first described, by cell and name
+	with      int                       // line of the first row that has a round; 0: none so far
+	without   int                       // line of the first row that has no round; 0: none so far
+	decimal   bool                      // some number shows that a point or comma is the decimal point, and no thousands separator
 	grouped   []*described              // the metrics that have a value such as "1.021"
-	shared    map[string][]factor.Level // the levels that tare export gave to all rows of a cell, by cell
+	shared    map[string][]factor.Level // levels that all rows of a cell have in the column of tare export, by cell
 }
 
 func newAssembler(m *mapping) *assembler {
@@ -38,11 +38,11 @@ func newAssembler(m *mapping) *assembler {
 
 type fieldMetric struct {
 	experiment.Metric
-	field string // the field with the value
-	named string // the field with the metric's name
+	field string // name of the field with the value
+	named string // name of the field with the metric's name, for messages
 	cell  string
 	times float64           // the factor by which the number is multiplied
-	where map[string]string // the texts that other fields must have
+	where map[string]string // texts that other fields of the row must have, by field
 }
 
 type trialKey struct {
@@ -53,8 +53,8 @@ type trialKey struct {
 type assembled struct {
 	importer.Trial
 	attempt int
-	undone  bool   // set if a later attempt replaces this attempt
-	seen    []seen // the values so far, also unusable ones
+	undone  bool   // a later attempt replaces this one
+	seen    []seen // metrics that have a value so far, even an unusable one, with their lines
 }
 
 type seen struct {
@@ -62,13 +62,13 @@ type seen struct {
 	line int
 }
 
-// described is a metric as its first row in the cell describes it. In a table with semicolons, it is unknown at first
-// whether a point or comma in a value is a decimal point or separates thousands.
+// described is a metric of a cell, as the first row with it describes it. In a table with semicolons, the first values
+// may be ambiguous: the point or comma in "1.021" is a decimal point or separates thousands.
 type described struct {
 	experiment.Metric
 	line    int
-	counts  map[string]int // the number of values so far, by arm; for tables without rounds
-	whole   bool           // set if a value has neither point nor comma
+	counts  map[string]int // number of values of the metric so far, by arm; only for tables without rounds
+	whole   bool           // some value is a whole number, without point or comma
 	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
 }
 
@@ -137,7 +137,8 @@ func (r *assembler) take(in *Row, f fieldMetric, about importer.Trial) {
 	}
 }
 
-// numeric matches the beginning of a text meant as a number, unlike "-", "n/a" and "#DIV/0!".
+// numeric matches a text that begins like a number. Texts such as "-", "n/a" and "#DIV/0!" do not: they mean that there
+// is no value.
 var numeric = regexp.MustCompile(`^[-+]?[.,]?[0-9]`)
 
 var missing = []string{"", "-", "null", "nan", "n/a", "none"}
@@ -157,8 +158,9 @@ func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	return known
 }
 
-// round returns the number of the trial in its arm and cell, which is the round of the row. Without rounds,
-// each row is a trial; in a long table, each further value of a metric begins a trial.
+// round returns the number by which trials of an arm and cell are told apart: the row's round, if the table has rounds.
+// Otherwise it is the row's line. In a long table without rounds, it counts the metric's values, so each further value
+// belongs to another trial.
 func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {
@@ -178,7 +180,8 @@ func (r *assembler) round(in *Row, arm string, m *described) int {
 	return n
 }
 
-// trial returns the trial that a row belongs to; nil if the file has already had a later attempt at the trial.
+// trial returns the trial to which a row adds a value. It returns nil if the row's attempt is outdated, since a later
+// attempt came before it in the file.
 func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
 	attempt := 1
 	if r.with > 0 {
@@ -204,7 +207,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 		r.latest[at] = t
 		r.list = append(r.list, t)
 	}
-	// Any row of the trial may hold the parts that describe the trial rather than its values.
+	// Start, errors and validity belong to the trial, and may stand in any of its rows.
 	if text := in.Field(r.Start); t.Start.IsZero() && text != "" {
 		var err error
 		if t.Start, err = importer.Time(text); err != nil {
@@ -218,7 +221,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
-	if r.exported != "" { // levels that only some rows of the cell have are levels of an arm
+	if r.exported != "" { // the cell's levels are those that all its rows have; other levels in the column belong to an arm
 		levels := exported(in, r.exported, about.Levels)
 		shared, known := r.shared[at.cell]
 		if !known {
@@ -230,7 +233,8 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 }
 
 func (r *assembler) all() ([]importer.Trial, error) {
-	// If all values of a metric have the same form, their ratios do not depend on the meaning of the point.
+	// If all values of a metric have a separator, or none has one, their ratios are right whatever the separator means.
+	// Only a mixture is an error.
 	for _, m := range r.grouped {
 		if m.whole && !r.decimal {
 			return nil, m.grouped
@@ -247,13 +251,12 @@ func (r *assembler) all() ([]importer.Trial, error) {
 }
 
 var (
-	// grouped matches a number that may have a thousands separator.
+	// grouped matches a number that may have a thousands separator, such as 1.021 or 20,500.
 	grouped = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}[.,][0-9]{3}$`)
 	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
 )
 
-// number reads the value of a metric, and records its form: a value such as "1.021" may be a thousand times
-// larger than it looks.
+// number reads a metric's value, and takes note of its form. A value such as "1.021" may stand for 1021.
 func (r *assembler) number(in *Row, field string, m *described) (float64, error) {
 	text := in.Field(field)
 	value, err := in.Number(text)
@@ -262,7 +265,7 @@ func (r *assembler) number(in *Row, field string, m *described) (float64, error)
 	case whole.MatchString(text):
 		m.whole = true
 	case !grouped.MatchString(text):
-		r.decimal = true // no number with a thousands separator has this form
+		r.decimal = true // this number has a decimal point for certain, since it cannot be read with a thousands separator
 	case m.grouped == nil:
 		m.grouped = in.wrong(field, "%q may be a thousand times as much, beside whole numbers of the same metric: write all values with decimals, or without thousands separators", text)
 		r.grouped = append(r.grouped, m)
@@ -306,7 +309,8 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// cell names a cell by the texts of the fields in Cell, the cell in the name of the measured field, and the levels.
+// cell returns the name of a cell. It joins the texts of the mapping's fields Cell, the text own (from the measured
+// field's name) and the levels.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	var parts []string
 	for _, field := range r.Cell {

@@ -1,10 +1,12 @@
 // Package unixbench reads the text reports of byte-unixbench, which are called HOST-DATE-NN.
 //
-// A report has a section for each number of parallel copies, and each section a line for each test. Test and copies
-// name a cell, as on the command line of Run: "execl", "execl.copies=2". The rate of a test is its headline: the
-// geometric mean of the better two thirds of several samples, which the report does not contain. The index of a test
-// is its rate as a multiple of the rate of a SPARCstation of 1995. The indexes and the score over all tests restate
-// the rates, and are exploratory. A score over a part of the tests is not read.
+// A report has a section for each number of parallel copies, and each section has a line for each test. Test and copies
+// name a cell, as on the command line of Run: "execl", "execl.copies=2".
+//
+// The headline of a test is its rate: the geometric mean of the better two thirds of several samples. The report does
+// not contain the samples. The index of a test is its rate as a multiple of the rate of a SPARCstation of 1995. The
+// indexes and the score over all tests restate the rates, and are exploratory. A score over a part of the tests is not
+// read.
 package unixbench
 
 import (
@@ -63,15 +65,15 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 type report struct {
 	facts    map[string]string
 	sections []section
-	indexed  bool // set within the table of indexes
+	indexed  bool // set while lines of the table of indexes are read
 }
 
-// line reads the next line. Unknown lines are ignored, since reports differ in how they describe the system.
+// line reads one line of the report. Unknown lines are ignored, since each system is described by other lines.
 func (r *report) line(text string) error {
 	if when, ok := strings.CutPrefix(text, "Benchmark Run: "); ok {
 		r.indexed = false
-		// The time is the machine's local time, as in "Sat Nov 21 2026 23:06:44 - 23:13:32". It is read as UTC, since the
-		// report has no time zone. With names of months in another language, the time is unknown.
+		// The time, as in "Sat Nov 21 2026 23:06:44 - 23:13:32", has no time zone. It is the machine's local time, but
+		// is read as UTC. It stays unknown if the month's name is in another language than English.
 		from, _, _ := strings.Cut(when, " - ")
 		start, _ := time.Parse("Mon Jan _2 2006 15:04:05", from)
 		r.sections = append(r.sections, section{start: start, titled: map[string]*test{}})
@@ -127,11 +129,11 @@ type section struct {
 	tests   []*test
 	titled  map[string]*test
 	indexes bool    // set once the table of indexes has begun
-	ended   bool    // set once the score of the table was read
+	ended   bool    // the section has its score, or the line that there is none
 	score   float64 // the score over all tests of the system; 0: unknown
 }
 
-// test is one test of a section. Its trial has no cell yet.
+// test is one test of a section: its trial, which gets its cell later, and its name.
 type test struct {
 	importer.Trial
 	title string // the name in the report
@@ -161,7 +163,8 @@ var units = map[string]struct {
 // samples. An example is "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
 var results = regexp.MustCompile(`^(.*[^ ]) +([^ ]+) +([^ ]+) *\(([^(]*) s, ([^(]*) samples\)$`)
 
-// add reads a line of results. A failed test has no number.
+// add reads the line of a test's results. A line without a number as rate makes the trial invalid, since the test
+// failed.
 func (s *section) add(text string) error {
 	m := results.FindStringSubmatch(text)
 	if m == nil {
@@ -211,7 +214,7 @@ func (s *section) index(text string) error {
 	rest, _ = last(rest)
 	title, _ := last(rest)
 	t := s.titled[title]
-	if t == nil || value == "---" { // the test has no baseline
+	if t == nil || value == "---" { // such a test has no index
 		return nil
 	}
 	v, err := importer.Number(value)
@@ -237,8 +240,8 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-// whole returns an error if the section is truncated. A complete section ends with a table of indexes and a score, or
-// with a line that reports that there are no indexes.
+// whole returns an error if a section is truncated. A complete section ends with a table of indexes and a score, or
+// with the line "No index results available".
 func (s *section) whole() error {
 	switch {
 	case s.copies == "":
@@ -247,7 +250,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // every table of indexes has the test System Call Overhead
+	case !s.ended && s.titled["System Call Overhead"] != nil: // a section with this test has a table of indexes, since the test is in all such tables
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil
@@ -276,7 +279,7 @@ func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]st
 	return t
 }
 
-// cells maps the titles of tests to their names on the command line of Run and to kinds of workload.
+// cells gives each test, by its title, its name on the command line of Run, and a kind of workload.
 var cells = map[string]struct{ name, kind string }{
 	"Dhrystone 2 using register variables":   {"dhry2reg", "cpu"},
 	"Double-Precision Whetstone":             {"whetstone-double", "cpu"},

@@ -1,13 +1,13 @@
 // Package vaultbench reads the results of hashicorp/vault-benchmark, written with report_mode=json.
 //
-// A file holds one run: the statistics of all requests ("total") and of each test in the mix ("transit_sign_test_1"),
-// as the load generator vegeta computed them. Each is a cell of its own.
+// A file holds one run. It has the statistics of all requests ("total") and of each test in the mix
+// ("transit_sign_test_1"), as the load generator vegeta computed them. Each of these is a cell of its own.
 //
-// vault-benchmark is a closed loop unless the user gave a rate: a fixed number of workers, each of which waits for
-// its response. Mean latency and throughput then restate each other. The file contains neither the number of workers
-// nor the rate: the analysis infers from the values whether there was a loop. In a closed loop, both headlines count
-// as one claim. Latency includes failed requests, which are often fast. The share of failed requests is therefore
-// imported, too, and checked against the limit on errors.
+// vault-benchmark is a closed loop unless the user gave a rate: each of a fixed number of workers waits for its
+// response before it sends again. Mean latency and throughput then restate each other. The file contains neither the
+// number of workers nor the rate, so the analysis finds out from the values whether there was a loop. In a closed loop,
+// both headlines count as one claim. Latency includes failed requests, which are often fast. The share of failed
+// requests is therefore imported, too, and checked against the limit on errors.
 package vaultbench
 
 import (
@@ -53,7 +53,7 @@ const (
 	throughput  = "throughput"
 )
 
-// latencies are vegeta's and Tare's names of the statistics, in the order shown.
+// latencies lists the latencies, with vegeta's name and Tare's name, in the order of output.
 var latencies = []struct{ theirs, ours string }{
 	{"mean", meanLatency},
 	{"50th", "latency-p50"},
@@ -94,10 +94,10 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
 	}
 	t := importer.Trial{Cell: name, Kind: "vault", Start: s.Earliest, Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true}}
-	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // other durations are not sensible
+	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // negative or overflowing durations are dropped
 		t.Wall = time.Duration(s.Duration + s.Wait)
 	}
-	if name == total { // the number of workers in a single test varies, so only total has a loop
+	if name == total { // only "total" has a loop: the number of workers that run one test changes all the time
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
 	}
 	if *s.Requests <= 0 {
@@ -107,7 +107,7 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	for _, l := range latencies {
 		ns, ok := s.Latencies[l.theirs]
 		if !ok {
-			continue // versions differ in the quantiles that they write
+			continue // some versions do not write this quantile
 		}
 		headline := name == total && l.ours == meanLatency
 		t.Add(experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: headline, Scale: experiment.Ratio}, ns/1e9)

@@ -1,6 +1,6 @@
-// Package input opens files that users name. It refuses a FIFO, a device or a socket before opening it: opening may
-// block for ever or trigger a device. It accepts a pipe that a shell passes as an open descriptor, as in `tare
-// validate <(generate)`. UntilDone makes the end of a context end the reading of a pipe.
+// Package input opens files that users name. It refuses FIFOs, devices and sockets before it opens them: opening one
+// may block for ever or make a device act. A pipe that a shell passes as an open descriptor is allowed, as in `tare
+// validate <(generate)`. With UntilDone, the reading of a pipe ends when a context ends.
 package input
 
 import (
@@ -20,7 +20,7 @@ var ErrIrregular = errors.New("not a regular file")
 // Open opens a file.
 func Open(name string) (*os.File, error) { return open(name, os.Stat, os.OpenFile) }
 
-// OpenIn opens a file below a directory. The name cannot lead out of the directory.
+// OpenIn opens a file below a directory. A name or link that leads out of the directory is an error.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(name, root.Stat, root.OpenFile)
 }
@@ -35,7 +35,7 @@ func ReadIn(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// ReadAtMost reads a file. A file whose number of bytes exceeds the argument most is an error.
+// ReadAtMost reads a file of at most the given number of bytes. A larger file is an error.
 func ReadAtMost(name string, most int) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -58,11 +58,11 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	if kind := info.Mode().Type(); kind&^fs.ModeDir != 0 && !(handedOn && kind == fs.ModeNamedPipe) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // with O_NONBLOCK, opening does not wait if a FIFO has replaced the file
+	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: if a FIFO has replaced the file since Stat, opening does not wait
 }
 
-// UntilDone returns a reader that fails when the context ends, even if the source blocks, as standard input may. The
-// source is closed after its last read. A goroutine that the source blocks stays until the process ends.
+// UntilDone returns a reader that fails when the context ends, even while the source blocks, as standard input may. The
+// source is closed after its last read. If it still blocks, its goroutine stays until the process ends.
 func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })

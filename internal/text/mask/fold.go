@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// folder folds a text, so that all ways of escaping, quoting and wrapping a value give the same result. Folding
-// removes blanks, line breaks, quotes, and the offset and characters of a hex dump. It decodes %41, \x41, \101 and
+// folder folds a text: after folding, all ways to escape, quote and wrap a value look alike. Folding removes blanks,
+// line breaks, quotes, and from hex dumps the offsets and the characters at the right. It decodes %41, \x41, \101 and
 // \u0041, even if escaped several times, and removes the backslash of \" and \\.
 type folder struct {
 	text      []byte
-	positions []position // the position of each folded byte in the original text
-	lineStart int        // the start of the current line in text
-	escape    int        // the position in text after the last backslash or percent sign
-	last      int        // the end of the folded part in the original text
+	positions []position // position in the original text of each byte of the folded text
+	lineStart int        // index in field text at which the current line starts
+	escape    int        // index in field text after the last backslash or percent sign
+	last      int        // end, in the original text, of what is folded so far
 
 	line  lineState
-	colon bool // set if a colon ends the offset, as in dumps of xxd
-	// In a line of a dump, data is the number of digits after the offset, and columns is the number of blanks before
-	// the next character.
+	colon bool // a colon follows the offset of a dump's line, as xxd writes it
+	// For a line of a dump: data counts the digits so far, without the offset; columns counts the blanks since the last
+	// digit.
 	data, columns int
 }
 
@@ -31,15 +31,15 @@ type lineState int
 const (
 	lineBegins lineState = iota
 	lineGoesOn
-	lineOfDump // the line is of a dump, and its data follow
-	lineEnds   // the line is of a dump, and its characters follow
+	lineOfDump // a line of a dump, after its offset
+	lineEnds   // a line of a dump, in the characters at its right
 )
 
 const (
-	mostGap       = 256 // the largest number of original bytes between two bytes of a secret
+	mostGap       = 256 // largest number of bytes of the original text between two bytes of a secret; more break it apart
 	longestOffset = 16
-	longestLine   = 512 // the largest number of bytes in a line of a dump
-	longestEscape = 6   // the length of the longest escape that is not itself escaped: \u0041
+	longestLine   = 512 // largest number of digits in a line of a dump
+	longestEscape = 6   // length of the longest simple escape, such as \u0041
 	digits        = "0123456789abcdefABCDEF"
 )
 
@@ -56,7 +56,7 @@ func folded(value string) string {
 
 func dropped(b byte) bool { return b <= ' ' || b == '"' || b == '\'' }
 
-// plain holds the bytes that folding never changes, unless they end an escape.
+// plain holds the bytes that folding copies unchanged. Such a byte may still be the last one of an escape.
 var plain = func() (is [256]bool) {
 	for b := range is {
 		is[b] = !dropped(byte(b)) && b != '\\' && b != '%'
@@ -64,17 +64,17 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// add folds the next bytes, which begin at position start of the original text.
+// add folds the next bytes p of a text. start is the position of the first one in the original text.
 func (f *folder) add(p []byte, start int) {
 	for i := 0; i < len(p); i++ {
 		b, here := p[i], position{start + i, start + i + 1}
-		if here.start-f.last > mostGap { // a zero byte separates distant parts, since no secret contains it
+		if here.start-f.last > mostGap { // after a large gap, a zero byte keeps both sides apart, since no secret contains one
 			f.text, f.positions, f.last = append(f.text, 0), append(f.positions, here), here.end
 		}
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
-		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape { // the fast path for most bytes
+		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape { // fast path for most bytes: no escape is near
 			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
 				places = append(places, position{start + i, start + i + 1})
@@ -89,7 +89,8 @@ func (f *folder) add(p []byte, start int) {
 	}
 }
 
-// outside reports whether a byte at the beginning of a line, or in a dump, is no data.
+// outside reports whether a byte is to be dropped, since it is no data: it belongs to the offset or the characters of a
+// dump's line.
 func (f *folder) outside(b byte, at position) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.lineStart
 	switch {
@@ -99,18 +100,19 @@ func (f *folder) outside(b byte, at position) bool {
 		f.text, f.positions = f.text[:f.lineStart], f.positions[:f.lineStart]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
-	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // the line is no dump; the limits bound the text that is held back
+	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // such a line is no dump; without the two limits, the text that is held back could grow for ever
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
-		// A secret in the data of the line also masks the characters at the end of the line.
+		// If the line's data hold a secret, the characters at its end show the secret, too. The positions of the data
+		// are therefore extended to them.
 		for i := f.lineStart; i < len(f.positions); i++ {
 			f.positions[i].end = at.end
 		}
 		return true
 	case blank:
 		f.columns++
-	case strings.IndexByte(digits, b) < 0: // the line is no dump, or it is a dump of characters
+	case strings.IndexByte(digits, b) < 0: // the line is no dump, or a dump of characters (od -c)
 		f.line = lineGoesOn
 	default:
 		f.columns, f.data = 0, f.data+1
@@ -118,8 +120,8 @@ func (f *folder) outside(b byte, at position) bool {
 	return false
 }
 
-// put appends a byte and decodes the escape that the byte may complete. The position of a decoded escape starts at
-// most mostGap bytes before its end, even if escapes are nested. This limits the text that is held back.
+// put appends a byte. If the byte completes an escape, put decodes it. A decoded byte gets a position that starts at
+// most mostGap bytes before its end, however many escapes are nested. This limits the text that is held back.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.lineStart && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
@@ -159,7 +161,7 @@ func (f *folder) put(b byte, at position) {
 	}
 }
 
-// final returns the length of the beginning of the folded text that later bytes cannot change.
+// final returns the number of bytes at the start of the folded text that later bytes cannot change.
 func (f *folder) final() int {
 	if f.line != lineGoesOn {
 		return f.lineStart
@@ -167,7 +169,7 @@ func (f *folder) final() int {
 	return max(len(f.text)-longestOffset, 0)
 }
 
-// forget drops folded bytes that come from the original text before the given position, if later bytes cannot change
+// forget drops the folded bytes that lie before a position of the original text, as far as later bytes cannot change
 // them.
 func (f *folder) forget(before int) {
 	n, sure := 0, f.final()

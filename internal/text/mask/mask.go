@@ -1,10 +1,10 @@
-// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables and files.
-// Tare must never write them anywhere.
+// Package mask removes known secrets from texts. Secrets are the values that a run reads from variables and files. Tare
+// must never write them anywhere.
 //
-// A secret is found in its original form, line by line if it has several lines, and in common encodings: base64 (also
-// inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and in dumps of xxd, od and
-// hexdump. Every text is searched twice: in its original form and folded (see folder). Secrets in other encodings are
-// not found. Values shorter than Least are not masked, because they would occur everywhere.
+// A secret is found in its original form; if it has several lines, each line is found by itself. It is also found in
+// common encodings: base64 (even inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and
+// in dumps of xxd, od and hexdump. Every text is searched twice: in its original form and folded (see folder). Secrets
+// in other encodings are not found. Values shorter than Least are not masked, because they would occur everywhere.
 package mask
 
 import (
@@ -33,18 +33,17 @@ type Mask struct {
 // searcher finds needles in the original or in the folded text. A needle is a form of a secret.
 type searcher struct {
 	needles []*needle
-	seeds   map[uint32][]*needle // the needles by their first bytes
-	// maybe has an element for each hash: whether a needle may begin with bytes of this hash. One look-up rules out
-	// most bytes.
+	seeds   map[uint32][]*needle // needles by their first four bytes
+	// maybe[h] is true if the first bytes of some needle have the hash h. One look-up rules out most bytes of a text.
 	maybe [1 << 14]bool
 }
 
 type needle struct {
 	text  []byte
-	shown []byte // the text that replaces the secret
+	shown []byte // text that output shows in place of the secret
 }
 
-// seed is the number of first bytes by which needles are looked up.
+// seed is the number of first bytes by which the needles of a position are looked up.
 const seed = 4
 
 func hash(beginning uint32) uint32 { return beginning * 0x9e3779b1 >> 18 }
@@ -61,8 +60,8 @@ func (v *searcher) add(text string, shown []byte) {
 	v.maybe[hash(beginning)] = true
 }
 
-// Add adds a value, which the text "[masked: NAME]" replaces. All values must be added before the Mask is used. Add
-// reports whether the value is long enough to be masked.
+// Add adds a secret value. Texts then show "[masked: NAME]" in its place. All values must be added before the Mask is
+// first used. The result is false if the value is too short to be masked.
 func (m *Mask) Add(name, value string) bool {
 	shown := []byte("[masked: " + strings.Map(printable, name) + "]")
 	masked := false
@@ -79,7 +78,7 @@ func (m *Mask) Add(name, value string) bool {
 	return masked
 }
 
-// printable replaces characters of a name that cannot be used in every text or in JSON.
+// printable replaces characters of a secret's name that not every text or JSON can hold.
 func printable(r rune) rune {
 	if r < ' ' || r >= utf8.RuneSelf || strings.ContainsRune(`"'\<>&]`, r) {
 		return '_'
@@ -87,12 +86,13 @@ func printable(r rune) rune {
 	return r
 }
 
-// encodings returns the forms of a value that folding does not unify. They are hexadecimal, base64, octal dumps, and
-// dumps of two-byte words, low byte first, whose first word begins at the first or second byte. Other forms have
-// single blanks, + for a blank, HTML escapes, or JSON's surrogates.
+// encodings returns the forms of a value that stay different after folding. The encoded forms are hexadecimal, base64,
+// octal dumps, and dumps of two-byte words with the low byte first. Such words may begin at the value's first or second
+// byte. In other forms, runs of blanks are one blank, blanks are +, and characters are escaped for HTML or as JSON's
+// surrogates.
 func encodings(value string) []string {
-	// leastEncoded is the length, in bytes, of the shortest value that is found in base64 inside a longer value. The
-	// first and last characters of its base64 are not searched, since they depend on the neighbouring bytes.
+	// leastEncoded is the smallest length, in bytes, of a value that is found in base64 inside a longer value. Only the
+	// middle of its base64 is searched: the first and last characters depend on the neighbouring bytes, too.
 	const leastEncoded = 8
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
@@ -112,15 +112,15 @@ func encodings(value string) []string {
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
-		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // before is the number of unknown bytes before the value
+		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // before is the possible number of bytes that share the first group of base64 with the value
 			text := e.EncodeToString(append(make([]byte, before), raw...))
-			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6]) // the characters that depend on the value alone
+			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6]) // only the characters that the value alone determines
 		}
 	}
 	return all
 }
 
-// surrogates matches the characters that JSON may escape as two halves.
+// surrogates matches the characters that JSON may write as two escapes.
 var surrogates = regexp.MustCompile(`[\x{10000}-\x{10FFFF}]`)
 
 type span struct {
@@ -128,9 +128,9 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of needles, including overlapping ones. The result safe is a position in the text:
-// needles that begin before it also end within the text. If the argument last is set, find also returns the beginning
-// of a needle at the end of the text.
+// find returns all occurrences of needles, even overlapping ones. With last = true, it also returns a needle's
+// beginning at the end of the text. safe is a position in the text: no needle that begins before it is cut off by the
+// end of the text.
 func (v *searcher) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -165,8 +165,8 @@ func joined(all []span) []span {
 	return out
 }
 
-// Text masks the secrets in a short text, such as a message. If the text was cut off inside a secret, Text masks the
-// part of the secret next to the cut, too.
+// Text masks the secrets in a short text, such as a message. A message may be cut off inside a secret. Text then masks
+// the part of the secret that is left.
 func (m *Mask) Text(text string) string {
 	if m == nil || len(m.raw.needles) == 0 {
 		return text
@@ -183,7 +183,7 @@ func (m *Mask) Text(text string) string {
 	return out.String()
 }
 
-// cuts finds the beginning of a needle before a cut, and the end of a needle after a cut.
+// cuts finds parts of a needle in a text that was cut off: its beginning before a cut, and its end after a cut.
 func cuts(text []byte, n *needle) []span {
 	var all []span
 	for i := range text {
@@ -209,8 +209,7 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// ends reports whether a text was cut off before the bytes in rest: they begin with a quote or an ellipsis, or are
-// missing.
+// ends reports whether a text looks cut off before the bytes rest: they are none, or begin with a quote or an ellipsis.
 func ends(rest []byte) bool {
 	return len(rest) == 0 || strings.ContainsRune(`"'`, rune(rest[0])) || bytes.HasPrefix(rest, []byte("…")) || bytes.HasPrefix(rest, []byte("..."))
 }
@@ -220,19 +219,19 @@ func begins(before []byte) bool {
 	return n == 0 || strings.ContainsRune(`"' `, rune(before[n-1])) || bytes.HasSuffix(before, []byte("…"))
 }
 
-// Writer masks the secrets in the text written to it and writes the rest to another writer. It finds secrets
-// that are split over several writes. It holds back only text that may be the beginning of a secret.
+// Writer masks the secrets in the text that is written to it, and writes the result to another writer. It finds a
+// secret even if several writes hold its parts. It holds back no more than text that may be the beginning of a secret.
 type Writer struct {
 	mask    *Mask
 	to      io.Writer
 	held    []byte
-	base    int // the position of held in the whole text
+	base    int // position of held[0] in the complete text
 	fold    folder
 	covered int
 	out     []byte
 }
 
-// mostAtOnce is the largest number of bytes that are folded at once, which limits the memory.
+// mostAtOnce is the largest number of bytes that are folded in one step. This limits the memory.
 const mostAtOnce = 16 << 10
 
 // Writer returns a Writer that writes to the given writer. The written text is complete only after Close.
@@ -254,7 +253,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes the text that was held back. It also masks the beginning of a secret at the end of the text.
+// Close writes the text that was held back. A secret's beginning at the end of the text is masked, too.
 func (w *Writer) Close() error {
 	if len(w.held) == 0 {
 		return nil
@@ -262,8 +261,8 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find returns the secrets in the held text. The result safe is a position: secrets that begin before it also end
-// within the held text.
+// find returns the secrets in the held text. safe is a position in the complete text: no secret that begins before it
+// is cut off by the end of the held text.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {
@@ -287,8 +286,8 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the held text up to the position that find returns as safe, and keeps the text after it. The spans in
-// extra are masked, too.
+// pass writes the held text up to the position safe (see find), with secrets and the spans in extra masked. It keeps
+// the text after this position.
 func (w *Writer) pass(extra []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))

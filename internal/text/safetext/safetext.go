@@ -28,9 +28,9 @@ import (
 	"unicode/utf8"
 )
 
-// sequence matches the control sequences of terminals, also in their 8-bit forms: CSI sequences, OSC and the other
-// strings that BEL or ST ends, and short escapes. If a string has no end, sequence matches only its beginning, so
-// that the rest of the text stays visible.
+// sequence matches the control sequences of terminals, also in their 8-bit forms. These are CSI sequences, strings such
+// as OSC that BEL or ST ends, and short escapes. Of a string without an end, sequence matches only the first
+// characters, so that the text after them stays visible.
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
@@ -43,22 +43,22 @@ func withoutSequences(s string) string {
 	return sequence.ReplaceAllString(s, "")
 }
 
-// breaks replaces all line breaks other than line feeds by line feeds.
+// breaks turns every kind of line break into a line feed.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// Name shows a text on one line, such as a file name or a command. It escapes white space other than the space.
+// Name shows a text, such as a file name or a command, on one line. White space other than the space becomes an escape.
 func Name(s string) string { return spelled(s, escape) }
 
-// Line turns any text into one line. It replaces a run of white space by one space, and trims both ends.
+// Line makes one line of a text. A run of white space becomes one space; white space at both ends is removed.
 func Line(s string) string {
 	return spelled(strings.Join(strings.Fields(withoutSequences(s)), " "), escape)
 }
 
-// Lines keeps the lines of a text and its tabs.
+// Lines makes a text safe, but keeps its lines and tabs.
 func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
-// Head turns a text into one line, as Line does. It cuts the line after the given number of characters, and marks the
-// cut by an ellipsis.
+// Head makes one line of a text, as Line does, and shortens it to its first characters. most is their largest number;
+// an ellipsis shows that more followed.
 func Head(s string, most int) string {
 	line := []rune(Line(s))
 	if len(line) <= most {
@@ -67,8 +67,8 @@ func Head(s string, most int) string {
 	return strings.TrimRightFunc(string(line[:most]), leans) + "…"
 }
 
-// Tail turns a text into one line, as Line does. It keeps the given number of characters at the end, and marks the
-// cut by an ellipsis.
+// Tail makes one line of a text, as Line does, and shortens it to its last characters. most is their largest number; an
+// ellipsis shows that more came before.
 func Tail(s string, most int) string {
 	line := []rune(Line(s))
 	if len(line) <= most {
@@ -77,20 +77,20 @@ func Tail(s string, most int) string {
 	return "…" + strings.TrimLeftFunc(string(line[len(line)-most:]), leans)
 }
 
-// leans reports whether a character has no meaning without its neighbour.
+// leans reports whether a character should not stand next to an ellipsis: a space, or a character that changes its
+// neighbour.
 func leans(r rune) bool {
 	return unicode.In(r, unicode.Join_Control, unicode.Variation_Selector, unicode.M) || unicode.IsSpace(r)
 }
 
-// Printable reports whether a text can be a name: one line without hidden characters, and with no white space other
-// than the space.
+// Printable reports whether a text can be shown as a name: one line without hidden characters, and without white space
+// other than the space.
 func Printable(s string) bool {
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, odd) && spelled(s, escape) == s
 }
 
-// JSON escapes the unsafe characters of a JSON document that encoding/json does not escape. The document keeps its
-// meaning.
+// JSON escapes the unsafe characters that encoding/json leaves in a document. The document means the same as before.
 func JSON(document []byte) []byte {
 	if plain(document, "\n\t") {
 		return document
@@ -113,8 +113,8 @@ func escapeInLines(dst []byte, r rune) []byte {
 	return escape(dst, r)
 }
 
-// escapeInJSON escapes a character for JSON, which has surrogates instead of \U. It keeps line breaks and tabs, since
-// they may stand between the values of a document.
+// escapeInJSON writes a character as an escape of JSON, which has surrogates instead of \U. Line breaks and tabs stay
+// as they are, since they stand between the values of a document.
 func escapeInJSON(dst []byte, r rune) []byte {
 	switch {
 	case r == '\r':
@@ -134,8 +134,8 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends the text s to dst. It calls the function write for each character that must be escaped. The argument
-// prev is the character before s. The second result is the last character, or 0 if it was escaped.
+// spell appends the text s to dst, with the function write for each character that needs an escape. prev is the
+// character before s. The second result is the last character of s; 0 if it was escaped.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -150,7 +150,7 @@ func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, r
 	return dst, prev
 }
 
-// shown reports whether the character r stays as it is between its neighbours.
+// shown reports whether the character r may be shown unchanged, between the characters prev and next.
 func shown(prev, r, next rune) bool {
 	switch {
 	case r < 0x7f:
@@ -171,15 +171,15 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
 
-// joining lists the scripts in which an invisible character can join or separate letters.
+// joining lists the scripts in which a joiner, an invisible character, can join or separate letters.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
 	unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins reports whether a joiner has a purpose next to the character r: a letter or mark of a joining script, or a
-// part of an emoji.
+// joins reports whether a joiner makes sense next to the character r. It does beside a letter or mark of a joining
+// script, and beside a part of an emoji.
 func joins(r rune) bool {
 	switch {
 	case r < 0x80 || hidden(r):
@@ -190,8 +190,7 @@ func joins(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || unicode.In(r, joining...)
 }
 
-// plain reports whether a text consists of printable ASCII and the characters in extra, and therefore needs no
-// change.
+// plain reports whether a text needs no escapes, since it has only printable ASCII and the characters in extra.
 func plain[T string | []byte](s T, extra string) bool {
 	for i := range len(s) {
 		if b := s[i]; (b < ' ' || b > '~') && strings.IndexByte(extra, b) < 0 {
@@ -201,31 +200,31 @@ func plain[T string | []byte](s T, extra string) bool {
 	return true
 }
 
-// writer escapes unsafe characters and writes the text to another writer. Line feeds and tabs stay. Several
-// goroutines may write at the same time.
+// writer escapes unsafe characters in a text and writes the result to another writer. Line feeds and tabs stay. Several
+// goroutines may use it at the same time.
 type writer struct {
-	// Styled lets colours and weights of letters through, in their 7-bit form.
+	// Styled is set to let the escape sequences for colours and bold text through, in their 7-bit form.
 	Styled bool
 
 	to   io.Writer
 	mu   sync.Mutex
-	held []byte // the beginning of an unfinished character or sequence
-	prev rune   // the last character; 0 if it was escaped
+	held []byte // beginning of a character or sequence whose rest has not been written yet
+	prev rune   // last character of the text so far; 0 if it was escaped
 	err  error  // the first error of the underlying writer
 }
 
-// NewWriter returns a writer that escapes text for the given writer. It is the last check of a text before a terminal
-// or a pipe.
+// NewWriter returns a writer that escapes text for another writer. It is the last check before a terminal or a pipe.
 func NewWriter(to io.Writer) *writer { return &writer{to: to} }
 
-// style matches the escape sequences of reports: weights and colours, but not concealment. partStyle matches the
-// beginning of an escape sequence at the end of a text.
+// style matches the escape sequences that reports use: for weights and colours, but not for hidden text. partStyle
+// matches the beginning of one at the end of a text.
 var (
 	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
 	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
 )
 
-// Write escapes and writes the text. It holds back an unfinished character or style until the next Write or Flush.
+// Write escapes a text and writes it. If the text ends within a character or style, that part waits for the next Write
+// or Flush.
 func (w *writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,12 +259,13 @@ func (w *writer) Flush() error {
 	if len(w.held) > 0 {
 		safe := w.safe(w.held)
 		w.held = nil
-		_, _ = w.pass(safe) // the error is also kept in err
+		_, _ = w.pass(safe) // w.err has the error, too
 	}
 	return w.err
 }
 
-// whole returns the length of the beginning of the text that can be checked without later text.
+// whole returns the length of the text without its last characters, if these can only be judged together with later
+// text.
 func (w *writer) whole(text []byte) int {
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= end; back++ {

@@ -1,10 +1,10 @@
 // Package tmpl executes templates in the language of text/template. The data is a map of numbers (int, float64),
-// strings, booleans and maps. Templates have no loops and do not call each other, so that the time of an execution is in
-// proportion to the template's length.
+// strings, booleans and maps. Templates have no loops and do not call each other. The time of an execution is therefore
+// in proportion to the template's length.
 //
-// text/template finds methods by names that stand in a template. The linker therefore keeps all exported methods
-// of all types of a program that imports text/template: 15 MB of tare, and 3 ms of its start. This package calls no
-// methods, and needs only the parser of text/template.
+// This package calls no methods, and uses only the parser of text/template. The package text/template itself finds
+// methods by names that stand in a template. In a program that imports it, the linker must keep all exported methods of
+// all types: 15 MB of tare, and 3 ms of its start.
 package tmpl
 
 import (
@@ -20,9 +20,9 @@ import (
 // Template is a parsed template.
 type Template struct{ tree *parse.Tree }
 
-// Parse parses a template. The template can use if, with and variables, and call the functions and, or, not, eq, ne, lt,
-// le, gt, ge, print, println and printf of text/template, and add, sub, mul, div and mod of two whole numbers. Functions
-// that make text are bounded.
+// Parse parses a template. The template can use if, with and variables. It can call these functions of text/template:
+// and, or, not, eq, ne, lt, le, gt, ge, print, println and printf. It can also call add, sub, mul, div and mod with two
+// whole numbers. Functions that make text take a bounded amount of text.
 func Parse(name, text string) (*Template, error) {
 	known := map[string]any{"and": true, "or": true}
 	for f := range functions {
@@ -38,7 +38,8 @@ func Parse(name, text string) (*Template, error) {
 	return &Template{trees[name]}, possible(trees[name].Root)
 }
 
-// possible returns an error if the nodes contain a loop or a call of another template. The list may be nil.
+// possible returns an error if a list of nodes contains a loop or a call of another template. A nil list contains
+// nothing.
 func possible(list *parse.ListNode) error {
 	if list == nil {
 		return nil
@@ -62,7 +63,7 @@ func possible(list *parse.ListNode) error {
 	return nil
 }
 
-// Execute writes the template's text for the data. If it fails, it may have written a part of the text.
+// Execute fills a template with data and writes the text. If it fails, a part of the text may have been written.
 func (t *Template) Execute(w io.Writer, data map[string]any) error {
 	s := &state{w: w, variables: []variable{{"$", data}}}
 	err := s.list(data, t.tree.Root)
@@ -78,7 +79,6 @@ type variable struct {
 	value any
 }
 
-// state is the state of one template's execution.
 type state struct {
 	w         io.Writer
 	variables []variable
@@ -120,8 +120,8 @@ func (s *state) node(dot any, n parse.Node) error {
 	return fmt.Errorf("%s is not possible", n)
 }
 
-// branch executes one of two lists of nodes. If the argument with is set, the condition's value is the dot of the
-// first list.
+// branch executes the nodes of an if or with: the first list if the condition is true, otherwise the second one. For a
+// with (with = true), the dot of the first list is the condition's value.
 func (s *state) branch(dot any, n *parse.BranchNode, with bool) error {
 	defer func(n int) { s.variables = s.variables[:n] }(len(s.variables))
 	v, err := s.pipe(dot, n.Pipe)
@@ -136,7 +136,7 @@ func (s *state) branch(dot any, n *parse.BranchNode, with bool) error {
 	return s.list(dot, n.List)
 }
 
-// truth reports whether a value counts as true: it is not empty, 0, false or nil.
+// truth reports whether a value counts as true. False values are "", 0, false and nil.
 func truth(v any) bool { return v != nil && v != 0 && v != 0.0 && v != "" && v != false }
 
 // pipe returns the value of a pipeline, and sets the variable that the pipeline declares.
@@ -160,7 +160,7 @@ func (s *state) pipe(dot any, n *parse.PipeNode) (v any, err error) {
 	return v, nil
 }
 
-// variable returns the innermost variable of this name; nil if there is none.
+// variable returns the innermost variable with the given name; nil if there is none.
 func (s *state) variable(name string) *variable {
 	for i := len(s.variables) - 1; i >= 0; i-- {
 		if s.variables[i].name == name {
@@ -170,8 +170,8 @@ func (s *state) variable(name string) *variable {
 	return nil
 }
 
-// command returns the value of one command of a pipeline. The argument last holds the value of the command before, if
-// there is one.
+// command returns the value of one command of a pipeline. last holds the value of the command before it; it is empty
+// for the first command.
 func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) {
 	name, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok {
@@ -188,7 +188,7 @@ func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) 
 		}
 		args = append(args, v)
 		if name.Ident == "and" && !truth(v) || name.Ident == "or" && truth(v) {
-			return v, nil // the following arguments are not evaluated
+			return v, nil // "and" and "or" do not evaluate their other arguments
 		}
 	}
 	args = append(args, last...)
@@ -236,7 +236,7 @@ func (s *state) value(dot any, n parse.Node) (any, error) {
 	return nil, fmt.Errorf("%s is not possible here", n)
 }
 
-// fields returns the entry of nested maps that a list of keys leads to.
+// fields follows a list of keys through nested maps, and returns the value at its end.
 func fields(v any, keys []string) (any, error) {
 	for _, key := range keys {
 		entries, _ := v.(map[string]any)
@@ -249,8 +249,8 @@ func fields(v any, keys []string) (any, error) {
 	return v, nil
 }
 
-// functions holds the functions that templates can call. The method command evaluates "and" and "or" without this
-// map.
+// functions holds the functions that templates can call, except "and" and "or": the method command evaluates these
+// itself.
 var functions = map[string]func(args ...any) (any, error){
 	"eq":      equal,
 	"ne":      ordered(func(c int) bool { return c != 0 }),
@@ -274,7 +274,7 @@ var functions = map[string]func(args ...any) (any, error){
 	},
 }
 
-// whole returns a function of two whole numbers.
+// whole makes a template's function of a function of two whole numbers.
 func whole(f func(a, b int) int) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
@@ -289,7 +289,7 @@ func whole(f func(a, b int) int) func(...any) (any, error) {
 	}
 }
 
-// divided returns the function f, with an error for a divisor of 0.
+// divided adds a check to the function f: a divisor of 0 is an error.
 func divided(f func(...any) (any, error)) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) == 2 && args[1] == 0 {
@@ -299,12 +299,12 @@ func divided(f func(...any) (any, error)) func(...any) (any, error) {
 	}
 }
 
-// mostText is the largest number of bytes of text that a function may take. Without a bound, a template whose functions
-// take their own results would use up memory.
+// mostText is the largest number of bytes of text in a function's arguments. Without it, a template could use up memory
+// by giving a function's result to the function again and again.
 const mostText = 16 << 10
 
-// short returns the result of the function join. It returns an error, without calling join, if the texts in args have
-// more than mostText bytes together.
+// short returns the text that the function join makes of args. If the texts in args have more than mostText bytes
+// together, it returns an error instead.
 func short(args []any, join func() string) (any, error) {
 	n := 0
 	for _, a := range args {
@@ -318,7 +318,8 @@ func short(args []any, join func() string) (any, error) {
 	return join(), nil
 }
 
-// directive matches a formatting directive whose width and precision are constants below 1000.
+// directive matches a formatting directive such as %05d. Its width and precision are numbers below 1000 in the format
+// itself.
 var directive = regexp.MustCompile(`%[-+ 0#]{0,5}[0-9]{0,3}(\.[0-9]{0,3})?[a-zA-Z%]`)
 
 func printf(args ...any) (any, error) {
@@ -346,7 +347,8 @@ func equal(args ...any) (any, error) {
 	return false, nil
 }
 
-// ordered returns a function that compares two arguments and tests the result with the function holds.
+// ordered returns a function that compares two arguments. The function holds turns the result of the comparison (below
+// 0, 0, or above 0) into the answer.
 func ordered(holds func(int) bool) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
@@ -357,7 +359,7 @@ func ordered(holds func(int) bool) func(...any) (any, error) {
 	}
 }
 
-// compared returns -1 if a is less than b, 0 if both are equal, and +1 if a is greater.
+// compared returns -1 if a is less than b, 0 if they are equal, and +1 if a is greater. Different booleans give 1.
 func compared(a, b any) (int, error) {
 	switch a := a.(type) {
 	case int:

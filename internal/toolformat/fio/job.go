@@ -38,8 +38,8 @@ func (j *Job) Wall() time.Duration {
 	return seconds(longest / 1e3)
 }
 
-// Failures returns the share of failed I/Os, if the report has it. If the job is invalid, broken is the reason. With
-// continue_on_error, fio continues after failures and counts them.
+// Failures returns the share of failed I/Os; known is false if the report lacks it. broken is the reason why the job is
+// invalid; "" if it is valid. With fio's option continue_on_error, failures do not end a job and are counted.
 func (j *Job) Failures() (share float64, known bool, broken string) {
 	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
 		if j.Error != 0 {
@@ -71,7 +71,8 @@ var meanings = map[float64]string{
 	84: "verification found other data than was written",
 }
 
-// Bandwidth returns the bandwidth in B/s. Before fio 3.2, the report has it in KiB/s only.
+// Bandwidth returns the bandwidth in B/s. Reports before fio 3.2 have a rounded bandwidth in KiB/s, so there it is
+// computed from bytes and run time if possible.
 func (w *Way) Bandwidth() float64 {
 	switch {
 	case w.BytesRate > 0:
@@ -90,8 +91,7 @@ func (w *Way) PerSecond() float64 {
 	return w.Total / w.Runtime * 1e3
 }
 
-// Start returns the time when the job began. If the report lacks this time, Start returns the time when the run
-// began.
+// Start returns the time when the job began; if the report lacks it, the time when the run began.
 func (r *Report) Start(j *Job) time.Time {
 	if at := jsondoc.Time(j.JobStart); !at.IsZero() || r.End.IsZero() {
 		return at
@@ -99,10 +99,10 @@ func (r *Report) Start(j *Job) time.Time {
 	return r.began(j)
 }
 
-// began returns the time when the run began: the end less the elapsed time, which each job reports.
+// began returns the time when the run began. It is the end of the run minus the run time that the job reports.
 func (r *Report) began(j *Job) time.Time { return r.End.Add(-seconds(j.Elapsed)) }
 
-// seconds returns a duration; 0 if the number is no sensible duration.
+// seconds returns a duration of s seconds; 0 if s is not positive, or above ten years.
 func seconds(s float64) time.Duration {
 	const most = 10 * 365 * 24 * 3600
 	if !(s > 0 && s < most) {
@@ -111,12 +111,12 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
-// Option returns an option of the job or, if the job lacks it, of the [global] section. The name is the option's name
-// in job files. fio reports a synonym under the name that the synonym stands for.
+// Option returns a job's option, or else that of the [global] section. It takes the main name of an option in job
+// files. fio reports an option under this name, even if the user wrote a synonym.
 func (r *Report) Option(j *Job, name string) string { return cmp.Or(j.Options[name], r.Options[name]) }
 
-// Setting returns an option, or its synonym, in a form that is equal for equal values: sizes as "4k", and "" for a
-// value that turns a limit off.
+// Setting returns an option in a form in which equal values look equal. Sizes are written as "4k", and a limit that is
+// turned off as "". A missing option direct follows from its opposite, buffered.
 func (r *Report) Setting(j *Job, name string) string {
 	value := r.Option(j, name)
 	switch name {
@@ -131,7 +131,7 @@ func (r *Report) Setting(j *Job, name string) string {
 	return value
 }
 
-// off lists the options that the value 0 turns off.
+// off lists the options for which the value 0 means "no limit" or "none".
 var off = []string{"rate_iops", "thinktime", "latency_target", "runtime", "ramp_time", "buffer_compress_percentage", "rate"}
 
 func (r *Report) number(j *Job, name string) float64 {
@@ -142,12 +142,12 @@ func (r *Report) number(j *Job, name string) float64 {
 	return float64(n)
 }
 
-// SmallBlock is the largest block size, in bytes, whose headline is I/Os per second. For larger blocks, the headline
-// is the bandwidth. With a fixed block size, comparisons of either metric give the same result.
+// SmallBlock is the largest block size, in bytes, for which the headline is I/Os per second. For larger blocks, it is
+// the bandwidth. With a fixed block size, both metrics give the same overheads.
 const SmallBlock = 32 << 10
 
-// BlockSize returns the block size of one kind of I/O, in bytes. If the options give no size or several sizes, the
-// result is the mean size; 0: unknown.
+// BlockSize returns the block size of one kind of I/O, in bytes; 0: unknown. It is the size in the options or, if they
+// give several sizes or none, the mean size of the I/Os.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
@@ -162,8 +162,8 @@ func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	return 0
 }
 
-// parseSize reads a size in fio's forms: "4096", "4k", "1M", "1MiB". A kilobyte is 1024 bytes, unless a job redefines
-// it (kb_base), which parseSize ignores.
+// parseSize reads a size as fio writes it: "4096", "4k", "1M", "1MiB". It takes a kilobyte for 1024 bytes, although a
+// job may define it as 1000 (kb_base).
 func parseSize(text string) (bytes float64, ok bool) {
 	text = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text), "b"), "i")
 	factor := 1.0
@@ -177,8 +177,7 @@ func parseSize(text string) (bytes float64, ok bool) {
 	return float64(n) * factor, err == nil && n > 0
 }
 
-// plainSize writes a size in the largest unit that divides it: "4096" and "4KiB" become "4k". It does not change a
-// text that is no size.
+// plainSize writes a size in the largest fitting unit: "4096" and "4KiB" become "4k". Another text stays as it is.
 func plainSize(text string) string {
 	size, ok := parseSize(text)
 	if !ok {
@@ -194,13 +193,13 @@ func plainSize(text string) string {
 	return strconv.FormatFloat(size, 'f', -1, 64) + unit
 }
 
-// synchronous lists the engines that have one I/O in flight at a time, whatever the iodepth.
+// synchronous lists the engines that do one I/O at a time. They ignore the iodepth.
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
 // Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for one
-// thread or, with group_reporting, for numjobs threads. The argument alone is set if no other entry has the job's
-// name: the entry then stands for all threads. If the run time contradicts the number of threads, jobs of several
-// kinds were merged, and the result is 0.
+// thread, or with group_reporting for all threads of the job (numjobs). alone = true says that no other entry has the
+// job's name, so the entry stands for all threads. If the run time does not fit the number of threads, the entry merges
+// different jobs, and the result is 0.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {
@@ -216,13 +215,13 @@ func (r *Report) Workers(j *Job, alone bool) float64 {
 	switch {
 	case slices.Contains(synchronous, engine) || depth == 1:
 		return threads
-	case engine == "": // the default engine depends on the system that fio was built for
+	case engine == "": // without an option, the engine depends on the system that fio was built for
 		return 0
 	}
 	return threads * depth
 }
 
-// Paced reports whether the job pauses between I/Os, and so is no closed loop.
+// Paced reports whether the job pauses between I/Os or has a limit on its rate. Its load is then no closed loop.
 func (r *Report) Paced(j *Job) bool {
 	return slices.ContainsFunc([]string{"rate", "rate_iops", "rate_min", "thinktime", "latency_target"}, func(name string) bool {
 		value := r.Option(j, name)

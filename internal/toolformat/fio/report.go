@@ -1,7 +1,7 @@
 // Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload and the
-// importer make trials of it, each by its own rules.
+// importer both make trials from it, but by different rules.
 //
-// report.go reads the file. job.go computes figures of a job and interprets its options.
+// report.go reads the file. job.go computes a job's values and interprets its options.
 package fio
 
 import (
@@ -29,25 +29,26 @@ type Report struct {
 	clients bool // set if fio drove servers with --client
 }
 
-// Job is one entry of the report: a job, one of its clones, or with group_reporting all jobs of a group merged.
+// Job is one entry of the report. It stands for a job or one of its clones; with group_reporting, it stands for all
+// jobs of a group.
 type Job struct {
 	Name        string   `json:"jobname"`
-	Group       float64  `json:"groupid"`   // the number of the job's group; jobs of a group run at the same time
+	Group       float64  `json:"groupid"`   // number of the job's group, whose jobs run at the same time
 	JobStart    float64  `json:"job_start"` // the start, in ms since 1970; since fio 3.36
 	Error       float64  `json:"error"`     // the errno of the first failure; 0: no failure
 	TotalErrors *float64 `json:"total_err"` // the number of failed I/Os; only with continue_on_error
 	FirstError  float64  `json:"first_error"`
-	Elapsed     float64  `json:"elapsed"`     // the time that fio has run so far, in s
-	Runtime     float64  `json:"job_runtime"` // the run time of all threads, added up, in ms; since fio 3.8
-	UserCPU     float64  `json:"usr_cpu"`     // the CPU time in user mode, in % of one CPU, the mean of the threads
+	Elapsed     float64  `json:"elapsed"`     // seconds since fio's start, at the time of the report
+	Runtime     float64  `json:"job_runtime"` // run time in ms, as the sum over all threads; since fio 3.8
+	UserCPU     float64  `json:"usr_cpu"`     // CPU time in user mode, in % of one CPU, as the mean over the threads
 	SystemCPU   float64  `json:"sys_cpu"`
-	Depth       float64  `json:"latency_depth"` // the iodepth, even if no option sets it
+	Depth       float64  `json:"latency_depth"` // depth that the job had, even if no option sets the iodepth
 	Options     Options  `json:"job options"`
 	Read        *Way     `json:"read"`
 	Write       *Way     `json:"write"`
 	Trim        *Way     `json:"trim"`
 	Mixed       *Way     `json:"mixed"` // all kinds of I/O merged, with unified_rw_reporting
-	Sync        *Way     `json:"sync"`  // fsync and similar calls: a count and a latency
+	Sync        *Way     `json:"sync"`  // fsync and similar calls, of which only number and latency are known
 }
 
 // Way holds the results for one kind of I/O, which fio calls a data direction.
@@ -58,15 +59,16 @@ type Way struct {
 	IOPS      float64 `json:"iops"`
 	Runtime   float64 `json:"runtime"`   // the run time, in ms
 	Total     float64 `json:"total_ios"` // issued I/Os, including failed ones
-	Complete  Latency `json:"clat_ns"`   // the latency from submission to completion
-	Whole     Latency `json:"lat_ns"`    // the latency including submission
+	Complete  Latency `json:"clat_ns"`   // latency from submission to completion (clat)
+	Whole     Latency `json:"lat_ns"`    // latency with the time of the submission (lat)
 }
 
 // Options holds the texts of options by name, as the user wrote them: "bs": "4k".
 type Options map[string]string
 
-// Parse reads the report of a run of fio. It ignores text around the JSON, such as warnings. If fio wrote several
-// reports (--status-interval), Parse returns the last. Reports of two runs are an error.
+// Parse reads the report of one run of fio. It ignores other text around the JSON, such as warnings. With
+// --status-interval, fio writes a report every few seconds; Parse returns the last one. Reports of different runs are
+// an error.
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(r)
 	var last *Report
@@ -87,11 +89,11 @@ func Parse(r io.Reader) (*Report, error) {
 	return last, err
 }
 
-// continuedBy reports whether a later report can be of the same run: jobs have the same start, and the elapsed time
-// has not fallen. It returns true if these times are missing, or if servers wrote the reports, which answer in any
-// order.
+// continuedBy reports whether a later report can be of the same run. The jobs must have the same names and starts, and
+// the elapsed time must not have fallen. Times that are missing are not compared. If servers wrote both reports, the
+// result is true, since servers answer in any order.
 func (r *Report) continuedBy(later *Report) bool {
-	const slack = 2 * time.Second // fio writes the elapsed time in whole seconds
+	const slack = 2 * time.Second // allowance for rounding: fio writes the elapsed time in whole seconds
 	if r.clients && later.clients {
 		return true
 	}
@@ -108,8 +110,8 @@ func (r *Report) continuedBy(later *Report) bool {
 	return true
 }
 
-// decode reads one document, a job at a time, so that only the fields of Job need memory. It returns nil for a
-// document that is not fio's.
+// decode reads one document. It reads one job at a time, so memory holds no more than the fields of Job. For a document
+// that is not fio's, it returns nil.
 func decode(d *json.Decoder) (*Report, error) {
 	open, err := d.Token()
 	if err != nil {
@@ -154,10 +156,10 @@ func decode(d *json.Decoder) (*Report, error) {
 
 type skipped struct{}
 
-// UnmarshalJSON accepts any value and drops it.
+// UnmarshalJSON skips a value of any form.
 func (skipped) UnmarshalJSON([]byte) error { return nil }
 
-// mostJobs is far more than the number of jobs that fio can run at once.
+// mostJobs is the largest number of jobs that are read. fio can run far fewer at once.
 const mostJobs = 1 << 16
 
 func decodeJobs(d *json.Decoder) ([]Job, error) {
@@ -188,11 +190,11 @@ type Latency struct {
 	Mean        float64 `json:"mean"`
 	Count       float64 `json:"N"` // the number of latencies; since fio 3.18
 	Percentiles pairs   `json:"percentile"`
-	// Bins are the histogram of json+: the middle of each bin and its count.
+	// Bins is the histogram in json+. Each pair is the middle of a bin, in ns, and the number of latencies in it.
 	Bins pairs `json:"bins"`
 }
 
-// pairs is a JSON object whose keys and values are numbers, in the order of the file.
+// pairs holds the members of a JSON object in the order of the file. Their names and values are numbers.
 type pairs []pair
 
 // mostPairs is a little more than the size of fio's histogram (FIO_IO_U_PLAT_NR).
@@ -200,7 +202,7 @@ const mostPairs = 1 << 12
 
 type pair struct{ Key, Value float64 }
 
-// UnmarshalJSON reads the object, which is by far the longest part of json+. A map would lose the order.
+// UnmarshalJSON reads pairs in order, unlike a map. They are by far the longest part of json+.
 func (p *pairs) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -241,9 +243,9 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile, such as 99.9, as fio reports it. If fio reports no such percentile, the result is
-// the middle of the first bin at which the share is reached, by fio's own rule for bins. The result ok is false if
-// the latency is unknown.
+// Quantile returns a percentile in ns, such as that for percent = 99.9. If fio reports this percentile, it is fio's
+// number. Otherwise it is the middle of the first bin at which that share of all latencies is reached, as fio computes
+// it. The result ok is false if the latency is unknown.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {
@@ -259,12 +261,12 @@ func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	return 0, false
 }
 
-// binBits is the number of bits of a latency that fio's histogram keeps after the first set bit (FIO_IO_U_PLAT_BITS
-// in stat.h of fio 3.x).
+// binBits is the precision of fio's histogram: the number of bits that it keeps of a latency after the first set bit
+// (FIO_IO_U_PLAT_BITS in stat.h of fio 3.x).
 const binBits = 6
 
-// BinBounds returns the bounds of the bin with the given middle. Below 128 ns, a bin holds one value. Above, each
-// power of two has 64 bins.
+// BinBounds returns the bounds, in ns, of the histogram's bin with the given middle. Below 128 ns, each value has its
+// own bin. Above, there are 64 bins from each power of two to the next.
 func BinBounds(middle float64) (lower, upper float64) {
 	ns := uint64(middle)
 	lost := max(bits.Len64(ns)-1-binBits, 0)
@@ -272,5 +274,5 @@ func BinBounds(middle float64) (lower, upper float64) {
 	return lower, lower + float64(uint64(1)<<lost)
 }
 
-// Known reports whether the report contains the distribution.
+// Known reports whether the report has percentiles or a histogram of the latency.
 func (l *Latency) Known() bool { return len(l.Percentiles) > 0 || len(l.Bins) > 0 }

@@ -1,8 +1,8 @@
-// Package iperf3 reads the JSON that iperf3 3.1 to 3.21 writes with -J or --json-stream, as far as Tare uses it. The
-// network workload and the importer make trials of it, each by its own rules.
+// Package iperf3 reads the parts that Tare uses of the JSON of iperf3 3.1 to 3.21, written with -J or --json-stream.
+// The network workload and the importer both make trials from it, but by different rules.
 //
-// Pointers distinguish a missing value from zero. Numbers are floats, since iperf3 writes some counts that went below
-// zero as 18446744073709551234; see Count.
+// Numbers are pointers where a missing value must not look like 0. They are floats, since iperf3 writes a count below
+// zero as a huge number, such as 18446744073709551234 (see Count).
 package iperf3
 
 import (
@@ -15,14 +15,15 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// Report is the output of one side of a test.
+// Report is what one side of a test, client or server, wrote about it.
 type Report struct {
 	Start     start      `json:"start"`
 	Intervals []Interval `json:"intervals"`
 	End       end        `json:"end"`
 	Error     string     `json:"error"` // the reason why the test failed
 
-	// With --json-stream, a document is one event of a test: its name, and a part of the report.
+	// The following fields are for --json-stream, which writes a document for each event: the event's name, and a part
+	// of the report as its data.
 	Event string          `json:"event"`
 	Data  json.RawMessage `json:"data"`
 }
@@ -30,7 +31,7 @@ type Report struct {
 type start struct {
 	Version    string    `json:"version"`     // such as "iperf 3.12"
 	SystemInfo string    `json:"system_info"` // the system, in the form of uname -a
-	Cookie     string    `json:"cookie"`      // the identity of the test, the same on both sides
+	Cookie     string    `json:"cookie"`      // identity of the test, which client and server share
 	Accepted   *struct{} `json:"accepted_connection"`
 	MSS        float64   `json:"tcp_mss"`         // the requested segment size, in bytes
 	MSSDefault float64   `json:"tcp_mss_default"` // the segment size of the control connection, in bytes
@@ -56,24 +57,24 @@ type testStart struct {
 	Target   float64 `json:"target_bitrate"` // the rate of each stream, in bit/s; 0: no limit
 }
 
-// Interval is one span of the test. In a test in both directions, this side sends Sum, and the other side Reverse. Up
-// to version 3.10, both sums are called "sum", so that only the streams show the directions.
+// Interval is one span of the test, often a second. In a test in both directions, Sum is what this side sends, and
+// Reverse what it receives. Up to version 3.10, the JSON calls both "sum", so only the streams show the direction.
 type Interval struct {
 	Streams []Stream `json:"streams"`
 	Sum     *Sum     `json:"sum"`
 	Reverse *Sum     `json:"sum_bidir_reverse"`
 }
 
-// Stream is one stream during an interval.
+// Stream is what one stream sent or received during an interval.
 type Stream struct {
 	Sum
 	RTT  float64  `json:"rtt"`      // the round-trip time, in µs, measured by the sender's kernel
 	Cwnd *float64 `json:"snd_cwnd"` // the congestion window, in bytes, from the sender's kernel; 0: unknown
 }
 
-// Sum holds the data sent or received in an interval or a test.
+// Sum holds the data sent or received in one interval, or in the complete test.
 type Sum struct {
-	Start       *float64 `json:"start"` // the beginning of the interval or test, in s since the beginning of the test
+	Start       *float64 `json:"start"` // start of the interval or test, in s since the test began
 	End         *float64 `json:"end"`
 	Seconds     *float64 `json:"seconds"`
 	Bytes       *float64 `json:"bytes"`
@@ -90,19 +91,19 @@ type end struct {
 	Streams []struct {
 		Sender   *Sum `json:"sender"`
 		Receiver *Sum `json:"receiver"`
-		UDP      *Sum `json:"udp"` // the sum of a UDP stream, which has no Sender and Receiver
+		UDP      *Sum `json:"udp"` // sum of a UDP stream, in place of Sender and Receiver
 	} `json:"streams"`
-	// Sum holds the sent bytes and lost packets of UDP. Sent and Received hold the data of TCP and, since version
-	// 3.11, also of UDP.
+	// Sum is for UDP: the sent bytes and the lost packets. Sent and Received are for TCP and, since version 3.11, for
+	// UDP, too.
 	Sum      *Sum `json:"sum"`
 	Sent     *Sum `json:"sum_sent"`
 	Received *Sum `json:"sum_received"`
-	// The following fields are about the other direction of a test in both directions, as in Interval.
+	// In a test in both directions, the following fields are about the direction in which the other side sends.
 	SumReverse      *Sum      `json:"sum_bidir_reverse"`
 	SentReverse     *Sum      `json:"sum_sent_bidir_reverse"`
 	ReceivedReverse *Sum      `json:"sum_received_bidir_reverse"`
-	CPU             *struct { // the CPU time of both processes, in percent of one CPU
-		Host   float64 `json:"host_total"` // the CPU time of the side that wrote the report
+	CPU             *struct { // CPU time of the processes on both sides, in percent of one CPU
+		Host   float64 `json:"host_total"` // CPU time on the side that wrote the report
 		Remote float64 `json:"remote_total"`
 	} `json:"cpu_utilization_percent"`
 	Congestion string `json:"sender_tcp_congestion"`
@@ -111,7 +112,7 @@ type end struct {
 // UDP reports whether the test used UDP.
 func (r *Report) UDP() bool { return r.Start.TestStart != nil && r.Start.TestStart.Protocol == "UDP" }
 
-// Count corrects a count that fell below zero, which iperf3 writes as an unsigned number.
+// Count returns the true value of a count below zero. iperf3 writes it as an unsigned number of 64 bits.
 func Count(v float64) float64 {
 	if v >= 1<<63 {
 		return v - 1<<64
@@ -121,13 +122,13 @@ func Count(v float64) float64 {
 
 type stream struct {
 	tests  []*Report
-	failed string  // the reason why a test failed before it was set up
-	open   *Report // the test whose events are being read
-	cookie string  // the cookie of the last test whose events were read
+	failed string  // why a test failed before iperf3 had set it up
+	open   *Report // test whose events are being read; nil: none
+	cookie string  // cookie of the last test that was read from events
 }
 
-// Tests returns the reports of the tests of a file, in order. A server also reports connections that never became a
-// test, such as the probes of a load balancer. Tests ignores these connections, unless the file has no test.
+// Tests returns a report for each test in a file, in order. A server also reports connections that never became a test,
+// such as the probes of a load balancer. They are left out. If the file has nothing else, Tests returns their error.
 func Tests(r io.Reader) ([]*Report, error) {
 	var s stream
 	if err := jsondoc.Each(r, s.take); err != nil {
@@ -151,13 +152,13 @@ func (s *stream) take(d *Report) error {
 		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
-	if s.cookie == "" || d.Start.Cookie != s.cookie { // --json-stream-full-output repeats the events as one document, with the cookie of the last test
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // with --json-stream-full-output, a document that repeats all events follows; it has the cookie of their test
 		s.finish(d)
 	}
 	return nil
 }
 
-// event reads an event. A test that fails at once has no event with the name "start".
+// event reads one event of a test. Usually the first is "start", but a test that fails at once has none.
 func (s *stream) event(d *Report) error {
 	if d.Event == "start" {
 		s.close(cutOff)
@@ -177,7 +178,7 @@ func (s *stream) event(d *Report) error {
 	case "end":
 		into = &s.open.End
 	default:
-		return nil // the server's output, with --get-server-output
+		return nil // an event that is not read, such as the server's output (--get-server-output)
 	}
 	if len(d.Data) == 0 {
 		return fmt.Errorf("event %q has no data", d.Event)

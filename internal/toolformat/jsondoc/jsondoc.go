@@ -1,9 +1,10 @@
 // Package jsondoc finds the JSON documents in a stream of text.
 //
 // Tools print warnings before their result, and some tools print several documents, such as one for each event. A
-// document begins at the start of a line, or directly after another document, with a brace before a member or with
-// the bracket of a list of objects. Each decodes each document from the stream, so that a format may read a large
-// document piece by piece, without its whole text in memory. First returns the only wanted document.
+// document begins at the start of a line, or directly after another document. Its first character is the brace of an
+// object with a member, or the bracket of a list of objects. Each decodes each document from the stream. A format can
+// thus read a large document piece by piece, without having all of its text in memory. First returns the only wanted
+// document.
 package jsondoc
 
 import (
@@ -23,10 +24,10 @@ import (
 // reader reads the documents of a stream, one after the other.
 type reader struct {
 	text    text
-	decoder *json.Decoder // the decoder of the last document; nil before the first
+	decoder *json.Decoder // decoder that reads the last document; nil: no document yet
 	blank   bool          // set while only white space was read
-	begun   int64         // the number of bytes before the text that decoder reads
-	start   int64         // the number of bytes before the last document
+	begun   int64         // number of bytes in the stream before those that decoder was given
+	start   int64         // number of bytes in the stream before the last document
 }
 
 // New returns a reader of the documents in a stream.
@@ -34,8 +35,8 @@ func New(stream io.Reader) *reader {
 	return &reader{text: text{Reader: bufio.NewReaderSize(stream, chunk), source: stream}, blank: true}
 }
 
-// Each calls take with a decoder at the first token of each document. The function take decodes one whole value
-// from the decoder, or returns an error. A stream of white space only is an error.
+// Each calls take for each document, with a decoder that is about to read it. The function take must decode exactly one
+// value, or return an error. A stream without any text is an error.
 func (r *reader) Each(take func(*json.Decoder) error) error {
 	for {
 		decoder, err := r.next()
@@ -53,15 +54,16 @@ func (r *reader) Each(take func(*json.Decoder) error) error {
 	}
 }
 
-// next returns a decoder at the first token of the next document. The error is io.EOF if there are no more documents.
+// next returns a decoder that is about to read the next document. The error is io.EOF after the last document.
 func (r *reader) next() (*json.Decoder, error) {
 	if r.decoder == nil {
-		if start, _ := r.text.Peek(3); string(start) == "\ufeff" { // the byte order mark, with which editors of Windows begin a file
+		if start, _ := r.text.Peek(3); string(start) == "\ufeff" { // byte order mark, which some editors of Windows put at the start of a file
 			n, _ := r.text.Discard(len(start)) // discarding bytes that are in the buffer cannot fail
 			r.text.passed += int64(n)
 		}
 	} else {
-		// Events of a stream follow each other line by line, and one decoder reads all events in its buffer.
+		// If a stream of events continues with the next event, the same decoder goes on reading: it has the following
+		// text in its buffer.
 		left := r.decoder.Buffered()
 		glimpse := make([]byte, glance)
 		n, _ := io.ReadFull(left, glimpse) // reading from memory fails only if there are fewer bytes
@@ -106,7 +108,8 @@ func (r *reader) skip() error {
 	}
 }
 
-// glance is the number of bytes that the function begins looks at: more than the indentation of a member.
+// glance is the number of bytes that the function begins looks at. It is larger than the indentation of an object's
+// first member.
 const glance = 128
 
 type beginning int
@@ -117,8 +120,8 @@ const (
 	yes
 )
 
-// begins reports whether a text begins with a document. Job files and logs contain brackets, too: "[global]", "[  5]
-// local 10.0.0.1".
+// begins reports whether a text begins with a JSON document. The character after the brace or bracket decides, since
+// other texts have brackets, too: "[global]" in a job file, "[ 5] local 10.0.0.1" in a log.
 func begins(text []byte) beginning {
 	after := ""
 	switch {
@@ -139,7 +142,7 @@ func begins(text []byte) beginning {
 	return no
 }
 
-// Explain rewords an error in a document for the user of the file. It returns nil for nil.
+// Explain rewords a decoding error for the user. It returns nil for nil.
 func Explain(err error) error {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -159,25 +162,26 @@ func Explain(err error) error {
 	return err
 }
 
-// found describes the kinds of JSON values in errors of encoding/json. Other kinds are texts such as "number 1e999".
+// found has the words for a JSON value of the wrong type. The keys are encoding/json's words; those that are not here,
+// such as "number 1e999", stay.
 var found = map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
 
-// expected describes the JSON value that a Go value of the given kind needs. Go values of other kinds need a number.
+// expected has the words for the JSON value that a Go type needs. All types that are not here need a number.
 var expected = map[reflect.Kind]string{
 	reflect.Struct: "an object", reflect.Map: "an object", reflect.Slice: "a list", reflect.Array: "a list",
 	reflect.String: "text", reflect.Bool: "true or false",
 }
 
-// First decodes the documents of a stream and returns the only wanted one. A second wanted document is an error: a
-// tool that appends to its file has written two results, one of which would be lost.
+// First decodes the documents of a stream and returns the only one for which the function wanted is true. A second such
+// document is an error: a tool that appends to its file has written two results, and one of them would be lost.
 //
-// If a member of a document has the wrong type, the function wanted sees the members that could be decoded. If wanted
-// returns true, the error names the member; otherwise, the document is ignored. If no document is wanted, the error
-// begins with the argument none, and names the first member with a wrong type.
+// A document may have a member of the wrong type. The function wanted then sees the other members. If it returns true,
+// First returns an error that names the member; otherwise, it ignores the document. If no document is wanted, the error
+// begins with the text none, and names the first member of a wrong type.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T
-	var other error // the error of the first document that was ignored
+	var other error // error of the first ignored document
 	err := documents.Each(func(decoder *json.Decoder) error {
 		doc := new(T)
 		err := decoder.Decode(doc)
@@ -218,13 +222,14 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 	})
 }
 
-// Second returns the error that the file holds a second result, which is the last document. The error counts bytes
-// from 1, as tail -c does.
+// Second returns an error about the last document: it is a second result in the file. The error names the byte at which
+// it begins, counted from 1 as tail -c does.
 func (r *reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.start+1)
 }
 
-// Time returns the time of a number of milliseconds since 1970; zero if the number is no sensible time.
+// Time returns the time that lies a number of milliseconds after 1970 began; zero for a number that is not positive or
+// beyond the year 9999.
 func Time(ms float64) time.Time {
 	const end = 253402300800e3 // the beginning of the year 10000, in ms since 1970
 	if !(ms > 0 && ms < end) {
@@ -233,8 +238,8 @@ func Time(ms float64) time.Time {
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// text is a stream with lookahead. It takes back the text that a decoder has read after the end of a document. After
-// the end of the source, every read returns the error of the source.
+// text is a stream whose next bytes can be looked at in advance. Bytes that a decoder has read beyond its document can
+// be put back. After the end of the source, every read returns the source's error.
 type text struct {
 	*bufio.Reader
 	source io.Reader

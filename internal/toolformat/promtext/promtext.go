@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Values returns the values of the given names. It returns an error if a value is missing, negative or no number.
+// Values returns the values with the given names. A value that is missing, negative or no number is an error.
 func Values(text []byte, names ...string) (map[string]float64, error) {
-	const most = 1e18 // more bytes or seconds than any process uses
+	const most = 1e18 // bound that no sensible number of bytes or seconds reaches
 	values := map[string]float64{}
 	for _, name := range names {
 		values[name] = -1
@@ -20,7 +20,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		fields := strings.Fields(lines.Text()) // the name, the value, and in some lines a time
+		fields := strings.Fields(lines.Text()) // name and value; some lines have a time, too
 		if len(fields) < 2 {
 			continue
 		}
@@ -32,7 +32,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 		}
 	}
 	for _, name := range names {
-		if v := values[name]; !(v >= 0 && v < most) { // NaN fails this comparison, too
+		if v := values[name]; !(v >= 0 && v < most) { // the comparison is false for NaN
 			return nil, fmt.Errorf("no %s", name)
 		}
 	}

@@ -96,7 +96,7 @@ func (r Run) JSON() string {
 	}
 	data, err := json.Marshal(map[string]any{"metrics": metrics, "target_addr": "https://vault.vault:8200"})
 	if err != nil {
-		panic(err) // numbers and times from a table are always valid JSON
+		panic(err) // JSON of numbers and times is always valid
 	}
 	return string(data) + "\n"
 }
