@@ -63,7 +63,7 @@ func countEnvoy(text string, s side) (counters, error) {
 		return counters{}, err
 	}
 	listener, cluster := "listener."+s.String()+".", "cluster."+s.String()+"."
-	tls := listener // tls is the listener that faces the other proxy
+	tls := listener // beginning of the names of the TLS counters, which are about the other proxy
 	if s == clientSide {
 		tls = cluster
 	}
