@@ -113,9 +113,9 @@ type Active struct {
 type Switch struct {
 	// On turns the layer on and waits until it is on. The layer may be on already.
 	On func(ctx context.Context) error
-	// Settling is the pause between On or Off and the next trial, for clusters that are still busy with the change.
+	// Off turns the layer off and waits until it is off. The layer may be off already.
 	Off func(ctx context.Context) error
-	// Settling is the pause after On or Off before the next trial: the cluster may still be busy with the change.
+	// Settling is the pause between On or Off and the next trial, for clusters that are still busy with the change.
 	Settling time.Duration
 }
 

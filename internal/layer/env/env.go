@@ -103,10 +103,11 @@ type question struct {
 
 type answer struct {
 	Set   bool   `json:"set"`
-	Value string `json:"value"` // look starts, at a place, a process that reports its variables, in the way a subject is started. It returns the answers by the names of the variables.
+	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts the reporting process as a subject at a place. It returns the answers by the names of the variables.
+// look starts, at a place, a process that reports its variables, in the way a subject is started. It returns the
+// answers by the names of the variables.
 func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)

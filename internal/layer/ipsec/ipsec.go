@@ -75,7 +75,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return Protocol.Up(ctx, s, c.Implementation)
 }
 
-// ProveOff shows that pods reach each other in clear.
+// ProveOff shows that pods reach each other without a tunnel.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return Protocol.ProveOff(ctx, s)
 }

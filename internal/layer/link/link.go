@@ -95,7 +95,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}
 	return &layer.Active{
 		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return check(on, c, want) },
-		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // shows that nothing changed the settings during the trial
+		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // a second check: the settings must still be in force after the trial
 		Down:   func(context.Context) error { return reset(on) },
 	}, nil
 }

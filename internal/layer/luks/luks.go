@@ -66,7 +66,7 @@ func newLayer() layer.Layer {
 	return &config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
-const mapperControl = "/dev/mapper/control" // device file of the device mapper
+const mapperControl = "/dev/mapper/control"
 
 // probe looks for the kernel's device mapper before it runs cryptsetup, whose error would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
@@ -160,9 +160,7 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// settle makes the checks of the set-up. It then tells the kernel to remove the mapping as soon as its mount ends,
-// even if this process is killed. It uses dmsetup, since cryptsetup close --deferred fails if the mapping lies on
-// another mapping.
+// format returns the command that formats the device. Few derivation rounds suffice: nobody can guess the key.
 func (c *config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
@@ -182,9 +180,9 @@ func (c *config) open() []string {
 	return args
 }
 
-// settle makes the checks of the set-up. It also tells the kernel to remove the mapping when its mount ends, even if
-// this process is killed. (It uses dmsetup, since cryptsetup close --deferred fails for a mapping on top of another
-// mapping.)
+// settle makes the checks of the set-up. It then tells the kernel to remove the mapping as soon as its mount ends,
+// even if this process is killed. It uses dmsetup, since cryptsetup close --deferred fails if the mapping lies on
+// another mapping.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}

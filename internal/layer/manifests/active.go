@@ -289,7 +289,7 @@ func (c *config) absent(ctx context.Context, on cluster, given bool, own *config
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // no names and numbers of objects, since they may differ between arms
+		slices.Sort(declared) // kinds only, since names and numbers of objects may differ between arms
 		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {

@@ -220,7 +220,6 @@ func (h *helper) output(file string) (string, error) {
 	return string(text), err
 }
 
-// watching starts counting the frames that contain a pattern and leave or enter the pod.
 func (h *helper) watching(pattern string) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err

@@ -142,7 +142,7 @@ func newLayer() layer.Layer {
 	}
 }
 
-// Declare declares that the layer needs two pods, and on a cluster sidecars that may redirect connections.
+// Declare declares that the layer needs two pods and, on a cluster, sidecars that may redirect connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:  c.validate,
@@ -198,7 +198,7 @@ func (c Config) implementation() *implementation { return c.Proxy.One().implemen
 // Encrypts reports whether the proxies use TLS with each other.
 func (c Config) Encrypts() bool { return c.Mode.One() == mutual }
 
-// probe tries the layer at a temporary site of the local testbed, with each proxy program.
+// probe tries the layer with each proxy program, at a temporary site of the local testbed.
 func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }
