@@ -14,8 +14,8 @@ const alignedPrecision = 1e-4
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the round's other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
-	// PositionsRemoved is set if position effects were estimated from these values and subtracted. The values then
-	// vary less than their noise does.
+	// PositionsRemoved is set if position effects were estimated from these values and subtracted. This removes a
+	// part of the noise from the values, too.
 	PositionsRemoved bool
 }
 
@@ -64,7 +64,7 @@ func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // a contrast's variance, in variances of one value: 2 with one other arm, 1.5 with two; half the difference of two values has 0.5
+		variance := 2. // a contrast's variance, in variances of one value: 2 with one other arm, 1.5 with two; for half the difference of two values, it is 0.5
 		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}

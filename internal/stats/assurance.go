@@ -15,8 +15,8 @@ import (
 type Aim struct {
 	Alpha  float64 // two-sided significance level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
-	// Shown is one minus the confidence of the interval that users see. A claim of equivalence needs this interval
-	// to lie within ±Reach; Reach = 0: it needs nothing.
+	// Shown is one minus the confidence of the interval that users see. With Reach > 0, a claim of equivalence needs
+	// this interval to lie within ±Reach.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
 	Limit        int     // largest number of values to try
@@ -113,8 +113,8 @@ func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	return verdictSize(&samples{scale: sd * max(1, b.Error/se), x: residuals(x, meanX), y: residuals(y, meanY)}, b, a)
 }
 
-// SizeForVerdict does what PairsForVerdict does, but knows only the effect's standard error with n values. The error
-// is assumed to fall with the root of the number of values.
+// SizeForVerdict does what PairsForVerdict does, from no more than the effect's standard error with n values. The
+// error is assumed to fall with the root of the number of values.
 func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0

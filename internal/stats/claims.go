@@ -72,8 +72,8 @@ type Looks struct {
 
 const (
 	spending = 1.5
-	// The table has lookLevels rows. Each row has a level of all looks together, from 50 % to about 1 in 10^8, and
-	// gives the level of the last look. The rows' normal quantiles are lookStep apart.
+	// The table of Looks has lookLevels rows. Each row has a level of all looks together, from 50 % to about 1 in
+	// 10^8, and gives the level of the last look. The rows' normal quantiles are lookStep apart.
 	lookLevels, lookStep = 24, 0.25
 	// Densities are integrated over lookGrid points, from lookFloor standard deviations below 0 on.
 	lookGrid, lookFloor = 100, 6.5

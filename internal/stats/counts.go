@@ -54,7 +54,7 @@ func FisherExact(a, m, b, n int) (p float64) {
 
 // FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total
 // count. If this p-value exceeds the significance level, a correction for several tests may leave the test out
-// (Tarone 1990): the choice uses only the total, and not how the total is divided between the samples.
+// (Tarone 1990). This selects nothing by its result: the total does not show how it is divided between the samples.
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1

@@ -174,7 +174,6 @@ func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(alignedPower, effect, sd, n, alpha)
 }
 
-// alignedPower returns the power at level alpha as a function of the shift effect/sd·√n; nil if no claim is possible.
 func alignedPower(n int, alpha float64) func(shift float64) float64 {
 	least := AlignedRankLeast(0, n)
 	switch level := alpha * (1 + 1e-9); {

@@ -40,7 +40,7 @@ type ConnectRule struct {
 	Port   uint16
 }
 
-// count counts, since a hook was loaded, how often the arm's processes hit the hook and how often a rule matched.
+// count says how often processes of the arm have hit a hook since it was loaded, and how often a rule matched.
 type count struct {
 	Hits    uint64
 	Matches uint64 // number of hits that matched a rule

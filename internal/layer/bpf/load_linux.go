@@ -199,7 +199,7 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is the longest wait in Off for its programs to be detached. Off has closed its links, but a child
+// goneLimit is how long Off waits, at most, until its programs are detached. Off has closed its links, but a child
 // process that is being started holds copies of them until it executes its program.
 const goneLimit = time.Second
 

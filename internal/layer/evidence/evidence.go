@@ -34,8 +34,8 @@ type Patterns struct {
 	Off string // pattern that matches only while the layer is off; "" if unset
 }
 
-// Validate reports every problem of the patterns, for the fields on and off of the experiment file. Before these
-// names it puts the argument field, such as "check.".
+// Validate reports every problem of the patterns, for the fields on and off of the experiment file. The argument
+// field, such as "check.", is put before these names.
 func (p Patterns) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
@@ -90,7 +90,7 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check checks that the output of a program shows the state want of the layer. The argument failed is the program's
+// Check checks that a program's output shows the layer in the state want. The argument failed is the program's
 // error, or nil.
 func (p Patterns) Check(kind, name string, want State, text string, failed error) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}

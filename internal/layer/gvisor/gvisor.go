@@ -109,8 +109,7 @@ func try(ctx context.Context, p platform) testbed.Finding {
 	return f
 }
 
-// settings tells the launcher to mount a tmpfs, to write an OCI bundle into it, and to execute runsc with that
-// bundle.
+// settings makes the launcher mount a tmpfs, write an OCI bundle into it, and execute runsc with the bundle.
 func settings(p platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}

@@ -182,7 +182,7 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
-// connection returns strongSwan's configuration for a peer. In it, rekeying is off, so that no key changes during a
+// connection returns strongSwan's configuration for a peer. Rekeying is off in it, so that no key changes during a
 // trial.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"

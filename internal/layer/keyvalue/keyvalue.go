@@ -23,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written describes what the map has holds for each key of the map want. A value that is not the wanted value may be
-// a secret: the text then is "KEY with another value".
+// Written describes, for each key of the first map, its value in the second map. If the two values differ, the
+// second may be a secret, and the text is "KEY with another value".
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {

@@ -84,7 +84,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the prober may create a file where the ruleset denies this.
+// ProveOff shows that, without the ruleset, the prober may create a file that the ruleset would deny.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -184,8 +184,8 @@ type condition struct {
 	value string
 }
 
-// conditionType matches the characters of a condition's type. It does not limit their number, since such an
-// expression would make every start of Tare 3 ms slower.
+// conditionType matches the characters of a condition's type. It does not limit their number: a limit would make
+// every start of Tare 3 ms slower.
 var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317

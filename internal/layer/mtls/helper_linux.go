@@ -241,7 +241,7 @@ func (h *helper) unwatch() (int, error) {
 
 const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
-// beforeService is the priority of the layer's rules. A node thus redirects a connection to the proxy before its own
+// beforeService is the priority of the layer's rules. A node thus redirects a connection to the proxy before other
 // rules replace a service's address by a pod's.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 

@@ -61,7 +61,7 @@ func keyOf(c *x509.Certificate) string {
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // has a certificate of the layer's authority, but the server's proxy must refuse it
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the layer's authority certifies it, but the server's proxy must refuse it
 )
 
 const lifetime = 90 * 24 * time.Hour // validity of certificates, which is longer than any run

@@ -59,8 +59,8 @@ type implementation struct {
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
 	identify       func(id string) string // returns an identity as the records of connections spell it
-	// user is the user id of the proxy if the rules recognise the proxy's sockets by it; 0: the rules recognise them
-	// by a mark.
+	// user is the user id of the proxy if the rules recognise the proxy's sockets by their user; 0: the rules
+	// recognise them by a mark.
 	user         uint32
 	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }

@@ -97,7 +97,7 @@ func parseStats(text string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// withPrefix returns the stats whose names start with a prefix, which the result's names lack.
+// withPrefix returns the stats whose names start with a prefix, each under the rest of its name.
 func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
@@ -116,7 +116,7 @@ func parseServerInfo(text string) (what string, workers int, err error) {
 	if err := json.Unmarshal([]byte(text), &info); err != nil {
 		return "", 0, fmt.Errorf("envoy's server_info: %w", err)
 	}
-	// The version has the form COMMIT/VERSION/Clean/RELEASE/BoringSSL, for example.
+	// The version has the form COMMIT/VERSION/Clean/RELEASE/BoringSSL.
 	fields := strings.Split(info.Version, "/")
 	if len(fields) < 4 || info.Options.Concurrency == 0 {
 		return "", 0, fmt.Errorf("envoy's server_info: version %q, %d workers", info.Version, info.Options.Concurrency)

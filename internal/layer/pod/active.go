@@ -336,7 +336,7 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of settings (aspects) in pods: of those whose field spec equals the argument spec.
+// checks makes, in all pods, the checks of those settings (aspects) whose field spec equals the argument spec.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
 	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })

@@ -154,7 +154,8 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	return checks, nil
 }
 
-// counter compiles a regular expression that finds a counter in an output. Its only group is the counter's number.
+// counter compiles a regular expression that finds a counter in an output. The expression's only group is the
+// counter's number.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {

@@ -33,8 +33,8 @@ func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check,
 	}, nil
 }
 
-// ProveOff shows that the pods of a site without the layer reach each other: on this machine by markers in clear on
-// the wire, on a cluster without a tunnel's interface.
+// ProveOff shows that the pods of a site without the layer reach each other. On this machine, the wire must show the
+// markers in clear. On a cluster, no pod may have the tunnel's interface.
 func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
@@ -224,7 +224,7 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 
 type markerOutcomes []markerOutcome
 
-const atATime = 32 // number of markers sent in parallel; each would otherwise wait some ten milliseconds for the end of its watch
+const atATime = 32 // number of markers sent in parallel, since the watch for a marker takes some ten milliseconds to end
 
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))

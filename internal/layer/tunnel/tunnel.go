@@ -269,8 +269,8 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts: the kernels of all ends can encrypt, and the user did not set
-// userspace. If the user set kernel, and the kernel of an end cannot encrypt, choose returns an error.
+// choose reports whether the kernel encrypts. The kernels of all ends must be able to, and the user must not have
+// set userspace. If the user has set kernel, and the kernel of an end cannot encrypt, choose returns an error.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -293,7 +293,7 @@ func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	}
 	var errs []error
 	for _, node := range t.nodes {
-		via := Opened{} // without an interface, packets go over the wire
+		via := Opened{} // no interface: packets go over the wire
 		if on {
 			via = t.ends[0].opened
 		}

@@ -1,6 +1,6 @@
 // Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by WireGuard
 // tunnels (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise wireguard-go encrypts, in
-// the helper at each end. One is several times faster than the other. A check of every run records the
+// the helper at each end. One of the two is several times as fast as the other. A check of every run records the
 // implementation.
 package wireguard
 

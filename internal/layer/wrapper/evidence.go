@@ -18,7 +18,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Evidence is an action or a value by which the prober can tell inside the wrapper from outside.
+// Evidence is an action or a value that shows whether the prober runs inside the wrapper.
 type Evidence struct {
 	Name string
 	// Ask holds questions to the prober, with the best question first. Tare uses the first question whose answer
@@ -82,8 +82,6 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	return chosen
 }
 
-// same returns a message for evidence that shows nothing: even outside the wrapper, the prober gives the answers
-// that are expected inside.
 func same(list []Evidence, outside answers) string {
 	return strings.Join(testbed.Each(list, func(e Evidence) string {
 		return fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]])
@@ -174,7 +172,7 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses an amount of CPU time, by the clock of the kernel that serves this process, which may be a sandbox.
+// spend uses an amount of CPU time, by the clock of this process's kernel, which may be a sandbox.
 func spend(wanted time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()
