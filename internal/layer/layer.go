@@ -181,7 +181,7 @@ type Check struct {
 	Once     bool   `json:"once,omitempty"` // true: made once, when the layer was put up, and not in this trial
 	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
 	Caveat  string        `json:"caveat,omitempty"`
-	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper Program adds to the start of a program that ends at once
+	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper named in Program adds to a program that ends at once
 	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
 	// Unexercised is set if the layer had hardly any work in the trial, such as a rule on files in a trial that
 	// opens no file. A difference between arms is then not the layer's effect. The trial stays valid.

@@ -142,8 +142,8 @@ func (e elsewhere) Wait() (testbed.Usage, error) {
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 func (elsewhere) Memory() (int64, error)      { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active layers,
-// the first layer innermost, and holds the layers' values (Active.Holds).
+// WithWrappers returns the site for the workload of an arm. This site starts subjects in the wrappers of the active
+// layers, with the first layer innermost. It holds the layers' values (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }

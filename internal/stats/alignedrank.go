@@ -94,7 +94,7 @@ type alignedRounds struct {
 	share     float64 // factor for the distance of the arm's sum of ranks from its mean; 1 unless position effects were removed
 	groups    [4]alignedGroup
 	near      float64         // values closer than this are ties
-	ranks     []([3]int)      // twice the ranks of each round's values at the last shift, the arm's rank first
+	ranks     []([3]int)      // twice the ranks of each round's values after the last call of rank, the arm's rank first
 	width     float64         // approximate standard deviation of the estimate
 	tied      []alignedValue  // buffer for rank
 	buffers   [2][]assignment // buffers for counted

@@ -85,7 +85,8 @@ func dipOf(s []float64) float64 {
 	return largest / float64(2*n)
 }
 
-// minorant returns, for each value, the preceding corner in the greatest convex minorant of all values up to it.
+// minorant returns, for each value, the corner before it in the greatest convex minorant of the values up to this
+// value.
 func minorant(s []float64) []int {
 	before := make([]int, len(s))
 	for j := 1; j < len(s); j++ {
@@ -98,7 +99,8 @@ func minorant(s []float64) []int {
 	return before
 }
 
-// majorant returns, for each value, the next corner in the least concave majorant of all values from it on.
+// majorant returns, for each value, the corner after it in the least concave majorant of the values from this value
+// on.
 func majorant(s []float64) []int {
 	last, mirrored := len(s)-1, Mapped(s, func(v float64) float64 { return -v })
 	slices.Reverse(mirrored)

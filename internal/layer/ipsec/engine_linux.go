@@ -216,7 +216,8 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of its security associations.
+// Traffic returns the counters of the daemon's interface. If the kernel encrypts, it returns those of the kernel's
+// security associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

@@ -157,7 +157,8 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return once, nil
 }
 
-// before shows that the layer is on, by what processes in the pods see, and by the specifications of new pods.
+// before shows that the layer is on. The evidence is what processes in the pods see, and the specifications of new
+// pods.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
