@@ -178,7 +178,7 @@ type Check struct {
 	Expected string `json:"expected"` // expected observation, such as "not in clear"
 	Observed string `json:"observed"` // actual observation, such as "0 of 2 frames"
 	OK       bool   `json:"ok"`
-	Once     bool   `json:"once,omitempty"` // true: made once, when the layer was put up, and not in this trial
+	Once     bool   `json:"once,omitempty"` // true: the check was made once, when the layer was put up, and not in this trial
 	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
 	Caveat  string        `json:"caveat,omitempty"`
 	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper named in Program adds to a program that ends at once
