@@ -101,7 +101,7 @@ var Workloads = []workload.Kind{
 	xds.Kind,
 }
 
-// Kinds returns the catalog for package experiment, which loads files.
+// Kinds returns all layers and workloads, for package experiment, which reads experiment files.
 func Kinds() experiment.Kinds {
 	k := experiment.Kinds{
 		Layers:    map[string]func() experiment.LayerConfig{},
@@ -134,9 +134,9 @@ func RunHelper(ctx context.Context, name string) error {
 	return fmt.Errorf("no layer or workload has a process %q of its own", name)
 }
 
-// elsewhere returns a hint for the name of an unknown layer or workload. The hint names a kind that has a parameter
-// or runs a program of this name, or an example whose file name contains the name. Without such a kind or example,
-// the hint is empty.
+// elsewhere returns a hint on the name of an unknown layer or workload. If a kind has a parameter or runs a program
+// of this name, the hint names the kind. Otherwise it names an example whose file name contains the name; "" if
+// there is none.
 func elsewhere(what, name string) string {
 	name = strings.ToLower(name)
 	if len(name) < 3 {
@@ -158,7 +158,7 @@ func elsewhere(what, name string) string {
 			return text
 		}
 	}
-	files, _ := examples.Names() // without the examples' names there is no hint
+	files, _ := examples.Names() // after an error there are no names, and so no hint
 	for _, file := range files {
 		if strings.Contains(file, name) {
 			return fmt.Sprintf("tare list examples %s shows how %s is measured", file, name)
@@ -167,7 +167,7 @@ func elsewhere(what, name string) string {
 	return ""
 }
 
-// has describes the parameter or the program of this name that a kind has; "" if the kind has neither.
+// has describes what a kind has under a name: a parameter, or a program that it runs; "" if it has neither.
 func has(what, kind string, config interface{ Declare() experiment.Declaration }, name string) string {
 	for _, f := range strictyaml.Fields(reflect.TypeOf(config).Elem()) {
 		if strings.EqualFold(f.Name, name) || strings.EqualFold(f.Also, name) {

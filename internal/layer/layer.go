@@ -55,14 +55,15 @@ import (
 // Layer holds a layer's parameters, each at one level, ready to be put around a site.
 type Layer interface {
 	experiment.LayerConfig
-	// Up puts the layer around the session's site and makes the checks that are too costly to make in every trial. It
-	// leaves nothing behind when it fails. A layer whose Active has a Switch is off after Up.
+	// Up puts the layer around the session's site and makes the checks that are too costly to make in every trial.
+	// If it fails, it leaves nothing behind. A layer whose Active has a Switch is off after Up.
 	Up(ctx context.Context, s *Session) (*Active, error)
 	// ProveOff gathers evidence, before every trial of an arm without the layer, that the layer is off at the site.
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
-// Prober is a Layer that can probe only those parts of itself that its parameters use.
+// Prober is a Layer whose probe depends on its parameters. It tries only what they use, such as one platform of
+// gVisor.
 type Prober interface {
 	// Probe tests whether the layer works on this machine in its present state.
 	Probe(ctx context.Context) []testbed.Finding
@@ -77,9 +78,9 @@ type OffAfter interface {
 // Active is a layer that is on at one site. Its fields stand in the order of their use. Every field is optional, but
 // Before or After must be set.
 type Active struct {
-	Proofs []Check // checks that Up has made and that need not be repeated
-	// Settle is called once, when the site is complete. It does the work and makes the checks that need a
-	// complete site, for example its pods. These checks need not be repeated.
+	Proofs []Check // checks that Up has made once, for all trials
+	// Settle is called once, when the site is complete. It does the work and makes the checks for which the site
+	// must be complete, such as checks of its pods. These checks are made once for all trials.
 	Settle func(ctx context.Context) ([]Check, error)
 	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
 	Switch *Switch
@@ -87,17 +88,17 @@ type Active struct {
 	// innermost.
 	Wrap   func(cmd testbed.Command) testbed.Command
 	Around Side // the side whose subjects are wrapped
-	// Uncounted is set if Tare cannot know a subject's CPU time and memory. Settle may still set Uncounted and Hides.
+	// Uncounted is set if Tare cannot know a subject's CPU time and memory. Settle may change Uncounted and Hides.
 	Uncounted bool
 	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
 	// started from an open file of the executable.
 	Hides bool
-	Holds any // a value that workloads at the site and the other layers can find (testbed.Held)
-	// Before gathers evidence that the layer is on, before each trial. It gets the workload's site, at which a
-	// subject is started in the wrappers of all the arm's layers, including this one.
+	Holds any // a value for the workloads at the site and for the other layers (testbed.Held)
+	// Before gathers evidence, before each trial, that the layer is on. It gets the same site as the workload: a
+	// subject there starts in the wrappers of all layers of the arm, this layer's wrapper included.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
 	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of the
-	// layer. Every call returns the same parts. Costs is nil for a layer inside the kernel.
+	// layer. All calls return the same list of parts. Costs is nil for a layer inside the kernel.
 	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
 	After func(ctx context.Context, did Did) ([]Check, error)
@@ -114,7 +115,7 @@ type Switch struct {
 	On func(ctx context.Context) error
 	// Off turns the layer off and waits until it is off. The layer may be off already.
 	Off func(ctx context.Context) error
-	// Settling is the pause after On or Off before the next trial: the cluster may still be busy with the change.
+	// Settling is the pause between On or Off and the next trial, for clusters that are still busy with the change.
 	Settling time.Duration
 }
 
@@ -140,7 +141,7 @@ func CostOf(part string, processes ...interface {
 	return cost, errors.Join(errs...)
 }
 
-// Did describes the work of a trial, for proofs.
+// Did describes the work of a finished trial. Proofs read it.
 type Did struct {
 	Workload string  // the workload's kind
 	Sent     uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
@@ -150,10 +151,10 @@ type Did struct {
 	Connections []string
 }
 
-// CheckConnections completes a check of a trial's connections, if the trial's workload is of the given kind. The
-// function matches must return true for every connection if the layer is on, and false for every connection if it is
-// off. A trial without connections fails the check. A trial of another workload does not exercise the layer: it gets
-// no check if the layer is off.
+// CheckConnections completes a check of a trial's connections. With on = true, the function matches must be true for
+// every connection, and with on = false for none. A trial without connections fails the check. A trial of another
+// kind of workload than the given kind does not use the layer: with on = true its check passes as Unexercised, and
+// with on = false it has no check.
 func (d Did) CheckConnections(workload string, check Check, on bool, matches func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
@@ -177,17 +178,18 @@ type Check struct {
 	Expected string `json:"expected"` // expected observation, such as "not in clear"
 	Observed string `json:"observed"` // actual observation, such as "0 of 2 frames"
 	OK       bool   `json:"ok"`
-	Once     bool   `json:"once,omitempty"` // set if the check was made once, when the layer was put up, and not in this trial
+	Once     bool   `json:"once,omitempty"` // true: the check was made once, when the layer was put up, and not in this trial
 	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
 	Caveat  string        `json:"caveat,omitempty"`
-	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper Program adds to the start of a program that ends at once
+	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper named in Program adds to a program that ends at once
 	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
-	// Unexercised is set if the trial hardly ever did what the layer acts on. A difference between arms is
-	// then not the layer's effect. The trial stays valid.
+	// Unexercised is set if the layer had hardly any work in the trial, such as a rule on files in a trial that
+	// opens no file. A difference between arms is then not the layer's effect. The trial stays valid.
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
-// Expect completes a check of a condition that must hold while the layer is on, and must not hold while it is off.
+// Expect completes a check. It passes if the condition holds while the layer is on, or does not hold while the layer
+// is off.
 func (c Check) Expect(on, holds bool) Check {
 	if c.OK = holds == on; !on {
 		c.Expected = "not " + c.Expected
@@ -204,8 +206,8 @@ type Kind struct {
 	New     func() Layer
 	// Probe tests whether the layer works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding
-	// Helper is the main function of the layer's helper, if the layer has one. To start the helper, Tare
-	// starts its own executable at a place of a site (testbed.HelperAt).
+	// Helper is the main function of the layer's helper, if the layer has one. The helper is a process of Tare's own
+	// executable at a place of a site (testbed.HelperAt).
 	Helper func(ctx context.Context) error
 	// Undo restores the state that an entry of the run's Ledger describes. The argument site is a site on this
 	// machine. Undo may run again after it has succeeded. Undo is nil for layers that write no entries.
@@ -229,14 +231,15 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. The argument oneTestbed names the only testbed on which
-// the layer works; "": any testbed. A layer around servers needs a network.
+// Needs returns the requirements of a layer around this side. The layer works only on the testbed with the name
+// oneTestbed; "": on any testbed. A layer around servers needs a network.
 func (a Side) Needs(oneTestbed string) experiment.Needs {
 	return experiment.Needs{Only: oneTestbed, Network: a == Server}
 }
 
-// Places returns the places of a session whose programs the layer is put around. testbed.Host stands for all places on
-// this machine: for a layer around servers, Places replaces testbed.Host by testbed.ServerPod.
+// Places returns those places of a session at which the layer is put around programs. In Session.Places,
+// testbed.Host stands for all places on this machine: for a layer around servers, the result has testbed.ServerPod
+// instead.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {

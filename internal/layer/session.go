@@ -30,8 +30,8 @@ type Session struct {
 	Own Layer
 }
 
-// Without returns a layer without the parameters that the arm's own layer of the same kind (Session.Own) sets. From a
-// map it removes the keys that both maps have. If own is nil, Without returns the layer itself.
+// Without returns a copy of c without the parameters that own sets. From a parameter that is a map, it removes only
+// the keys that own's map has, too. The argument own is Session.Own; if it is nil, Without returns c itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -84,12 +84,12 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
-// Everywhere makes checks at each place where subjects are started, and adds the place to the checks' names.
+// Everywhere makes checks at each place where subjects are started, and adds the place's name to the checks' names.
 func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	return Each(s.Places, look)
 }
 
-// Each makes checks at each of the places, and adds the place to the checks' names, except for testbed.Host.
+// Each makes checks at each of the places. It adds the place's name to the checks' names, except at testbed.Host.
 func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
 	for _, where := range places {
@@ -107,8 +107,9 @@ func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error
 	return checks, nil
 }
 
-// Kept returns the state that a layer keeps for the whole run and all sites. Every call returns the same *T, which is
-// zero at the first call. State of a single site belongs into Active. The layer's parameters must not change.
+// Kept returns the state that a layer keeps for all sites of a run. Every call for the layer returns the same *T,
+// which is zero at first. State of a single site belongs in Active. The layer's parameters must not change between
+// calls.
 func Kept[T any](r *Run, l Layer) *T {
 	if r.kept == nil {
 		r.kept = map[Layer]any{}
@@ -129,8 +130,8 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// NoteUndo notes in the ledger that a layer is about to change an object. The name identifies the object for every
-// layer of this kind. The returned function down undoes the change, and removes the note.
+// NoteUndo notes in the ledger that a layer is about to change an object. The object's name must be unique among all
+// objects of layers of this kind. The returned function down undoes the change, and removes the note.
 func (r *Run) NoteUndo(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {

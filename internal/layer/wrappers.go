@@ -38,7 +38,7 @@ func (d wrappedSite) Start(ctx context.Context, where testbed.Place, cmd testbed
 		return nil, err
 	}
 	for _, f := range wrapped.Files[len(cmd.Files):] {
-		defer func() { _ = f.Close() }() // the started program has inherited the file
+		defer func() { _ = f.Close() }() // this process needs the file no longer: the started program has inherited it
 	}
 	process, err := d.Site.Start(ctx, where, wrapped)
 	if err == nil && uncounted {
@@ -67,7 +67,7 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. The results uncounted and hidden are set if a wrapper has
+// wrap puts the wrappers of a place before a command. The results uncounted and hidden are true if one of them has
 // Active.Uncounted or Active.Hides set.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
@@ -82,8 +82,8 @@ func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.C
 	return cmd, uncounted, hidden
 }
 
-// plain changes the command of a helper (testbed.HelperAt) into one for any wrapper: many sandboxes
-// clear the environment, so the name of the helper goes in arguments, too.
+// plain repeats the name of a helper, which is in a variable, in the arguments of its command (testbed.HelperAt):
+// many sandboxes clear the variables.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
 		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
@@ -142,15 +142,14 @@ func (e elsewhere) Wait() (testbed.Usage, error) {
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 func (elsewhere) Memory() (int64, error)      { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site for the workload of an arm. It starts subjects in the wrappers of the active layers,
-// the first layer innermost, and holds the layers' values (Active.Holds).
+// WithWrappers returns the site for the workload of an arm. This site starts subjects in the wrappers of the active
+// layers, with the first layer innermost. It holds the layers' values (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers does what WithWrappers does, with the given number of launchers around every subject. If a
-// subject needs fewer launchers, it also gets launchers without restrictions, so that the cost of launchers is the
-// same in every arm.
+// WithEqualLaunchers is WithWrappers with the given number of launchers around every subject. A subject that needs
+// fewer gets launchers without restrictions in addition. The cost of launchers is thus the same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

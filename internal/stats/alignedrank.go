@@ -12,18 +12,18 @@ const alignedPrecision = 1e-4
 
 // AlignedRounds are rounds in which an arm ran with one or two other arms: the baseline, and its copy, the control.
 type AlignedRounds struct {
-	Contrasts   []float64 // the arm's value minus the mean of the other arms
+	Contrasts   []float64 // the arm's value minus the mean of the round's other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
-	// PositionsRemoved is set if position effects were estimated from the values and subtracted. The subtraction
-	// removes a part of the values' chance variation, too.
+	// PositionsRemoved is set if position effects were estimated from these values and subtracted. This removes a
+	// part of the noise from the values, too.
 	PositionsRemoved bool
 }
 
 // AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods for
 // combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33). Each value
 // is replaced by its distance from the mean of its round. The distances of all rounds are ranked together. The
-// statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Its null distribution
-// comes from choosing one value of each round at random as the arm's value. The test needs a random order of trials
+// statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Under the null
+// hypothesis, each value of a round is the arm's with the same chance. The test needs a random order of trials
 // within rounds, but no normality and no symmetry. It is exact if the arms differ only by the shift. The interval is
 // a little too narrow for an arm whose values spread more than the values of the other arms (see Noisier).
 //
@@ -58,13 +58,13 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 
 // Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms". Mann
 // and Whitney's test compares the distances of the arm's contrasts from their median with the distances of the two
-// other arms from each other. Both kinds of distances are in units of the noise of one value. Ranks keep a few
-// outliers from looking like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
+// other arms from each other. All distances are in units of the noise of one value. The test uses ranks, so that a
+// few outliers do not look like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // variance of a contrast, in variances of one value: 2 with one other arm, 1.5 with two; half a difference of two values has 0.5
+		variance := 2. // a contrast's variance, in variances of one value: 2 with one other arm, 1.5 with two; for half the difference of two values, it is 0.5
 		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
@@ -81,8 +81,8 @@ func (r AlignedRounds) Noisier() float64 {
 	return normalTail((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. The argument pairs is the number
-// of rounds with one other arm, the argument triples the number of rounds with two.
+// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. Its arguments are the numbers
+// of rounds with one other arm (pairs) and with two (triples).
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
@@ -90,18 +90,18 @@ func AlignedRankLeast(pairs, triples int) float64 {
 // alignedRounds are rounds in which each value is replaced by its distance from the mean of its round.
 type alignedRounds struct {
 	contrasts []float64
-	sizes     []int   // number of arms of each round, 2 or 3
+	sizes     []int   // number of arms in each round, 2 or 3
 	share     float64 // factor for the distance of the arm's sum of ranks from its mean; 1 unless position effects were removed
 	groups    [4]alignedGroup
 	near      float64         // values closer than this are ties
-	ranks     []([3]int)      // twice the ranks of each round's values at the last shift, the arm's rank first
+	ranks     []([3]int)      // twice the ranks of each round's values after the last call of rank, the arm's rank first
 	width     float64         // approximate standard deviation of the estimate
 	tied      []alignedValue  // buffer for rank
 	buffers   [2][]assignment // buffers for counted
 	scores    [3]float64      // buffer for centred
 }
 
-// alignedGroup is a group of values that a shift of the arm moves by the same amount.
+// alignedGroup is a group of values that all move by the same amount when the arm is shifted.
 type alignedGroup struct {
 	values []alignedValue // in ascending order
 	slope  float64        // change of the values per unit of shift
@@ -155,7 +155,7 @@ func (r AlignedRounds) align(name string) (*alignedRounds, error) {
 	return a, nil
 }
 
-// least returns the smallest tail probability that the rounds can give.
+// least returns the smallest tail probability that is possible with these rounds.
 func (a *alignedRounds) least() float64 {
 	p := 1.0
 	for _, k := range a.sizes {
@@ -200,7 +200,7 @@ func (a *alignedRounds) rank(shift float64) {
 	a.tied = tied
 }
 
-// excess returns 12 times the excess of the arm's sum of ranks over its expectation, a whole number.
+// excess returns 12 times the difference between the arm's sum of ranks and its expectation: a whole number.
 func (a *alignedRounds) excess(shift float64) int {
 	a.rank(shift)
 	sum := 0
@@ -214,8 +214,8 @@ func (a *alignedRounds) excess(shift float64) int {
 	return sum
 }
 
-// middle returns the shift at which the sum of the arm's ranks equals its expectation, or the middle of the range of
-// such shifts.
+// middle returns the shift at which the sum of the arm's ranks equals its expectation. If this holds for a range of
+// shifts, middle returns the range's middle.
 func (a *alignedRounds) middle() float64 {
 	from := a.firstShift(Median(a.contrasts), func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {

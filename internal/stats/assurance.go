@@ -7,20 +7,20 @@ import (
 
 // The number of rounds that would resolve a comparison is computed after its data were seen. Power at the observed
 // effect would be the wrong measure: an observed effect near 0 leads to thousands of rounds, although few rounds
-// would show equivalence. Assurance averages the power over the possible effects (O'Hagan, Stevens & Campbell 2005,
-// "Assurance in clinical trial design", Pharmaceutical Statistics 4). Here, assurance is the average chance of any
-// verdict: a difference, or equivalence.
+// would show equivalence. The right measure is assurance, the average of the power over the possible effects
+// (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4). Here it is
+// the average chance of a verdict: a difference, or equivalence.
 
 // Aim is the goal of a comparison.
 type Aim struct {
 	Alpha  float64 // two-sided significance level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
-	// Shown is one minus the confidence of the interval that output shows. In a claim of equivalence, this interval
-	// may extend at most Reach from 0; 0: no limit.
+	// Shown is one minus the confidence of the interval that users see. With Reach > 0, a claim of equivalence needs
+	// this interval to lie within ±Reach.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
 	Limit        int     // largest number of values to try
-	Resamples    int     // number of new runs that are drawn from the observed noise to correct the answer; 0: the noise is assumed normal
+	Resamples    int     // number of simulated runs that correct the answer, with noise drawn from the observed noise; 0: the noise is assumed normal
 	Seed         uint64
 }
 
@@ -28,7 +28,7 @@ type Aim struct {
 // scaled by the standard error Error.
 type belief struct{ At, Error, DF float64 }
 
-// BeliefOf returns the belief that follows from an interval, its confidence, and its degrees of freedom.
+// BeliefOf computes the belief from an interval with its confidence and its degrees of freedom.
 func BeliefOf(i Interval, confidence, df float64) belief {
 	return belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
@@ -44,19 +44,19 @@ type noise interface {
 	// claim returns the least distance from 0 at which an estimate from n values is significant at the two-sided level
 	// alpha. The noise is assumed normal. The result is infinite if n values cannot support any claim.
 	claim(n int, alpha float64) float64
-	// equal returns the least distance between an estimate and the margin that allows a claim of equivalence. The
-	// argument alpha is the level of each of the two one-sided tests.
+	// equal returns the distance that an estimate must keep from the margin, at least, for a claim of equivalence.
+	// The argument alpha is the level of each of the two one-sided tests.
 	equal(n int, alpha float64) float64
-	// most returns the largest number of values for which drawing noise does not take too long.
+	// most returns the largest number of values for which the simulation does not take too long.
 	most() int
 	// simulation returns a function that draws n values with a given effect, and reports whether they give a verdict.
 	simulation(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
 // PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the required
-// assurance: a difference by the signed-rank test, or equivalence by the signed-rank test and Student's t. The noise
-// of the new run is assumed to be symmetric, and otherwise the noise of the observed contrasts d. The result is 0 if
-// the number exceeds the limit or cannot be computed.
+// assurance: a difference by the signed-rank test, or equivalence by the signed-rank test and Student's t. The new
+// run is assumed to have the noise of the observed contrasts d, made symmetric. The result is 0 if the number
+// exceeds a.Limit or cannot be computed.
 func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -65,8 +65,8 @@ func PairsForVerdict(d []float64, b belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict does what PairsForVerdict does, for rounds in which one or two other arms ran. A difference is
-// judged by the aligned rank test, equivalence also by t on the contrasts.
+// RoundsForVerdict does what PairsForVerdict does, for rounds in which one or two other arms ran. The aligned rank
+// test judges a difference. Equivalence needs the aligned rank test and t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
@@ -97,8 +97,8 @@ func residuals(x []float64, centre float64) []float64 {
 	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
-// ValuesForVerdict does what PairsForVerdict does, for two independent samples of equal size, judged by the rank-sum
-// test and Welch's t together.
+// ValuesForVerdict does what PairsForVerdict does, for two independent samples of equal size. A verdict needs both
+// the rank-sum test and Welch's t.
 func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -113,8 +113,8 @@ func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	return verdictSize(&samples{scale: sd * max(1, b.Error/se), x: residuals(x, meanX), y: residuals(y, meanY)}, b, a)
 }
 
-// SizeForVerdict does what PairsForVerdict does, from nothing but the effect's standard error, as estimated from n
-// values. The error is assumed to fall with the root of the number of values.
+// SizeForVerdict does what PairsForVerdict does, from no more than the effect's standard error with n values. The
+// error is assumed to fall with the root of the number of values.
 func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0
@@ -136,8 +136,9 @@ func verdictSize(t noise, b belief, a Aim) int {
 	return resampledSize(t, b, &a, n)
 }
 
-// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies for
-// two reasons: the effect is uncertain, and n values have an error. The sum of both is assumed to follow Student's t.
+// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies
+// for two reasons: the true effect is not known, and the n values have noise. The sum of both is assumed to follow
+// Student's t.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
@@ -160,8 +161,8 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number n by drawing from the observed noise. The number moves up or down in steps of a
-// tenth until the chance of a verdict crosses the required chance. All these numbers are tried with the same random
+// resampledSize corrects the number n by drawing from the observed noise. It moves the number up or down in steps of
+// a tenth, until the chance of a verdict crosses the required chance. All numbers are tried with the same random
 // draws.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
@@ -210,23 +211,23 @@ type Side struct {
 	Limit        int     // largest number of values to try
 }
 
-// Pairs returns the smallest number of pairs that decide the side by signed ranks. The belief comes from n pairs and
-// is about the effect minus the limit. The result is 0 if the number exceeds Limit.
+// Pairs returns the smallest number of pairs with which signed ranks decide the side. The belief b is about the
+// effect minus the limit, and comes from n pairs. The result is 0 if the number exceeds Limit.
 func (s Side) Pairs(n int, b belief) int {
 	return s.size(normalPairs(n, b), b)
 }
 
-// Rounds does what Pairs does, for rounds with two other arms each and by aligned ranks.
+// Rounds does what Pairs does, for aligned ranks and rounds with two other arms each.
 func (s Side) Rounds(n int, b belief) int {
 	return s.size(&triples{pairs: *normalPairs(n, b), apart: make([]float64, n)}, b)
 }
 
-// Values does what Pairs does, for two independent samples of equal size and by the rank-sum test.
+// Values does what Pairs does, for the rank-sum test and two independent samples of equal size.
 func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
 }
 
-// normalPairs returns normal noise with which the estimate from n pairs has the standard error of the belief.
+// normalPairs returns the normal noise that gives the estimate from n pairs the standard error of the belief.
 func normalPairs(n int, b belief) *pairs {
 	scale := b.Error * math.Sqrt(float64(n))
 	return &pairs{sd: scale, scale: scale}

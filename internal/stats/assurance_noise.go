@@ -34,8 +34,8 @@ func criticalDistance(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// simulation returns a function that draws residuals with random signs. The function counts the Walsh averages below
-// and above the limits, which is faster than computing intervals.
+// simulation returns a function that draws residuals, with random signs, and tests them. The tests count Walsh
+// averages below and above the limits, which is faster than computing intervals.
 func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
@@ -61,22 +61,22 @@ func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	}
 }
 
-// differs reports whether an interval lies on one side of 0 after it is moved by the effect. The interval reaches from
-// the k-th smallest to the k-th largest member, with k = depth.
+// differs reports whether an interval, moved by the effect, lies on one side of 0. The interval reaches from the
+// k-th smallest to the k-th largest member, with k = depth.
 func differs(members combinations, effect float64, depth int) bool {
 	below := members.atMost(-effect)
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether an interval lies within ±half after it is moved by the effect. The interval reaches from the
-// k-th smallest to the k-th largest member, with k = depth.
+// inside reports whether an interval, moved by the effect, lies within ±half. The interval reaches from the k-th
+// smallest to the k-th largest member, with k = depth.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
 
 // samples is the noise of two samples of independent values.
 type samples struct {
-	scale float64 // standard deviation of the difference of two values, one from each sample, widened to the belief's error
+	scale float64 // standard deviation of the difference of two values, one from each sample; larger if the belief's error is larger
 	x, y  []float64
 }
 
@@ -121,12 +121,12 @@ func (s *samples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 // triples is the noise of rounds in which one or two other arms ran.
 type triples struct {
 	pairs
-	apart   []float64 // half the difference of the other arms, for each residual; NaN: only one other arm ran
+	apart   []float64 // half the difference of the two other arms in the round of each residual; NaN: only one other arm ran
 	lone    int       // number of rounds with one other arm
 	removed bool      // value of AlignedRounds.PositionsRemoved
 }
 
-// claim assumes that every round has as many other arms as most rounds have.
+// claim assumes the same number of other arms in every round: the number that most rounds have.
 func (t *triples) claim(n int, alpha float64) float64 {
 	if 2*t.lone >= len(t.apart) {
 		return t.pairs.claim(n, alpha)
@@ -139,8 +139,7 @@ func (t *triples) equal(n int, alpha float64) float64 {
 	return max(byT, t.claim(n, 2*alpha))
 }
 
-// AlignedDF returns the approximate degrees of freedom of the error of a shift, estimated from n rounds with two
-// other arms.
+// AlignedDF returns the approximate degrees of freedom of a shift's error, for n rounds with two other arms each.
 func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }

@@ -7,7 +7,7 @@ import (
 )
 
 // maxChangeValues is the largest number of values among which changes are searched. A longer series is reduced to
-// that many medians of blocks.
+// the medians of at most 500 blocks.
 const maxChangeValues = 500
 
 // Changepoints finds where a series changes its distribution. The result is the index of the first value of each new
@@ -15,11 +15,12 @@ const maxChangeValues = 500
 // not finite gives nil.
 //
 // The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest energy
-// distance between the values before and after it. The split is claimed if a share of less than alpha of the
-// segment's shuffles has a larger distance at any split. Both sides of the split are then searched in turn. The
-// method detects any change of distribution, and single spikes do not affect it. The first test is exact: a series of
-// values in random order yields a claim with probability alpha at most. Autocorrelated series yield more claims;
-// RelatedChangepoints is for them. The same seed gives the same result.
+// distance between the values before and after it. The segment's values are shuffled many times. The split is
+// claimed if less than the share alpha of the shuffles have a larger distance at any of their splits. Both sides of
+// the split are then searched in turn. The method detects any change of distribution, and single spikes do not
+// affect it. The first test is exact: a series of values in random order yields a claim with probability alpha at
+// most. Autocorrelated series yield more claims; RelatedChangepoints is for them. The same seed gives the same
+// result.
 //
 // A split is located before other changes near it are known. When all changes are found, each change is located again
 // between its neighbouring changes.
@@ -32,9 +33,9 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 }
 
 // RelatedChangepoints does what Changepoints does, for values that may resemble their neighbours. The null
-// distribution of a segment comes from its surrogates. Energy distances are computed from values in bins (energyGrid).
-// The test is exact if the autocorrelation at lag one is estimated as 0 or less. Otherwise the test depends on the
-// precision of that estimate.
+// distribution comes from surrogates of a segment and not from its shuffles. Energy distances are computed from
+// values in bins (energyGrid). The test is exact if the autocorrelation at lag one is estimated as 0 or less.
+// Otherwise the test depends on the precision of that estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -96,12 +97,12 @@ func relocate(changes []int, x []float64, reach, minSegment int) {
 	}
 }
 
-// splitSegment is the splitter for exchangeable values.
+// splitSegment is the splitter for values whose order is random where there is no change.
 func splitSegment(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // tolerance: an equal distance, summed in another order, may be larger by rounding
+	observed -= 1e-9 * math.Abs(observed) // tolerance, since rounding may make an equal distance larger if it is summed in another order
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -121,12 +122,12 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 }
 
 // energy computes the energy distance between the two sides of every split, for any order of the same values, in O(n
-// log n). Two Fenwick trees over the ranks give the sum of distances from a value to the values on its left.
+// log n). It adds up the distances from a value to the values on its left with two Fenwick trees over the ranks.
 type energy struct {
-	ranks  []int     // ranks of the values in the given order, from 1, different for ties
+	ranks  []int     // ranks of the values in their order, from 1; equal values have different ranks
 	sorted []float64 // sorted values minus their median, so that sums stay small
 	whole  []float64 // sum of a value's distances to all values, by the value's rank
-	total  float64   // sum of distances between any two values
+	total  float64   // sum of the distances of all pairs of values
 	counts []int     // Fenwick trees over the ranks of the values on the left
 	sums   []float64
 }
@@ -154,8 +155,8 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split of the values with the given ranks that has the largest scaled energy distance, and the
-// distance. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km - 2W(L)/k² -
+// bestSplit returns the split with the largest scaled energy distance, and this distance, for values whose ranks are
+// given. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km - 2W(L)/k² -
 // 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the right, and between
 // left and right.
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
@@ -196,15 +197,15 @@ func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest floa
 
 const energyBins = 16
 
-// energyGrid computes the energy distance of values in bins, without sorting each new series as energy does. The bins
-// come from one series, which is compared with its surrogates.
+// energyGrid computes the energy distance of values in bins, without sorting each new series as energy does. The
+// bins come from one series; its surrogates are put into the same bins.
 //
 // The energy distance of two samples is 2 ∫ (F - G)², where F and G are assumed constant within bins. For a split of
 // n values into k and m, the scaled distance is 2n/km · Σ w(j) a(j)². Here a(j) is the number of values up to bin j
 // on the left, minus k times the share of values up to bin j among all values; w(j) is the distance from bin j to the
 // next bin.
 type energyGrid struct {
-	from, scale float64              // map a value to an index of the table
+	from, scale float64              // turn a value into an index of the table: (value - from) * scale + 1
 	table       [gridCells]uint8     // bin of each index
 	widths      [energyBins]float64  // distances between the means of a bin and the next; 0 for the last
 	bins        []uint8              // bins of the current series
@@ -214,8 +215,8 @@ type energyGrid struct {
 // gridCells is the number of equal parts into which the range of values is divided. Each part belongs to one bin.
 const gridCells = 256
 
-// gridStep is the effect of one more value of bin b on the left. With d(j) = 1 for j ≥ b, otherwise 0, minus the
-// share of all values up to j, the sum grows by Σ w(j) (2 a(j) d(j) + d(j)²).
+// gridStep says how the sum Σ w(j) a(j)² grows when a value of bin b moves to the left side: by Σ w(j) (2 a(j) d(j)
+// + d(j)²). Here d(j) is 1 for j ≥ b and 0 for j < b, minus share(j), the share of all values up to bin j.
 type gridStep struct {
 	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
 	shared  float64             // added to Σ w(j) a(j) share(j)
@@ -246,7 +247,7 @@ func newEnergyGrid(x []float64) *energyGrid {
 		sums[b] += x[i]
 		counts[b]++
 	}
-	last := -1 // bins without values have no width
+	last := -1 // the last bin with values: bins without values get no width
 	for b, n := range counts {
 		if n == 0 {
 			continue
@@ -269,7 +270,7 @@ func (g *energyGrid) binsOf(x []float64) []uint8 {
 
 // prepare computes the step of each bin, given the values' bins.
 func (g *energyGrid) prepare(bins []uint8) {
-	var whole [energyBins]float64 // share of the values up to a bin
+	var whole [energyBins]float64 // share of the values that are in a bin or in the bins below it
 	for _, b := range bins {
 		whole[b] += 1 / float64(len(bins))
 	}

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Holm returns the p-values, adjusted for their number, in the order given (Holm 1979). If every adjusted p-value of
-// at most 5 % is claimed, the chance of any false claim is at most 5 %, whatever the dependence between the tests. A
-// NaN counts as 1: a hypothesis that could not be tested stays in the family.
+// Holm returns the p-values, adjusted for their number, in the order given (Holm 1979). If a user claims all
+// hypotheses with an adjusted p-value of at most 5 %, the chance of any false claim is at most 5 %, however the
+// tests depend on each other. A NaN, from a test that was not possible, counts as 1.
 func Holm(p []float64) []float64 {
 	adjusted := Mapped(p, func(v float64) float64 {
 		if math.IsNaN(v) {
@@ -28,12 +28,12 @@ func Holm(p []float64) []float64 {
 
 // Exaggeration returns the expected exaggeration of an effect that was claimed with a two-sided p-value at a
 // significance level alpha. Only large enough estimates become claims, so the estimates of claims are too large on
-// average (type M error: Gelman & Carlin 2014, "Beyond power calculations", Perspectives on Psychological Science 9).
-// The assumed true effect is the effect whose claimed estimates are on average as large as the claimed estimate: the
-// maximum likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators", Biostatistics 9).
-// The result power is the chance that an experiment of this kind claims the assumed true effect. The result factor is
-// the average claimed size divided by the true size. Both are NaN for a p or an alpha that is not between 0 and 1. A
-// p above alpha counts as alpha.
+// average (type M error: Gelman & Carlin 2014, "Beyond power calculations", Perspectives on Psychological Science
+// 9). If many experiments had the assumed true effect, the average of their claimed estimates would be this claim's
+// estimate: it is the maximum likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators",
+// Biostatistics 9). The result power is the chance that an experiment of this kind claims the assumed true effect.
+// The result factor is the average claimed size divided by the true size. Both are NaN for a p or an alpha that is
+// not between 0 and 1. A p above alpha counts as alpha.
 func Exaggeration(p, alpha float64) (power, factor float64) {
 	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {
 		return math.NaN(), math.NaN()
@@ -55,12 +55,12 @@ func claimedMean(effect, c float64) float64 {
 	return effect + (normalDensity(c-effect)-normalDensity(c+effect))/claimed
 }
 
-// Looks are planned analyses of data that are not complete yet. All looks together make false claims not more often
-// than one test would. The methods of Looks refer to the last look. When a share t of the data exists, the share
-// t^1.5 of the significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group sequential tests
-// based on the type I error spending rate function, Biometrika 74). The bound of each look follows from the joint
-// distribution of all looks, for sums of independent increments (Armitage, McPherson and Rowe 1969, Repeated
-// significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
+// Looks are planned analyses of data that are not complete yet. All looks together make no more false claims than
+// one test would. The methods are about the last look. When a share t of the data exists, the share t^1.5 of the
+// significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group sequential tests based on the
+// type I error spending rate function, Biometrika 74). The bound of each look follows from the joint distribution of
+// all looks, for sums of independent increments (Armitage, McPherson and Rowe 1969, Repeated significance tests on
+// accumulating data, Journal of the Royal Statistical Society A 132).
 //
 // Intervals at the level of the last look contain the true value at all looks together with the requested confidence,
 // whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval
@@ -72,16 +72,15 @@ type Looks struct {
 
 const (
 	spending = 1.5
-	// lookLevels and lookStep define a table from the level of all looks together to the level of the last look. Rows
-	// reach from 50 % to about 1 in 10^8, in steps of normal quantiles.
+	// The table of Looks has lookLevels rows. Each row has a level of all looks together, from 50 % to about 1 in
+	// 10^8, and gives the level of the last look. The rows' normal quantiles are lookStep apart.
 	lookLevels, lookStep = 24, 0.25
-	// lookGrid is the number of points for the integration of densities, which starts lookFloor standard deviations
-	// below 0.
+	// Densities are integrated over lookGrid points, from lookFloor standard deviations below 0 on.
 	lookGrid, lookFloor = 100, 6.5
 )
 
-// NewLooks returns the looks at given numbers of values, in ascending order. The argument most is the number of all
-// values.
+// NewLooks returns the looks after given numbers of values, in ascending order. The argument most is the number of
+// values when the data are complete.
 func NewLooks(at []int, most int) (*Looks, error) {
 	l := &Looks{}
 	for i, n := range at {
@@ -128,8 +127,8 @@ func (l *Looks) P(p float64) float64 {
 	return normalTail(low)
 }
 
-// bisect halves a range a number of times, and returns its ends. The point up to which holds(x) is true stays in the
-// range.
+// bisect halves a range a number of times, and returns the range's ends. holds(x) must be true below some point of
+// the range and false above it; this point stays in the range.
 func bisect(low, high float64, steps int, holds func(float64) bool) (float64, float64) {
 	for range steps {
 		if mid := (low + high) / 2; holds(mid) {
@@ -147,7 +146,7 @@ func (l *Looks) last(alpha float64) float64 {
 	var width, before, bound float64
 	for k, t := range l.at {
 		spent := alpha * math.Pow(t, spending)
-		var crossed func(z float64) float64 // chance that the sum lies above z at this look, after it stayed below all earlier bounds
+		var crossed func(z float64) float64 // chance that the sum is above z at this look, and was below the bounds of all earlier looks
 		if k == 0 {
 			crossed = normalTail
 		} else {

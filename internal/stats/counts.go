@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares that no
-// one-sided binomial test rejects, at half of one minus the confidence. The interval contains the true share at least
-// as often as its confidence says. For n = 0, the interval is 0 to 1.
+// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares that
+// one-sided binomial tests do not reject at the level (1 - confidence)/2. The interval contains the true share at
+// least as often as its confidence says. For n = 0, the interval is 0 to 1.
 func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	const name = "Clopper–Pearson interval"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -35,7 +35,7 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 }
 
 // FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's exact
-// test: given the total a + b, the chance of all tables that are not more likely than the observed table (as in R's
+// test: given the total a + b, the chance of a table that is at most as likely as the observed table (as in R's
 // fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
 func FisherExact(a, m, b, n int) (p float64) {
 	if a < 0 || a > m || b < 0 || b > n {
@@ -52,9 +52,9 @@ func FisherExact(a, m, b, n int) (p float64) {
 	return math.Min(1, p)
 }
 
-// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total count.
-// A hypothesis whose smallest p-value exceeds the significance level need not count among the hypotheses that are
-// tested together (Tarone 1990), since the total does not show how it is divided between the samples.
+// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total
+// count. If this p-value exceeds the significance level, a correction for several tests may leave the test out
+// (Tarone 1990). This selects nothing by its result: the total does not show how it is divided between the samples.
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1

@@ -7,10 +7,9 @@ import (
 )
 
 // Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of neighbouring
-// deviations from the mean over the sum of squares (as R's acf). Independent values give about
-// -1/n ± 2/√n. A clearly larger result means that neighbouring rounds share slow disturbances, and that
-// intervals may be too narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if a value
-// is not finite.
+// deviations from the mean over the sum of squares (as R's acf). Independent values give about -1/n ± 2/√n. A
+// clearly larger result is a sign of slow disturbances that neighbouring rounds share. Intervals may then be too
+// narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if a value is not finite.
 func Lag1(x []float64) float64 {
 	if checkFinite("", x) != nil {
 		return math.NaN()
@@ -33,8 +32,8 @@ func Lag1(x []float64) float64 {
 const maxExactOrder = 8
 
 // OrderEffect returns the two-sided p-value of "values do not depend on their position in the round", by Spearman's
-// rank correlation of values and positions (4 values at least). For one comparison, a value is the log ratio of a
-// round, and its position is the position of the treated trial minus the position of the baseline's trial.
+// rank correlation of values and positions (4 values at least). In a comparison, a value is the log ratio of a
+// round. Its position is the treatment's position in the round minus the baseline's.
 //
 // The trials of a round run in random order, drawn anew in every round. A permutation test over the positions is
 // therefore exact, without any assumption on the values. Rank correlation detects the usual effects of order: later
@@ -57,7 +56,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	x, tiesX := midRanks(values)
 	y, tiesY := midRanks(at)
 	n := float64(len(values))
-	all := n*n*n - n // value of tiesX or tiesY if all n values are equal
+	all := n*n*n - n // tiesX or tiesY of values that are all equal
 	if tiesY == all {
 		return 0, fmt.Errorf("%s: every position is %d: %w", name, positions[0], ErrConstant)
 	}
@@ -122,9 +121,9 @@ const (
 // slope is Theil and Sen's: the median of the slopes between all pairs of values, in the values' unit per index
 // (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values; significance at 5 % needs at least 5.
 //
-// The test uses the signs of the differences of all pairs, so neither outliers nor the shape of the trend matter. The
-// test assumes independent values: with positive autocorrelation, slow waves look like trends. P is exact for up to
-// 50 values without ties. Otherwise P is the normal approximation with continuity correction and tie-corrected
+// The test uses only the signs of all pairs' differences, so neither outliers nor the trend's shape matter. It
+// assumes independent values: with positive autocorrelation, slow waves look like trends. P is exact for up to 50
+// values without ties. Otherwise P is the normal approximation with continuity correction and tie-corrected
 // variance.
 //
 // For more than 300 values, the slope is computed from the medians of at most 300 blocks of neighbouring values.
@@ -159,7 +158,7 @@ func mannKendall(x []float64) float64 {
 	if variance <= 0 {
 		return 1 // all values are equal
 	}
-	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // halved, since the number of rising pairs changes in steps of 1
+	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // halved, since the score changes in steps of 2, and the continuity correction expects steps of 1
 }
 
 // kendallScore returns the number of rising pairs minus the number of falling pairs, and the sum of t(t-1)(2t+5) over

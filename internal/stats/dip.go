@@ -6,13 +6,13 @@ import (
 )
 
 // Dip measures how far the distribution behind x is from having one mode. The dip d is the largest distance between
-// the empirical distribution function and the nearest unimodal distribution function (Hartigan & Hartigan 1985), from
-// 1/(2n) to 1/4. The p-value is for "one mode": the chance of this dip or a larger dip for as many values from a
-// uniform distribution, the unimodal distribution that is hardest to distinguish from a bimodal one. The test
-// therefore rarely claims anything on normal values, and needs two clearly separate humps.
+// the empirical distribution function and the nearest unimodal distribution function (Hartigan & Hartigan 1985),
+// from 1/(2n) to 1/4. The p-value is for "one mode": the chance of this dip or a larger dip for as many values from
+// a uniform distribution, the unimodal distribution that is hardest to distinguish from a bimodal one. On normal
+// values, the test therefore rarely claims a second mode. It needs two clearly separate humps.
 //
-// Rounded values have a mode at every step, and d shows these modes. The p-value does not detect rounding: for the
-// p-value, each group of equal values is spread evenly over the least distance between two different values.
+// Rounded values have a mode at every step, and d includes these modes. The p-value does not: for it, each group of
+// equal values is spread evenly over the least distance between two different values.
 //
 // The dip is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package diptest. The
 // p-value is interpolated in a table made by simulation (dipTable), with a relative error of some percent. The
@@ -32,7 +32,7 @@ func Dip(x []float64) (d, p float64, err error) {
 	return d, dipP(len(s), dipOf(unrounded(s))), nil
 }
 
-// unrounded spreads equal values and keeps the order.
+// unrounded spreads each group of equal values. The values stay in ascending order.
 func unrounded(s []float64) []float64 {
 	step := math.Inf(1)
 	for i := 1; i < len(s); i++ {
@@ -85,7 +85,8 @@ func dipOf(s []float64) float64 {
 	return largest / float64(2*n)
 }
 
-// minorant returns, for each value, the preceding corner in the greatest convex minorant of all values up to it.
+// minorant returns, for each value, the corner before it in the greatest convex minorant of the values up to this
+// value.
 func minorant(s []float64) []int {
 	before := make([]int, len(s))
 	for j := 1; j < len(s); j++ {
@@ -98,7 +99,8 @@ func minorant(s []float64) []int {
 	return before
 }
 
-// majorant returns, for each value, the next corner in the least concave majorant of all values from it on.
+// majorant returns, for each value, the corner after it in the least concave majorant of the values from this value
+// on.
 func majorant(s []float64) []int {
 	last, mirrored := len(s)-1, Mapped(s, func(v float64) float64 { return -v })
 	slices.Reverse(mirrored)
@@ -181,7 +183,7 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 // dipP interpolates in the table: between sizes linearly in 1/√n, since √n times the dip converges for large n, and
 // between probabilities linearly in their logarithm.
 func dipP(n int, d float64) float64 {
-	if d <= 1/float64(2*n) { // least possible dip, which small samples often have
+	if d <= 1/float64(2*n) { // the smallest possible dip, which is frequent in small samples
 		return 1
 	}
 	scaled := math.Sqrt(float64(n)) * d
@@ -209,7 +211,8 @@ func dipP(n int, d float64) float64 {
 	return dipProbabilities[len(dipProbabilities)-1]
 }
 
-// dipProbabilities are the probabilities that √n·dip of n uniform values reaches the numbers of a row of dipTable.
+// dipProbabilities has the probability of each column of dipTable: the chance that √n·dip of n uniform values is at
+// least the number in the column.
 var dipProbabilities = [...]float64{
 	0.999, 0.99, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02,
 	0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001,

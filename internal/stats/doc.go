@@ -12,12 +12,12 @@
 // of one round drift together. The difference within the round is free of drift. [SignedRank] and [PairedT] take one
 // log ratio per round. [RankSum] and [WelchT] are for data without rounds, in which drift is noise.
 //
-// Ranks come first, Student's t beside them. Noise has spikes and modes, and there are seldom enough rounds for
-// normality. The signed-rank interval has its confidence for any symmetric distribution. The log ratio of two trials
-// with the same noise is symmetric even when the noise is not: swapping the trials changes its sign. The signed-rank
-// interval needs at least six rounds at 95 %, and only some confidences can be attained (96.9 % at six). The t
-// interval serves with fewer rounds, and as a second opinion; with fewer than six rounds of bimodal noise it is too
-// narrow.
+// Methods with ranks come first, and Student's t second: noise has spikes and modes, and there are seldom enough
+// rounds for normality. The signed-rank interval has its confidence for any symmetric distribution. The log ratio of
+// two trials with the same noise is symmetric even when the noise is not: swapping the trials changes its sign. The
+// signed-rank interval needs at least six rounds at 95 %, and only some confidences can be attained (96.9 % at six).
+// The t interval serves with fewer rounds, and as a second opinion; with fewer than six rounds of bimodal noise it
+// is too narrow.
 //
 // Null distributions are exact up to large sample sizes, ties and zeros included. Approximations fail in the tails of
 // small samples, and verdicts depend on these tails.
@@ -28,12 +28,12 @@
 // the possible effects ([PairsForVerdict], [ValuesForVerdict]). The estimate of a claim that was barely significant is
 // too large on average ([Exaggeration]).
 //
-// The number of rounds is decided once, from the spread of a pilot ([SteinRounds], [PrecisionRounds]). Whoever looks
-// after every round until the interval is narrow selects runs that happen to have little noise. Stein's interval and
-// its test of equivalence are exact because they use the pilot's spread only.
+// The number of rounds is decided once, from the spread of a pilot ([SteinRounds], [PrecisionRounds]). A user who
+// stops as soon as the interval is narrow selects runs that happen to have little noise. Stein's interval and its
+// test of equivalence are exact because they use the pilot's spread only.
 //
-// [Holm] corrects all claims of a run together. Holm's method assumes nothing about the dependence between claims;
-// that matters because all arms share one baseline. It never claims less than Bonferroni's method.
+// [Holm] corrects all claims of a run together. All arms share one baseline, so that claims depend on each other;
+// Holm's method allows any dependence. It claims at least as much as Bonferroni's method.
 //
 // Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). Means have an interval that allows for
 // skewness ([LogMeanRatioPaired]): capacity and money depend on the mean, and rank tests are not about the mean.

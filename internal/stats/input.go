@@ -10,10 +10,10 @@ import (
 // The reasons why an input is refused. Every error of this package wraps one of these reasons and contains the bad
 // value or the number of values.
 var (
-	// ErrTooFew: there are too few values for an interval of the requested confidence.
+	// ErrTooFew: no interval of the requested confidence exists for so few values.
 	ErrTooFew    = errors.New("too few values")
 	errNotFinite = errors.New("not a finite number")
-	// ErrConstant: all values are equal, so a method that estimates the spread from the values has no information.
+	// ErrConstant: all values are equal, so the method cannot estimate their spread.
 	ErrConstant = errors.New("values do not vary")
 	errArgument = errors.New("argument out of range")
 )
@@ -24,7 +24,7 @@ type Interval struct{ Point, Lo, Hi float64 }
 // Contains reports whether v lies in the interval, bounds included.
 func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
 
-// Map applies a monotone function to the interval and puts the bounds in order.
+// Map applies a monotone function to the point and the bounds. If the function falls, Map swaps the bounds.
 func (i Interval) Map(to func(float64) float64) Interval {
 	i = Interval{Point: to(i.Point), Lo: to(i.Lo), Hi: to(i.Hi)}
 	if i.Lo > i.Hi {
@@ -42,9 +42,9 @@ type Estimate struct {
 	equivalence func(margin float64) float64
 }
 
-// Equivalence returns the p-value of "the location, or the shift, is -margin or less, or margin or more": the larger
-// p-value of two one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence within the margin;
-// the 90 % interval then lies inside the margin. The result is NaN unless the margin is a positive number.
+// Equivalence returns the p-value of "the true value is not between -margin and margin": the larger p-value of two
+// one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence within the margin; the 90 %
+// interval then lies inside the margin. The result is NaN unless the margin is a positive number.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()

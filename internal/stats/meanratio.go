@@ -10,12 +10,12 @@ import (
 // must be positive. The uncertainty of both means is linearised (delta method): round i counts as y_i/mean(y) -
 // x_i/mean(x), so that noise of both values of a round cancels.
 //
-// The result contains both Student's interval and Hall's interval. Hall's interval transforms t by a cubic function
-// that removes the skewness of t (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If rare values
-// are far larger than all others, Student's interval reaches too far down and not far enough up. If both samples have
-// such values, Hall's interval alone is too narrow (88.7 % at 20 rounds). With fewer than 30 values, Hall's intervals
-// are twice as wide and contain the true value no more often, so Student's interval is used alone. No method accounts
-// for values so rare that none was observed.
+// The result is the smallest interval with both Student's and Hall's in it. Hall's interval transforms t by a cubic
+// function that removes the skewness of t (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If
+// rare values are far larger than all others, Student's interval reaches too far down and not far enough up. If both
+// samples have such values, Hall's interval is too narrow (88.7 % at 20 rounds). With fewer than 30 values, only
+// Student's interval is used: Hall's is then twice as wide and contains the true value no more often. No method
+// accounts for values so rare that none was observed.
 func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 	const name = "ratio of paired means"
 	meanX, meanY, err := positiveMeans(name, x, y, confidence)
@@ -71,7 +71,7 @@ func skewed(name string, point, se, third, df float64, n int, confidence float64
 	return Interval{Point: point, Lo: point - se*max(q, hall(q)), Hi: point - se*min(-q, hall(-q))}, nil
 }
 
-// moments returns the standard deviation and the mean third power of the deviations from the mean.
+// moments returns the standard deviation, and the mean of the third powers of the deviations from the mean.
 func moments(x []float64) (sd, third float64) {
 	mean, sd := meanSD(x)
 	for _, v := range x {

@@ -24,7 +24,7 @@ type Pooled struct {
 	Prediction Interval
 	// Q is Cochran's statistic for "the spread is 0", and PQ its p-value.
 	Q, PQ   float64
-	Weights []float64 // weight of each estimate in the mean, as a share
+	Weights []float64 // share of each estimate in the mean
 
 	three [3]located
 }
@@ -33,7 +33,7 @@ type Pooled struct {
 // for the normal distribution.
 type located struct{ point, se, df float64 }
 
-// tail returns P(T > distance/se); 0 if the error is 0, so that the largest p-value is another estimate's.
+// tail returns P(T > distance/se). It returns 0 if se is 0: this estimate then does not decide the largest p-value.
 func (l located) tail(distance float64) float64 {
 	switch t := distance / l.se; {
 	case l.se == 0:
@@ -61,8 +61,8 @@ func (l located) estimate(confidence float64, n int) Estimate {
 // 1982): with that spread, the weighted sum of squares equals its expectation, k - 1. A review of many estimators
 // recommends this estimator, which always exists, and REML, which may fail (Veroniki et al., Research Synthesis
 // Methods 7, 2016). The interval of the spread is the Q profile (Viechtbauer, Statistics in Medicine 26, 2007). If
-// estimates agree better than their errors suggest, the Q profile is too narrow; the upper bound is then the bound
-// for estimates that agree as expected.
+// estimates agree better than their errors suggest, the Q profile is too narrow. Its upper bound is then replaced by
+// the bound for estimates that agree as expected.
 //
 // The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1 degrees of freedom, uses the
 // differences between the estimates. An interval from the standard errors alone is far too narrow for few estimates
@@ -139,7 +139,7 @@ func (p Pooled) Exceeds(limit float64) float64 {
 	return p.largest(func(l located) float64 { return l.point - limit })
 }
 
-// largest returns the largest p-value of the three estimates. The function distance returns an estimate's distance
+// largest returns the largest p-value of the three estimates. The function distance returns how far an estimate is
 // from a limit.
 func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
@@ -175,8 +175,8 @@ func (m pooling) at(between float64) (mean, q, total float64) {
 	return mean, q, total
 }
 
-// variance returns the variance between occasions at which the weighted sum of squares equals the argument wanted.
-// The sum falls as the variance grows. The result is 0 if the sum is too small even at a variance of 0.
+// variance returns the variance between occasions that gives the weighted sum of squares the value of the argument
+// wanted. The sum falls as the variance grows. The result is 0 if the sum is too small even at a variance of 0.
 func (m pooling) variance(wanted float64) float64 {
 	tooLarge := func(between float64) bool {
 		_, q, _ := m.at(between)

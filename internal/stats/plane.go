@@ -22,7 +22,8 @@ func (p Plane) At(x ...float64) float64 {
 	return height
 }
 
-// FitLine fits a line, a plane of one slope, to y at x by least squares. A line needs two different x.
+// FitLine fits a line to the values y at the points x, by least squares. A line is a plane with one slope, and needs
+// two different x.
 //
 // The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives slopes
 // with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a single line through
@@ -34,11 +35,11 @@ func FitLine(x, y []float64) (Plane, error) {
 // Points returns values as points of one coordinate.
 func Points(x []float64) [][]float64 { return slices.Collect(slices.Chunk(x, 1)) }
 
-// leastIndependent is the smallest share of a coordinate's standard deviation that the other coordinates must leave
-// unexplained. With a smaller share, slopes consist of rounding errors.
+// leastIndependent is a share of a coordinate's standard deviation. At least this share must not follow from the
+// other coordinates. With a smaller share, slopes consist of rounding errors.
 const leastIndependent = 1e-8
 
-// FitPlane fits a plane to y at the points x by least squares. A plane needs at least one point more than a point has
+// FitPlane fits a plane to the values y at the points x, by least squares. It needs more points than a point has
 // coordinates. The points must differ in each coordinate independently of the other coordinates: 1, 2, 4 hosts at
 // TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with [FitLine], each slope is a
 // weighted sum of the y.

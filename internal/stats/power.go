@@ -19,15 +19,15 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	return smallestShift(power, tPower(1, float64(n-1), alpha)) * sd / math.Sqrt(float64(n))
 }
 
-// tPower returns the power of a two-sided t test at level alpha, as a function of the shift in standard errors. Only
-// a share of the shift counts: the efficiency of a test by ranks, or 1.
+// tPower returns the power of a two-sided t test at level alpha, as a function of the shift in standard errors. The
+// argument efficiency is the share of the shift that counts: 1 for t, less for ranks.
 func tPower(efficiency, df, alpha float64) func(shift float64) float64 {
 	critical := -StudentQuantile(alpha/2, df)
 	return func(shift float64) float64 { return studentPower(efficiency*shift, df, critical) }
 }
 
-// smallestShift returns the shift at which a rising power function reaches a power. Regula falsi with the Illinois
-// rule needs some ten evaluations, bisection would need forty.
+// smallestShift returns the shift at which a rising power function reaches a power. It uses regula falsi with the
+// Illinois rule, which needs some ten evaluations; bisection needs forty.
 func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
 	below, above := at(lo)-power, at(hi)-power
@@ -63,7 +63,7 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 }
 
 // fewest returns the smallest n for which enough(n) is true; 0 if enough(limit) is false. If enough(n) is true,
-// enough must be true for all larger numbers.
+// enough must be true of all larger numbers, too.
 func fewest(limit int, enough func(n int) bool) int {
 	if !enough(limit) {
 		return 0
@@ -111,14 +111,14 @@ func studentPower(shift, nu, critical float64) float64 {
 }
 
 // The power of the signed-rank test on normal values is computed as the t test's power for 97.7 % of the effect, at
-// the significance level that the discrete distribution allows (3.1 % instead of 5 % at n = 6). A shift counts √(3/π)
-// = 97.7 % as much, since the asymptotic relative efficiency of ranks is 3/π. This power is within one percentage
-// point of simulation at a significance level of 5 %, and within two at 0.5 % (see the package comment). The power is
-// exact for samples so small that only differences of one sign give a claim. On values with heavy tails, the test
-// detects more.
+// the significance level that the discrete distribution allows (3.1 % instead of 5 % at n = 6). The share is √(3/π)
+// = 97.7 %, since the asymptotic relative efficiency of ranks is 3/π. This power is within one percentage point of
+// simulation at a significance level of 5 %, and within two at 0.5 % (see the package comment). The power is exact
+// for samples so small that only differences of one sign give a claim. On values with heavy tails, the test detects
+// more.
 
-// rankEfficiency is a share of a shift. Ranks detect a shift as often as t detects this share of the shift, for pairs
-// and for two samples.
+// rankEfficiency is a factor for shifts: ranks detect a shift as often as t detects this share of the shift. It
+// holds for pairs and for two samples.
 var rankEfficiency = math.Sqrt(3 / math.Pi)
 
 // SignedRankPower returns the chance that a two-sided signed-rank test at level alpha over n rounds claims a
@@ -128,8 +128,8 @@ func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(signedRankPower, effect, sd, n, alpha)
 }
 
-// powerOf returns the power for an effect. The function test takes a number of rounds and a significance level, and
-// returns the power as a function of the shift.
+// powerOf returns the power for an effect. The function test returns, for n rounds at level alpha, the power as a
+// function of the shift.
 func powerOf(test func(n int, alpha float64) func(shift float64) float64, effect, sd float64, n int, alpha float64) float64 {
 	if n < 1 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
 		return math.NaN()
@@ -174,13 +174,12 @@ func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(alignedPower, effect, sd, n, alpha)
 }
 
-// alignedPower returns the power at level alpha as a function of the shift effect/sd·√n; nil if no claim is possible.
 func alignedPower(n int, alpha float64) func(shift float64) float64 {
 	least := AlignedRankLeast(0, n)
 	switch level := alpha * (1 + 1e-9); {
 	case n < 2 || least > level:
 		return nil
-	case 2*least > level: // a claim needs the arm's rank to be first in every round, or last in every round
+	case 2*least > level: // a claim needs the arm to have the first rank in every round, or the last rank in every round
 		return func(shift float64) float64 {
 			each := shift * math.Sqrt(1.5/float64(n)) // shift of one round, in standard deviations of a value
 			return math.Pow(firstOfThree(each), float64(n)) + math.Pow(firstOfThree(-each), float64(n))
@@ -206,10 +205,11 @@ func firstOfThree(shift float64) float64 {
 	}, -8, 8, 48, quad.Legendre{}, 0)
 }
 
-// AssuredEffect returns the effect that is detected with a given power on average. The effect is in units of a
-// standard deviation that is itself an estimate from normal values, with df degrees of freedom. The function powerAt
-// returns the power for an effect in units of the true standard deviation. Without this average, six rounds would
-// have a power of 70 % instead of 80 %. The result is NaN if no effect is detected.
+// AssuredEffect returns the effect whose power, averaged over the possible true standard deviations, is the given
+// power. The effect is in units of a standard deviation that was estimated from normal values, with df degrees of
+// freedom. The function powerAt returns the power for an effect in units of the true standard deviation. If the
+// estimate were taken as true, six rounds would have a power of 70 % instead of 80 %. The result is NaN if no effect
+// is detected.
 func AssuredEffect(power, df float64, powerAt func(effect float64) float64) float64 {
 	if !(power > 0 && power <= mostPower) || !(df > 0) || !(powerAt(1e6) >= power) {
 		return math.NaN()
@@ -281,7 +281,7 @@ func RankSumLeast(m, n int) float64 {
 	return min(1, 2*lower)
 }
 
-// twoSampleError returns the standard error of the difference of two means, in standard deviations.
+// twoSampleError returns the standard error of a difference of two means, in standard deviations.
 func twoSampleError(m, n int) float64 { return math.Sqrt(1/float64(m) + 1/float64(n)) }
 
 // rankSumPower returns the power at level alpha as a function of the shift in standard errors; nil if no claim is

@@ -29,9 +29,9 @@ func Median(x []float64) float64 {
 }
 
 // MedianInterval bounds the median of the distribution behind x by order statistics. The interval reaches from the
-// k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe & Chicken, section
-// 3.6). The method assumes only independence. The attained confidence, actual, is at least the requested confidence.
-// A 95 % interval needs n ≥ 6.
+// k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe & Chicken,
+// section 3.6). The method assumes only that values are independent. The result actual is the attained confidence,
+// which is at least the requested confidence. A 95 % interval needs n ≥ 6.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
 	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {

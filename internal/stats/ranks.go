@@ -51,8 +51,9 @@ type rankNull struct {
 	mean, sd float64   // mean and standard deviation of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, for the sum of ranks T; 0: no k fulfils this. The interval at
-// the level alpha reaches from the k-th smallest to the k-th largest of the values that the statistic counts.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, for the sum of ranks T; 0: there is no such k. The interval
+// at the level alpha reaches from the k-th smallest to the k-th largest of the counted values, such as Walsh
+// averages.
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // as a float64, 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
@@ -92,7 +93,7 @@ func cumulated(key any, probabilities func() []float64) []float64 {
 }
 
 // combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh averages
-// of one sample. Each method takes time linear in the size of the samples.
+// of one sample. The time that a method takes grows in proportion to the size of the samples.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
@@ -101,19 +102,19 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation between
-// the numbers of members up to each bound needs some ten counts if the members are evenly spread. Bisection over the
+// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation, by the
+// numbers of members up to each bound, needs some ten counts if the members are evenly spread. Bisection over the
 // float64 numbers between the bounds ends at the exact member after at most 64 counts.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	low, high := ordinal(least)-1, ordinal(most)                 // low < k-th member ≤ high
 	atLow, atHigh := 0, members.size()                           // numbers of members ≤ low, and of members ≤ high
-	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members to sort; one count takes as many steps
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members to sort, which takes about as many steps as one count
 	for step := 0; high-low > 1; step++ {
 		if atLow > 0 && atHigh < members.size() && atHigh-atLow <= listed {
 			last := members.between(fromOrdinal(low), fromOrdinal(high))
 			slices.Sort(last)
-			return last[k-atLow-1] + 0 // 0 instead of -0
+			return last[k-atLow-1] + 0 // adding 0 turns -0 into 0
 		}
 		mid := low + (high-low)/2
 		if step%3 != 2 {
@@ -135,8 +136,8 @@ func rankEstimate(members combinations, k, n int, tails func(shift float64) (low
 	return Estimate{Interval: at, P: twoSided(tails(0)), N: n, equivalence: bothTails(tails)}
 }
 
-// interpolated estimates where the k-th member lies, assuming evenly spread members. The estimate is moved by aim
-// members towards the farther bound, so that both bounds come close to the k-th member.
+// interpolated estimates the place of the k-th member between the bounds, as if members were evenly spread. It moves
+// the estimate by aim members towards the farther bound, so that both bounds come close to the k-th member.
 func interpolated(k, atLow, atHigh, aim int, low, high uint64) uint64 {
 	if k-atLow > atHigh-k {
 		aim = -aim

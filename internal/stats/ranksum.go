@@ -16,9 +16,10 @@ const (
 
 // RankSum estimates the shift of y above x, two independent samples. The point is the Hodges–Lehmann shift: the
 // median of all differences y[j]-x[i]. The interval reaches from the k-th smallest to the k-th largest difference,
-// with k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken, 3rd ed., section 4.3).
-// P is two-sided. RankSum assumes that the two distributions differ only by a shift. The true confidence is at least
-// the requested confidence. Too small samples give ErrTooFew (at 95 %, 4 and 4 values are enough, or 3 and 5).
+// with k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken, 3rd ed., section
+// 4.3). P is two-sided. RankSum assumes that the two distributions differ only by a shift. The true confidence is at
+// least the requested confidence. Samples that are too small give ErrTooFew (at 95 %, 4 and 4 values are enough, or
+// 3 and 5).
 //
 // With ties, P is exact given the mid-ranks if both samples together have up to 50 values. The interval then contains
 // the true shift more often than requested. For larger samples, RankSum uses the normal approximation with continuity
@@ -125,7 +126,6 @@ func pairsAbove(x, y []float64) (u, ties float64) {
 	return u, ties
 }
 
-// rankSumNormalTails returns both tails of U by the normal approximation.
 func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	fm, fn := float64(m), float64(n)
 	total := fm + fn
@@ -137,7 +137,7 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 }
 
 // rankSumCDF returns P(U ≤ u) for u = 0 … mn, computed once per size by Mann and Whitney's recurrence: the largest
-// value comes from y, and then exceeds all m values of x, or it comes from x.
+// value is from y and adds m to U, or is from x and adds nothing.
 func rankSumCDF(m, n int) []float64 {
 	return cumulated([3]any{"rank sum", m, n}, func() []float64 {
 		row := make([][]float64, n+1) // row[j]: distribution for i values of x and j values of y

@@ -103,7 +103,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 			t += all[i]
 		}
 		if v != 0 {
-			ranks = append(ranks, all[i]) // in place: the slice written is never longer than the part read
+			ranks = append(ranks, all[i]) // overwrites ranks from the start: the part written is never longer than the part read
 		}
 	}
 	n := len(ranks)
@@ -113,7 +113,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 		return 1, 1
 	case plain && n <= maxExactSignedRank:
 		cdf := signedRankCDF(n)
-		return cdf[int(t)], cdf[len(cdf)-1-int(t)] // the distribution is symmetric
+		return cdf[int(t)], cdf[len(cdf)-1-int(t)] // P(T ≥ t) follows from the symmetry of the distribution
 	case n <= maxExactSignedRankTied:
 		return subsetSumTails(ranks, t)
 	}
@@ -210,8 +210,8 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// tailAt returns the shares of the sorted subset means that lie at v or below, and at v or above. Both counts include
-// one additional mean at v.
+// tailAt returns the share of the sorted subset means that are at most v, and the share that are at least v. Both
+// shares count one additional mean at v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))

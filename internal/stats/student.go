@@ -7,8 +7,8 @@ import (
 )
 
 // PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval and test
-// (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant: they do not show a
-// spread, and an interval of width zero would claim certainty.
+// (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant, since an interval of
+// width zero would claim certainty.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
 	if err := cmp.Or(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
@@ -38,15 +38,15 @@ func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(meanY-meanX, se, df, confidence, len(x)+len(y)), nil
 }
 
-// Weighted is a sample whose mean is multiplied by a weight in a sum.
+// Weighted is a sample with a weight, by which its mean is multiplied in a sum.
 type Weighted struct {
 	Weight float64
 	Values []float64
 }
 
 // WelchSum estimates a weighted sum of the means of independent samples with unequal variances, with the
-// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. The weights -1 and 1
-// give WelchT; -1, 1, 1, -1 give the difference of two differences.
+// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. Two samples with the
+// weights -1 and 1 give WelchT. Four samples with -1, 1, 1, -1 give the difference of two differences.
 func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	const name = "Welch sum"
 	if err := cmp.Or(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
@@ -129,12 +129,12 @@ func meanSD(x []float64) (mean, sd float64) {
 	return mean + sum/n, math.Sqrt((sumSquares - sum*sum/n) / (n - 1))
 }
 
-// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of SteinInterval has
-// at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). Here n₀ is
-// the pilot's number of rounds, s the pilot's standard deviation, and t the quantile with n₀-1 degrees of freedom.
-// The number depends on the pilot's spread and never on its mean, so looking at the pilot does not bias the result. A
-// number over limit is reduced to limit and reported as capped. The interval is then still valid, but wider than
-// requested.
+// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of SteinInterval
+// has at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). Here n₀
+// is the pilot's number of rounds, s the pilot's standard deviation, and t the quantile with n₀-1 degrees of
+// freedom. The number depends only on the pilot's spread, and not on its mean. A look at the pilot therefore does
+// not bias the result. A number over limit is reduced to limit and reported as capped. The interval is then still
+// valid, but wider than requested.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
 	err = cmp.Or(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
@@ -173,12 +173,12 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 }
 
 // PrecisionRounds does what SteinRounds does, for the smallest interval that contains both SteinInterval and
-// SignedRank's interval. The argument assurance is the chance that this interval has at most the half-width halfWidth.
-// A pilot that happens to have little noise leads to too few rounds for SignedRank's interval, whose width depends on
-// the noise of all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper bound of the standard
-// deviation of all rounds, by the F quantile for the remaining rounds. The bound holds for normal values. More rounds
-// than Stein's number do not lower the confidence of Stein's interval, since the number still depends on the pilot's
-// spread alone.
+// SignedRank's interval. The argument assurance is the chance that this interval has at most the half-width
+// halfWidth. A pilot that happens to have little noise leads to too few rounds for SignedRank's interval, whose
+// width depends on the noise of all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper
+// bound of the standard deviation of all rounds, by the F quantile for the remaining rounds. The bound holds for
+// normal values. The result is at least Stein's number. Stein's interval keeps its confidence, since the result,
+// too, depends only on the pilot's spread.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
@@ -203,8 +203,8 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 // differs from the mean.
 const hullAllowance = 1.04
 
-// predictedHalf returns a half-width that the interval of PrecisionRounds over n rounds exceeds with a chance of 1 -
-// assurance.
+// predictedHalf returns a half-width for the interval of PrecisionRounds over n rounds. The interval is wider with a
+// chance of 1 - assurance.
 func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
 	all := float64(n - 1)
 	variance := sd * sd

@@ -5,9 +5,9 @@ import (
 )
 
 const (
-	// mostAssignments is the largest number of assignments that are all counted: 3⁸, for 8 rounds of three values. An
-	// assignment takes one value of each round as the arm's. With more assignments, tails are saddlepoint
-	// approximations.
+	// mostAssignments is the largest number of assignments that are all counted: 3⁸, for 8 rounds of three values.
+	// An assignment takes one value of each round as the arm's. If there are more assignments, tails are
+	// approximated by a saddlepoint.
 	mostAssignments = 6561
 	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at the
 	// precision tiltPrecise.
@@ -16,8 +16,8 @@ const (
 	middle = 0.02
 )
 
-// assignment holds the sum of the arm's centred ranks, and the sum of their squares, if certain values, one of each
-// round, are taken as the arm's.
+// assignment is a choice of one value of each round as the arm's. It holds the sum of these values' centred ranks,
+// and the sum of the squares of these ranks.
 type assignment struct{ sum, squares float64 }
 
 // tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved by
@@ -41,15 +41,15 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	return 1 - tail, tail
 }
 
-// normalTails returns the tails of a normal T. They are fast, and precise enough for resampling.
+// normalTails returns the tails as if T were normal. This is fast, and precise enough for resampling.
 func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	t, _ := a.statistic(shift)
 	least := a.least()
 	return max(least, normalCDF(t)), max(least, normalTail(t))
 }
 
-// statistic returns the studentised sum of ranks, T, and the unit by which T grows if the sum of ranks grows by 1. The
-// unit is 0 if all ranks are the same.
+// statistic returns the studentised sum of ranks, T, and the unit by which T grows if the sum of ranks grows by 1.
+// The unit is 0 if all ranks are equal.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64

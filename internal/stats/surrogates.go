@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// surrogates generates series that resemble a given series, but have no changes. They give the null distribution of a
-// search for changes among values that may resemble their neighbours. Compared with shuffles, values that wander
-// slowly up and down look like changes. Surrogates therefore shuffle the innovations of an autoregression of order
-// one,
+// surrogates generates series that resemble a given series, but have no changes. They give the null distribution of
+// a search for changes among values that may resemble their neighbours. If such values were compared with their
+// shuffles, slow waves would look like changes. Surrogates therefore shuffle the innovations of an autoregression of
+// order one,
 //
 //	e(t) = (x(t) - mean) - φ (x(t-1) - mean),
 //
 // and build a series with the same φ from them (the residual bootstrap without replacement: Bühlmann, Sieve bootstrap
 // for time series, Bernoulli 3, 1997). If φ is 0, surrogates are shuffles of the values.
 //
-// Shuffles of blocks of four neighbouring values have about the same rate of false claims. They cannot detect a
-// change that lasts for fewer than three blocks, nor any change in twenty values.
+// Shuffles of blocks of four neighbouring values have about the same rate of false claims. With them, a change that
+// lasts for fewer than three blocks would not be detected, nor any change in twenty values.
 type surrogates struct {
 	correlation float64
 	values      []float64 // innovations, or the values themselves; shuffled in place
@@ -29,7 +29,7 @@ type surrogates struct {
 const mostCorrelation = 0.9
 
 // NewSurrogates takes a series of finite values, and the changes to test: the indices of the first value after each
-// change, in order. The estimate of φ leaves out the changes, which would count as wandering.
+// change, in order. φ is estimated within the segments between the changes: a change would count as a slow wave.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	s := &surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
@@ -47,8 +47,8 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 // start returns the standard deviation of an innovation, divided by the standard deviation of a value of the series.
 func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
-// Next returns another series of the same length, which is valid until the next call. If φ is above 0, the mean of
-// the series is about 0.
+// Next returns another surrogate, of the same length, which is valid until the next call. If φ is above 0, the mean
+// of the series is about 0.
 func (s *surrogates) Next() []float64 {
 	s.random.Shuffle(len(s.values), func(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] })
 	if s.correlation == 0 {
@@ -64,7 +64,8 @@ func (s *surrogates) Next() []float64 {
 }
 
 // The number of draws in a test of significance is twice the number that a claim needs, within bounds. The lower
-// bound is enough for significance levels down to 0.4 %. Tests at levels below 0.001 % never claim anything.
+// bound is enough for significance levels down to 0.4 %. The upper bound is too low for levels below 0.001 %: such
+// tests never claim anything.
 const (
 	leastPermutations = 499
 	mostPermutations  = 99_999
@@ -74,10 +75,10 @@ const (
 // Significant reports whether a random draw reaches the observed statistic with a probability of at most alpha: (1 +
 // larger) / (1 + draws) ≤ alpha. The test stops as soon as the result can no longer be true.
 //
-// The test also stops after 999 draws in a clear case. With 95 % confidence, a draw reaches the largest of these
-// draws, t, with a probability of at most 0.003. The statistics are sums of squares, or the largest of such sums.
-// Their tails fall exponentially: P(T > ft) ≤ P(T > t)^f. A draw therefore exceeds f·t with a probability of at most
-// 0.003^f. The case is clear if the observed statistic exceeds f·t, with f such that 0.003^f is alpha.
+// In a clear case, the test stops after 999 draws. Let t be the largest of these draws. With 95 % confidence, a
+// further draw reaches t with a probability of at most 0.003. Statistics are sums of squares, or the largest of such
+// sums, whose tails fall exponentially: P(T > ft) ≤ P(T > t)^f. A draw therefore exceeds f·t with a probability of
+// at most 0.003^f. The case is clear if the observed statistic exceeds f·t, with f such that 0.003^f is alpha.
 func Significant(observed, alpha float64, draw func() float64) bool {
 	draws := int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
 	allowed := int(math.Floor(alpha*float64(draws+1)+1e-9)) - 1
@@ -109,16 +110,16 @@ func Neighbours(x []float64, changes []int) float64 {
 // surrogateCorrelation returns the autocorrelation for surrogates: the result of Neighbours plus half a standard
 // error, to be on the safe side, but at least 0.
 //
-// Changes that are not known yet look like wandering, but hardly affect the differences between values. The
+// Changes that are not known yet look like slow waves, but hardly affect the differences between values. The
 // differences therefore give an upper bound: the sum of squared differences at lag two, divided by the sum at lag
-// one, minus one, plus one standard error. Both sums leave out their largest tenth (Chakar, Lebarbier, Lévy-Leduc and
-// Robin, Bernoulli 23, 2017, take medians instead).
+// one, minus one, plus one standard error. Both sums leave out their largest tenth (Chakar, Lebarbier, Lévy-Leduc
+// and Robin, Bernoulli 23, 2017, take medians instead).
 func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }
 
-// Residuals returns finite values minus the mean of their own segment between changes. Outliers are first moved to
+// Residuals subtracts from each value the mean of its segment between changes. Before that, it moves outliers to
 // four robust standard deviations from the segment's median.
 func Residuals(x []float64, changes []int) []float64 {
 	out := make([]float64, 0, len(x))
@@ -127,7 +128,7 @@ func Residuals(x []float64, changes []int) []float64 {
 		level := x[bounds[i]:bounds[i+1]]
 		out = append(out, Shifted(level, -Median(level))...)
 	}
-	if reach := 4 * 1.4826 * Median(Mapped(out, math.Abs)); reach > 0 { // if reach is 0, most values are equal
+	if reach := 4 * 1.4826 * Median(Mapped(out, math.Abs)); reach > 0 { // a reach of 0: half of the values or more are equal to their segment's median
 		out = Mapped(out, func(v float64) float64 { return min(max(v, -reach), reach) })
 	}
 	for i := range bounds[1:] {

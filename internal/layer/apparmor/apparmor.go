@@ -4,9 +4,9 @@
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// AppArmor checks a file's path each time the file is opened, by one automaton that is compiled from all rules. More
-// rules can cost time only because they make this automaton larger. The first rule denies the files that the prober
-// (package wrapper) creates. The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
+// Each time a file is opened, AppArmor checks its path by one automaton, compiled from all rules. More rules can
+// cost time only because they make the automaton larger. The first rule denies the files that the prober (package
+// wrapper) creates. The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
 //
 // apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the layer is
 // taken down. Before it loads a profile, Tare notes the profile's name in the run's ledger: with the note, tare clean
@@ -91,8 +91,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for a profile. Its proof accepts every profile whose name begins with the argument
-// profile.
+// front returns the wrapper for a profile. The proof accepts profiles whose names begin with the given name.
 func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -143,7 +142,7 @@ const (
 	parser  = "apparmor_parser"
 	install = "apt-get install apparmor"
 	prefix  = "tare-apparmor-"  // start of the name of each profile
-	probing = prefix + "probe-" // start of the name of a probe's profile; the probe's process id follows
+	probing = prefix + "probe-" // start of the name of a probe's profile; the process id of the probe follows
 )
 
 const (
@@ -155,13 +154,13 @@ const (
 
 type profile struct{ name, text string }
 
-// everything lists rules that allow all kinds of actions, since AppArmor denies an action if no rule is for its kind.
-// apparmor_parser ignores kinds that the kernel does not know.
+// everything lists one rule for each kind of action; the rule allows all actions of the kind. AppArmor denies an
+// action if no rule is for its kind. apparmor_parser ignores kinds that the kernel does not know.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
 func (c *config) text(called string) string {
 	var b strings.Builder
-	// attach_disconnected is for volumes: in a volume's mount namespace, a path does not always lead up to the root.
+	// attach_disconnected is for volumes: in a volume's mount namespace, a path may not lead up to the root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -187,7 +186,7 @@ func (c *config) text(called string) string {
 
 const compileLimit = time.Minute // timeout of apparmor_parser, which normally takes less than a second
 
-// compile returns the profile in the kernel's binary format. apparmor_parser must not use its cache.
+// compile returns the profile in the kernel's binary format. It tells apparmor_parser not to use the cache.
 func (p profile) compile(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()

@@ -2,8 +2,8 @@
 // directory programs has the sources, and the object files that clang compiled from them. The library
 // cilium/ebpf loads and attaches these object files.
 //
-// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). Links, which this process holds
-// open, attach the programs to their hooks. When this process ends, the kernel detaches and unloads the programs.
+// The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). This process holds links open that
+// attach the programs to their hooks. When it ends, the kernel detaches and unloads the programs.
 //
 // # Proofs
 //
@@ -40,13 +40,14 @@ type ConnectRule struct {
 	Port   uint16
 }
 
-// count holds the numbers of a hook's hits and matches in the arm since the hook was loaded.
+// count says how often processes of the arm have hit a hook since it was loaded, and how often a rule matched.
 type count struct {
 	Hits    uint64
 	Matches uint64 // number of hits that matched a rule
 }
 
-// Mismatch is the part of a rule that no connection of a program matches. The address is compared before the port.
+// Mismatch is the part of a rule that never matches a connection of a program: the address (early) or the port
+// (late). The BPF program compares the address first.
 type Mismatch string
 
 const (
@@ -58,14 +59,14 @@ const (
 func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
 
 const (
-	unusedPort = 9     // port of the rules for unused addresses: the discard port
+	unusedPort = 9     // the discard port, in the rules for unused addresses
 	firstPort  = 65472 // first port of the rules for all addresses; kernels give lower ports to clients
 )
 
-// Unused returns n rules for each address family that match no connection of a program, and the prober's word for a
-// connection that the last rule matches. With an early mismatch the rules are for networks that are reserved for tests
-// and documentation (RFC 2544, RFC 3849). With a late mismatch the rules are for all addresses, and for the ports from
-// firstPort on.
+// Unused returns n rules for IPv4, n rules for IPv6, and a word for the prober. No rule matches a connection of a
+// program. The word stands for a connection that the last rule matches. With an early mismatch the rules are for
+// networks that are reserved for tests and documentation (RFC 2544, RFC 3849). With a late mismatch the rules are
+// for all addresses, and for ports from firstPort on.
 func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	try = "connect:198.18.0.1:9"
 	for i := range n {
@@ -93,10 +94,10 @@ const (
 
 // Policy is a set of rules of a Linux security module.
 type Policy struct {
-	Hooks        []int // indices of the hooks to attach
+	Hooks        []int // indices of the hooks that are attached
 	Rules        int   // number of rules of each kind
 	Action       layer.Action
-	Suffix       bool     // set: rules match the end of a path; not set: its beginning
+	Suffix       bool     // true: rules match the end of a path; false: its beginning
 	Files        []string // paths of files, one per rule, of up to TextMost bytes
 	Programs     []string // paths of programs, one per rule, of up to TextMost bytes
 	Sources      []string // sources of mounts, one per rule, of up to TextMost bytes
@@ -108,7 +109,7 @@ type Policy struct {
 // TextMost is the largest length of a path in a rule, in bytes. vArmor has the same limit.
 const TextMost = 64
 
-// Hook is a hook of a layer, with the action whose effect shows that the hook is on.
+// Hook is a hook of a layer, with an action that shows that the hook is on.
 type Hook struct {
 	Name  string
 	Index int    // index in the table of counts
@@ -127,7 +128,7 @@ type Programs struct {
 	began []count // counts at the beginning of the trial
 }
 
-// Group returns the open directory of the cgroup whose programs the layer is put around.
+// Group opens the cgroup of the programs around which the layer is put, and returns its directory.
 func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	at := testbed.Host
 	switch around {
@@ -162,8 +163,8 @@ func (g *Programs) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try lets the prober try the actions of the hooks. It returns the prober's answers, and how often the installed
-// programs counted each hook meanwhile.
+// try makes the prober do the actions of the hooks. It returns the prober's answers, and how often the installed
+// programs counted each hook during these actions.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, installed ...*Programs) (answers map[string]string, counted []count, err error) {
 	before, err := sum(hooks, installed)
 	if err != nil {
@@ -199,8 +200,8 @@ func sum(hooks []Hook, installed []*Programs) ([]count, error) {
 
 const denied = "EPERM"
 
-// Before shows that each hook counts the prober's action, and that a matching rule has its effect. It keeps the counts
-// for After.
+// Before shows that each hook counts the prober's action, and that a matching rule has its effect. It keeps the
+// present counts, which After subtracts.
 func (g *Programs) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
 		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
@@ -233,7 +234,7 @@ func (g *Programs) Before(ctx context.Context, site testbed.Site) ([]layer.Check
 	return checks, err
 }
 
-const negligible = 0.01 // hooks count as not used if all together have at most this many hits per unit of work
+const negligible = 0.01 // with at most this many hits per unit of work, over all hooks, the layer counts as unexercised
 
 // After reports how often the hooks were hit in the trial.
 func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
@@ -256,10 +257,10 @@ func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that the layer is off at the site of another arm: the actions of the hooks are allowed, and no program of
-// the layer counts them. If that arm has its own layer of this kind, its own layer may deny the actions. Off then asks
-// the kernel whether a program of the layer is attached to that arm's cgroup. The call of Group makes the cgroups of
-// all arms equally deep.
+// Off shows that the layer is off at the site of another arm: the actions of the hooks are allowed, and no program
+// of the layer counts them. If that arm has its own layer of this kind, that layer may deny the actions: Off then
+// asks the kernel whether a program of l is attached to the arm's cgroup. Off calls Group in every arm, so that the
+// cgroups of all arms are equally deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
@@ -298,10 +299,10 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	})
 }
 
-// Elsewhere tells the user of the alternative on a cluster.
+// Elsewhere is a hint for users on clusters: how to measure such rules there.
 const Elsewhere = "on a cluster, apply policies of vArmor and similar programs by the layer manifests, as examples/kubernetes/varmor.yaml does"
 
-// Works returns the probe of a layer, which tries the layer on this machine.
+// Works returns a probe that puts the layer up on this machine, and takes it down.
 func Works(name string, l layer.Layer) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding {
 		f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "the kernel loads its programs, and the programs deny the actions of the rules"}

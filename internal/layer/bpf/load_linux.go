@@ -36,7 +36,7 @@ type loaded struct {
 	hooks      int
 }
 
-// LoadConnect loads the connection filter for a cgroup, given by its open directory.
+// LoadConnect loads the filter of connections for a cgroup. The argument group is the cgroup's open directory.
 func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 	spec, err := read(connectObject, map[string]any{"rules": uint32(len(four))})
 	if err != nil {
@@ -56,7 +56,8 @@ func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
 	Mount: "sb_mount", Capable: "capable"}
 
-// LoadLSM loads hooks of a Linux security module for the processes of a cgroup, given by its open directory.
+// LoadLSM loads BPF programs for hooks of a Linux security module. Their rules are for the processes of a cgroup;
+// the argument group is its open directory.
 func LoadLSM(group *os.File, p Policy) (*loaded, error) {
 	id, err := idOf(group)
 	if err != nil {
@@ -198,8 +199,8 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long programs may stay attached after Off has closed the links. A child process that is being
-// started has copies of all open files, and so of the links, until it executes its program.
+// goneLimit is how long Off waits, at most, until its programs are detached. Off has closed its links, but a child
+// process that is being started holds copies of them until it executes its program.
 const goneLimit = time.Second
 
 func (l *loaded) gone() error {
@@ -218,7 +219,8 @@ func (l *loaded) gone() error {
 	}
 }
 
-// AttachedTo returns the name of a program attached to the cgroup, or to a hook of the machine; "" if none is.
+// AttachedTo returns the name of one of the programs if it is attached to the cgroup, or to a hook of the machine;
+// "" if none is.
 func (l *loaded) AttachedTo(group *os.File) (string, error) {
 	if l.collection == nil {
 		return "", nil
@@ -248,8 +250,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached looks among the given programs for one that is attached to a hook of the whole machine, or to the cgroup
-// with the id group. It returns this program's name; "" if none is attached. Group 0 stands for any cgroup.
+// attached looks for a given program that is attached to a hook of the machine, or to the cgroup with the id group.
+// It returns the program's name; "" if none is attached. Group 0 stands for any cgroup.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

@@ -5,15 +5,15 @@
 //   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
 //   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
 //
-// The hooks of file, process and mount compare a path (for mount, the source) with a list of texts, which are
-// beginnings or ends of paths. The hook of network compares with a list of addresses and ports. The hooks of
-// ptrace and capability make one comparison. Only the last rule of each kind matches something: the prober's
-// action. The cost depends on the number of texts, and on how many bytes of a text agree with a program's
-// path. With like: PATH, all texts but the last are PATH with another last byte.
+// The hooks file, process and mount compare a path (mount: its source) with a list of texts, which are beginnings or
+// ends of paths. The hook network compares a connection with a list of addresses and ports. The hooks ptrace and
+// capability make one comparison. Only the last rule of each kind matches something: the prober's action. The cost
+// depends on the number of texts, and on how many bytes of a text agree with a program's path. With like: PATH, all
+// texts but the last are PATH with another last byte.
 //
-// The kernel calls the hooks for every process of the machine. Outside the arm's cgroup a hook returns at once, which
-// costs time, too. The hooks are therefore attached only during the trials of their arm (layer.Switch), and these
-// trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
+// The kernel calls the hooks for every process of the machine. Even outside the arm's cgroup, where a hook returns
+// at once, it costs some time. The hooks are therefore attached only during the trials of their arm (layer.Switch),
+// and these trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
 //
 // The layer needs root, and Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm).
 package bpflsm
@@ -62,7 +62,8 @@ var Kind = layer.Kind{
 }
 
 // active returns an error if the kernel was started without bpf among its security modules. Such a kernel loads the
-// programs, but never calls them. If the modules cannot be listed, active returns nil, and the proofs decide.
+// programs, but never calls them. If the modules cannot be listed, active returns nil: the proofs will show whether
+// the hooks are called.
 func active() error {
 	text, err := os.ReadFile("/sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(text))
@@ -89,7 +90,7 @@ func (c *config) validate() []experiment.FieldError {
 	return errs
 }
 
-type lastRuleFiles struct{ read, run string } // paths of the two files that the last rules match: one to read, one to run
+type lastRuleFiles struct{ read, run string } // paths of two files that the last rules match: one to read, one to run
 
 type hookRules struct {
 	name  string
@@ -111,8 +112,8 @@ var hooks = []hookRules{
 
 func source(i int) string { return fmt.Sprintf("tare-source-%02d", i) }
 
-// rare is a set of capabilities that programs do not use. Only the prober uses one of them: its timer needs
-// CAP_WAKE_ALARM.
+// rare is the set of the capabilities that the rules deny. Programs under test do not use them. The prober uses one:
+// its timer needs CAP_WAKE_ALARM.
 const rare = 1<<20 | 1<<32 | 1<<33 | 1<<36 | 1<<35 // CAP_SYS_PACCT, MAC_OVERRIDE, MAC_ADMIN, BLOCK_SUSPEND, WAKE_ALARM
 
 func (c *config) proofs(at lastRuleFiles) (list []bpf.Hook) {
@@ -141,7 +142,7 @@ func (c *config) policy(at lastRuleFiles) bpf.Policy {
 	return p
 }
 
-// unused returns rule number i on paths. The rule matches no path that a program uses.
+// unused returns the text of path rule number i. No path of a program begins (or, with Suffix, ends) with this text.
 func (c *config) unused(i int) string {
 	switch {
 	case c.Like != "":
@@ -154,8 +155,7 @@ func (c *config) unused(i int) string {
 	return fmt.Sprintf("/~tare-%02d/", i)
 }
 
-// cut returns the TextMost bytes of a path that a rule compares: the last bytes if rules match ends, and otherwise the
-// first.
+// cut shortens a path to the TextMost bytes that a rule compares: the last bytes with Suffix, otherwise the first.
 func (c *config) cut(text string) string {
 	over := max(len(text)-bpf.TextMost, 0)
 	if c.Match.One() == layer.Suffix {
@@ -180,7 +180,7 @@ func (c *config) createFiles(s *layer.Session) (at lastRuleFiles, err error) {
 	if longest := max(len(at.read), len(at.run)); longest > bpf.TextMost && c.Match.One() == layer.Prefix {
 		return at, fmt.Errorf("the path %s is longer than the %d bytes of a rule: set TMPDIR to a directory with a shorter path", at.read, bpf.TextMost)
 	}
-	for _, file := range []string{at.read, at.run} { // the file is no program, so that executing it always fails
+	for _, file := range []string{at.read, at.run} { // executing the file always fails, since it is no program
 		err = errors.Join(err, os.WriteFile(file, []byte("tare"), 0o755), os.Chmod(file, 0o755))
 	}
 	return at, err

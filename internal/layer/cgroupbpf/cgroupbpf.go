@@ -1,6 +1,6 @@
-// Package cgroupbpf puts a filter of connections around the subjects: a BPF program that the kernel calls at
-// each connect of an IPv4 or IPv6 socket. Some network policies of clusters and the filters of systemd
-// (IPAddressDeny) work like this.
+// Package cgroupbpf puts a filter of connections around the subjects: a BPF program that the kernel calls at each
+// connect of an IPv4 or IPv6 socket. Some clusters enforce network policies in this way, and systemd its
+// IPAddressDeny.
 //
 //   - cgroup-bpf: {rules: [0, 1, 2, 4, 8, 64]}
 //   - cgroup-bpf: {rules: [1, 8, 64], mismatch: late}

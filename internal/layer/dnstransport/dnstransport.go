@@ -3,9 +3,9 @@
 //
 //   - dns-transport: {transport: tls}
 //
-// Proof, after every trial: the client reports the kinds of connections that carried its queries: UDP or TCP
-// in clear, or TLS with its version and cipher. In an arm with the layer every connection must have the
-// layer's transport. In an arm without the layer none may have it.
+// Proof, after every trial: the client reports the connections that carried its queries: UDP in clear, TCP in clear,
+// or TLS with version and cipher. In an arm with the layer every connection must have the layer's transport. In an
+// arm without the layer none may have it.
 package dnstransport
 
 import (
@@ -72,8 +72,8 @@ func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check: the transport shows only after a trial.
 func (c *config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no query used the transport. It is not called in an arm with another layer of this
-// kind, since the proof of that layer shows the arm's transport.
+// ProveOffAfter shows that no query used the transport. It is not called in an arm with a layer of this kind: the
+// proof of that layer shows the arm's transport.
 func (c *config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }

@@ -3,10 +3,10 @@
 //
 //   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
 //
-// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
-// each variable must have the layer's value. In an arm without the layer no variable may have this value. A value is
-// hidden if it comes from the environment, or if the variable's name suggests a secret (package environ). Hidden
-// values are compared by their SHA-256, and the run stores neither the value nor the hash. If a variable has a value
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the
+// layer each variable must have the layer's value. In an arm without the layer no variable may have the layer's
+// value. Values are hidden if they come from the environment, or if the variable's name suggests a secret (package
+// environ). They are compared by their SHA-256, and the run stores neither value nor hash. If a variable has a value
 // that does not come from the layer, the run does not store that value either.
 package env
 
@@ -98,7 +98,7 @@ func (c *config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 
 type question struct {
 	Name   string `json:"name"`
-	Hidden bool   `json:"hidden"` // set if the answer must be the hash of the value
+	Hidden bool   `json:"hidden"` // true: the answer must be the hash of the value
 }
 
 type answer struct {
@@ -106,7 +106,8 @@ type answer struct {
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts the reporting process as a subject at a place. It returns the answers by the names of the variables.
+// look starts, at a place, a process that reports its variables, in the way a subject is started. It returns the
+// answers by the names of the variables.
 func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)

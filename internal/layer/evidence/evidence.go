@@ -1,6 +1,6 @@
-// Package evidence is for layers whose proof is the output of a program. It runs the program with limits on
-// time and output. It compares the output with two regular expressions: one must match while the layer is on,
-// the other while the layer is off.
+// Package evidence is for layers whose proof is the output of a program. It runs the program with limits on time and
+// output. It compares the output with two regular expressions. The expression on must match while the layer is on,
+// the expression off while it is off.
 package evidence
 
 import (
@@ -34,8 +34,8 @@ type Patterns struct {
 	Off string // pattern that matches only while the layer is off; "" if unset
 }
 
-// Validate reports every problem of the patterns. In the reports, the argument field stands before the names on and
-// off.
+// Validate reports every problem of the patterns, for the fields on and off of the experiment file. The argument
+// field, such as "check.", is put before these names.
 func (p Patterns) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
@@ -67,13 +67,13 @@ const (
 	Off
 )
 
-// State returns the state of the layer that an output shows. failed is the program's error; nil if the program
-// succeeded. After a failure only a match of Off is evidence: other texts may be missing because the program failed.
+// State returns the state of the layer that an output shows. The argument failed is the program's error, or nil. If
+// the program failed, only a match of Off is evidence: the failure may be the reason why other text is missing.
 func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)
 	if errOn != nil || errOff != nil {
-		return Unclear // Validate has reported the error
+		return Unclear // not possible after Validate
 	}
 	var exit *testbed.ExitError
 	ended := failed == nil || errors.As(failed, &exit) && exit.Code >= 0
@@ -90,8 +90,8 @@ func (p Patterns) State(text string, failed error) State {
 	return Unclear
 }
 
-// Check checks that a program's output shows the expected state of the layer, want. failed is the program's error; nil
-// if the program succeeded.
+// Check checks that a program's output shows the layer in the state want. The argument failed is the program's
+// error, or nil.
 func (p Patterns) Check(kind, name string, want State, text string, failed error) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {

@@ -1,4 +1,4 @@
-// Package fscrypt is the layer that encrypts the files of a volume by the file system: ext4's encryption of
+// Package fscrypt is the layer with which the file system encrypts the files of a volume: ext4's encryption of
 // directories (fscrypt), with a policy of version 2. Each set-up has a new random key, which is not stored.
 //
 //   - fscrypt: {contents: [AES-256-XTS, Adiantum]}
@@ -8,9 +8,9 @@
 // (Documentation/filesystems/fscrypt.rst, "Direct I/O support"). The workload storage detects this. Such a
 // trial is invalid, or the names of its metrics begin with buffered-.
 //
-// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
-// device in clear. In an arm without encryption it is. Before every trial: the volume's directory has the
-// policy, read back from the kernel.
+// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the device in
+// clear. In an arm without encryption the marker is there in clear. Before every trial: the volume's directory has
+// the policy, read back from the kernel.
 package fscrypt
 
 import (
@@ -110,8 +110,8 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 	return []layer.Check{c}, nil
 }
 
-// ProveOff shows that the volume has no policy. If no layer encrypts, it also shows that the marker is on the device
-// in clear.
+// ProveOff shows that the volume has no policy. If no layer of the arm encrypts, ProveOff shows that the marker is
+// on the device in clear, too.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

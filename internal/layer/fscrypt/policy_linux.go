@@ -12,7 +12,7 @@ import (
 
 const rawKey = 64 // size in bytes of a master key, which is enough for every mode
 
-// encrypt sets a policy with a new key on an empty directory.
+// encrypt makes the file system encrypt an empty directory with a new key.
 func encrypt(dir string, mode mode) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func encrypt(dir string, mode mode) error {
 	if err := ioctl(f, unix.FS_IOC_SET_ENCRYPTION_POLICY, unsafe.Pointer(&p)); err != nil {
 		return fmt.Errorf("set the policy %s: %w (%s)", mode, err, hint(err))
 	}
-	try, err := os.CreateTemp(dir, "") // the kernel loads the cipher only when it encrypts a file
+	try, err := os.CreateTemp(dir, "") // the kernel loads the cipher when it encrypts this file, and not earlier
 	if err != nil {
 		return fmt.Errorf("%s: %w (%s)", mode, err, hint(err))
 	}
@@ -60,7 +60,7 @@ func hint(err error) string {
 	return "see Documentation/filesystems/fscrypt.rst"
 }
 
-// policy returns the encryption mode of a directory; the constant none if the directory or its file system has no
+// policy returns a directory's encryption mode. The result is none if the directory or its file system has no
 // encryption.
 func policy(dir string) (string, error) {
 	f, err := os.Open(dir)

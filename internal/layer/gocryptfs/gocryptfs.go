@@ -3,13 +3,13 @@
 //
 //   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
 //
-// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the way through
-// FUSE. Direct I/O of a program ends at gocryptfs, which reads and writes its own files through the page cache. The
+// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the first cost.
+// A program's direct I/O ends at gocryptfs, which reads and writes its own files through the page cache. The
 // workload storage detects this. Such a trial is invalid, or the names of its metrics begin with buffered-.
 //
-// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the
-// device in clear. In an arm without encryption it is. Before every trial: the volume is a FUSE mount, and
-// the process of this mount runs.
+// Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the device in
+// clear. In an arm without encryption the marker is there in clear. Before every trial: the volume is a FUSE mount,
+// and the process of this mount runs.
 package gocryptfs
 
 import (
@@ -71,8 +71,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs. If no layer encrypts, it also shows that the marker is
-// on the device in clear.
+// ProveOff shows that the volume is not a mount of gocryptfs. If no layer of the arm encrypts, ProveOff shows that
+// the marker is on the device in clear, too.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -88,7 +88,8 @@ type active struct {
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// ciphers has, for each cipher, the options of gocryptfs -init, and the word in gocryptfs's description of a directory.
+// ciphers has two entries for each cipher: the options of gocryptfs -init, and the word by which gocryptfs names the
+// cipher in its description of a directory.
 var ciphers = map[cipher]struct {
 	options []string
 	flag    string
@@ -101,7 +102,7 @@ func (a *active) command(ctx context.Context, cipher, plain string) (mount testb
 		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
 		return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, evidence.Limit)
 	}
-	// Nobody can guess the password, so few rounds of scrypt are enough.
+	// Few rounds of scrypt are enough, since nobody can guess the password.
 	args := append([]string{"-init", "-q", "-scryptn", "10"}, ciphers[a.config.Cipher.One()].options...)
 	if _, err := run(append(args, cipher)...); err != nil {
 		return mount, err

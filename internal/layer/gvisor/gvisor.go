@@ -4,10 +4,10 @@
 //   - gvisor
 //   - gvisor: {platform: [systrap, ptrace]}
 //
-// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this machine,
-// and its writes are discarded at the end. The sandbox has the host's network stack (--network=host): with a stack of
-// its own, gVisor would take the place's addresses away from all other programs at the place. Tare does not use
-// `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the layer is a
+// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
+// machine; what it writes is discarded at the end. The sandbox uses the host's network stack (--network=host). With
+// its own stack, gVisor would take the place's addresses away from all other programs at the place. Tare does not
+// use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the layer is a
 // RuntimeClass, set by the layer pod, and gVisor uses its own stack.
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
@@ -67,7 +67,7 @@ var Kind = layer.Kind{
 	Probe:   func(ctx context.Context) []testbed.Finding { return tryAll(ctx, systrap, ptrace, kvm) },
 }
 
-// Probe tries the platforms that the parameters name.
+// Probe tries each platform in the layer's parameters.
 func (c *config) Probe(ctx context.Context) []testbed.Finding {
 	if len(c.Platform) == 0 {
 		return tryAll(ctx, systrap)
@@ -109,7 +109,7 @@ func try(ctx context.Context, p platform) testbed.Finding {
 	return f
 }
 
-// settings returns the settings by which the launcher mounts a tmpfs, writes a bundle into it, and becomes runsc.
+// settings makes the launcher mount a tmpfs, write an OCI bundle into it, and execute runsc with the bundle.
 func settings(p platform, runsc, dir string) launcher.Settings {
 	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}

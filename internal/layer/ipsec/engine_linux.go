@@ -40,8 +40,8 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The number is above the priorities of
-// all other rules, so that the kernel applies this rule last.
+// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The kernel applies rules in the
+// order of their numbers, and all other rules have smaller numbers.
 const lastRule = 40000
 
 const longest = 1400 // MTU of kernel-libipsec's interface; kernel-libipsec reads no larger packets
@@ -55,7 +55,7 @@ type engine struct {
 	peers []tunnel.Peer
 }
 
-// lacks returns an error if the kernel does not accept a security association of ESP.
+// lacks tests whether the kernel accepts a security association of ESP; it returns an error if not.
 func lacks() error {
 	state := &netlink.XfrmState{Src: net.IPv4(192, 0, 2, 1), Dst: net.IPv4(192, 0, 2, 2), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 		Spi: 0x7a7e7a7e, Aead: &netlink.XfrmStateAlgo{Name: "rfc4106(gcm(aes))", Key: make([]byte, 20), ICVLen: 128}}
@@ -74,7 +74,7 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	if err != nil {
 		return nil, opened, fmt.Errorf("strongSwan's daemon: %w", err)
 	}
-	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // if the interface exists, the daemon silently uses another name
+	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // if an interface has this name, the daemon silently takes another name
 		return nil, opened, fmt.Errorf("make the interface %s: %w", device, fs.ErrExist)
 	}
 	temporary := os.TempDir()
@@ -105,12 +105,12 @@ func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
 		rule.Family, rule.Priority, rule.Table = family, lastRule, 220
-		_ = netlink.RuleDel(rule) // the rule exists only for address families that the system has
+		_ = netlink.RuleDel(rule) // fails for address families that the system does not have
 	}
 	return owned.Remove(e.dir)
 }
 
-type message map[string]any // values are texts, lists of texts, and messages
+type message map[string]any // a message of the daemon's protocol: names with texts, lists of texts, or messages
 
 func (e *engine) call(command string, in message) (*vici.Message, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -159,7 +159,7 @@ func (e *engine) Ready() (program string, err error) {
 // Rekey ends all security associations, and then sets the new key and the new peers.
 func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	for i := range e.peers {
-		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // the error is ignored, since there may be no association
+		_, _ = e.call("terminate", message{"ike": name(i), "force": "yes", "timeout": "1000"}) // ignores errors: there may be no association to end
 		if _, err := e.call("unload-conn", message{"name": name(i)}); err != nil {
 			return err
 		}
@@ -182,11 +182,11 @@ func (e *engine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 
 func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 
-// connection returns strongSwan's configuration for a peer. It turns rekeying off, so that no key changes during a
+// connection returns strongSwan's configuration for a peer. Rekeying is off in it, so that no key changes during a
 // trial.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"
-	if e.Kernel { // without a trap, packets without a security association would leave in clear
+	if e.Kernel { // with a trap, no packet leaves in clear before there is a security association
 		start = "trap"
 	}
 	return message{
@@ -216,7 +216,8 @@ func (e *engine) Connect() error {
 	return nil
 }
 
-// Traffic returns the counters of the daemon's interface or, if the kernel encrypts, of its security associations.
+// Traffic returns the counters of the daemon's interface. If the kernel encrypts, it returns those of the kernel's
+// security associations.
 func (e *engine) Traffic() (sum tunnel.Traffic, err error) {
 	if !e.Kernel {
 		link, err := netlink.LinkByName(device)

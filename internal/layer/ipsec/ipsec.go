@@ -3,8 +3,8 @@
 // kernel has ESP, the kernel encrypts. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN
 // interface, which is several times slower. A check of every run records the implementation.
 //
-// IPsec of the kernel fails open: packets that match no policy leave in clear. The layer therefore has policies from
-// the start (traps). In user space, routes always lead into the TUN interface.
+// The kernel's IPsec fails open: packets that match no policy leave in clear. The layer therefore has policies from
+// the start (traps). The daemon needs no traps: its routes always lead into the TUN interface.
 package ipsec
 
 import (
@@ -31,10 +31,10 @@ var Kind = layer.Kind{
 var Protocol = &tunnel.Protocol{
 	Layer: "ipsec", Name: "IPsec", Kernel: "the kernel's IPsec", Program: "strongSwan's kernel-libipsec",
 	Device: device, Ports: []int{500, 4500},
-	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and for ESP with AES-GCM (RFC 4303, RFC 4106) 8 for its
-	// header, 8 for the initialisation vector, at most 5 for padding and trailer, and 16 for the check value.
+	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and 37 for ESP with AES-GCM (RFC 4303, RFC 4106): a
+	// header of 8, an initialisation vector of 8, padding and trailer of at most 5, and a check value of 16.
 	Overhead: 85,
-	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // size of the inner packet: the payload with IPv4 and UDP headers
+	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // size of the inner packet: payload, IPv4 header of 20 bytes, UDP header of 8
 	Keys:     sharedKey,
 	Public:   func(k tunnel.Key) tunnel.Key { return k },
 	Image:    mtls.DefaultImage,
@@ -75,7 +75,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return Protocol.Up(ctx, s, c.Implementation)
 }
 
-// ProveOff shows that pods reach each other in clear.
+// ProveOff shows that pods reach each other without a tunnel.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return Protocol.ProveOff(ctx, s)
 }

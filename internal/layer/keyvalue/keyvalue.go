@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Among counts the keys that have equal values in both maps.
+// Among counts the keys that both maps have, with equal values.
 func Among(want, has map[string]string) int {
 	n := 0
 	for k, v := range want {
@@ -23,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written lists the keys of the map called want, each with its value in the map called has. A value that differs from
-// the wanted value may be a secret, and is not shown.
+// Written describes, for each key of the first map, its value in the second map. If the two values differ, the
+// second may be a secret, and the text is "KEY with another value".
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -45,9 +45,9 @@ func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate adds to errs every problem of the keys and values of a field. If the argument labels is set, the values
-// must also be valid as values of Kubernetes labels. The function taken returns the reason why users may not set a
-// key; "" if they may.
+// Validate adds to errs every problem of the keys and values of a field. With labels = true, the values must be
+// valid values of Kubernetes labels, too. The function taken returns the reason why users may not set a key; "" if
+// they may.
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key
@@ -63,7 +63,7 @@ func Validate(errs *experiment.FieldErrors, field string, given map[string]strin
 	}
 }
 
-// With returns a map with the entries of both maps. For a key of both, the result has the value of the map add. Either
+// With returns a map with the entries of both maps. If a key is in both, its value comes from the second map. Either
 // map may be nil.
 func With(m, add map[string]string) map[string]string {
 	out := maps.Clone(m)

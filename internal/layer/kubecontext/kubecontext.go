@@ -94,7 +94,7 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 // confounded is the caveat of every comparison of clusters.
 const confounded = "two clusters differ in more than one property (machines, kernel, network plug-in, versions), and the overhead includes all of them. It also includes the effect of state that trials leave on a cluster, such as objects in the API server's memory, since the baseline's cluster serves more trials (also those of the control)"
 
-// here checks that a site is on the cluster of the layer's context. The argument layerUID is the UID of that cluster.
+// here checks that a site is on the cluster of the layer's context, whose UID is layerUID.
 func (c *config) here(context, uid, layerUID string) layer.Check {
 	return layer.Check{
 		Layer: name, Name: "cluster", Expected: described(c.Name, layerUID), Observed: described(context, uid),
@@ -102,8 +102,8 @@ func (c *config) here(context, uid, layerUID string) layer.Check {
 	}
 }
 
-// elsewhere checks that a site is not on the cluster of the layer's context. The argument layerUID is the UID of that
-// cluster. If the site's context is another context for that cluster, the check passes with a caveat.
+// elsewhere checks that a site does not use the layer's context. If the site's context is another name for the
+// layer's cluster, whose UID is layerUID, the check passes with a caveat.
 func (c *config) elsewhere(context, uid, layerUID string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, layerUID), Observed: described(context, uid),

@@ -4,15 +4,16 @@
 //   - landlock: {rules: [1, 8, 63]}
 //   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
 //
-// At each opening of a file, Landlock looks for a rule for each directory from the file up to the root. The
-// first rule is for the root, the next ones are for the writable directories, and the others for directories
-// of /proc/sys that programs do not open. With rules: 0 there is no ruleset.
+// When a file is opened, Landlock looks for a rule of each directory from the file up to the root. The first rule is
+// for the root. The next rules are for the writable directories, and the others for directories of /proc/sys that
+// programs do not open. With rules: 0 there is no ruleset.
 //
-// The ruleset is created where the subject is started, and before the subject's time is counted. Tare's
-// launcher restricts itself by the ruleset and then executes the subject (package launcher). A rule is for a
-// file, not for a path: in a sandbox with its own root, no rule matches and nothing is allowed.
+// The ruleset is created where the subject is started, and before the subject's time is counted. Tare's launcher
+// restricts itself by the ruleset and then executes the subject (package launcher). A rule belongs to a file and not
+// to a path. In a sandbox with its own root, no rule matches, and so nothing is allowed.
 //
-// Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it may.
+// Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it may create
+// the file.
 package landlock
 
 import (
@@ -83,7 +84,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that a file can be created where the ruleset would not allow it.
+// ProveOff shows that, without the ruleset, the prober may create a file that the ruleset would deny.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }

@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed/local/localtest"
 )
 
-// Main is the TestMain of a layer's tests. The tests may start the test program again, as the prober of package
-// wrapper or as the helper of one of the given layers.
+// Main is the TestMain of a layer's tests. Tests may start their own executable again, as the prober of package
+// wrapper or as a helper of the given layers.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
 	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)
@@ -55,14 +55,14 @@ func must[T any](t testing.TB, value T, err error) T {
 	return value
 }
 
-// Settle returns the checks that the layer makes once per set-up.
+// Settle calls the layer's Settle and returns its checks, which are made once per set-up.
 func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	t.Helper()
 	checks, err := a.Settle(t.Context())
 	return must(t, checks, err)
 }
 
-// On returns the checks before a trial of the layer's own arm, without those that are made once for each set-up.
+// On returns the checks before a trial of the layer's own arm, without the checks that are made once per set-up.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	return slices.DeleteFunc(Before(t, a, layer.WithWrappers(site, a)), func(c layer.Check) bool { return c.Once })
@@ -89,9 +89,10 @@ func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place
 	return must(t, checks, err)
 }
 
-// Leaky returns the site of an arm without the layer, whose programs go through the layer all the same.
+// Leaky returns a site that counts as one without the layer, although its programs go through the layer. A proof
+// must detect this.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
-	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // without a method Unwrap, no caller finds the wrappers
+	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // hides the method Unwrap, by which callers find the wrappers
 }
 
 // Text lists checks, one per line: "name: observed: true".

@@ -1,6 +1,6 @@
-// Package link is the layer that gives an arm another network wire than the testbed's: another rate or MTU, a
-// delay, losses. It protects nothing. Its effect is known beforehand, and so it tests Tare itself: a wire at
-// 999 instead of 1051 Mbit/s must be found to cost 4.9 % of the bandwidth. It can also imitate the network of
+// Package link is the layer that gives an arm another network wire than the testbed's: another rate or MTU, a delay,
+// losses. It protects nothing. Its effect is known beforehand, so that it tests Tare itself: for a wire at 999
+// instead of 1051 Mbit/s, Tare must report a cost of 4.9 % of the bandwidth. It can also imitate the network of
 // another platform, such as an MTU of 1450 instead of 8896 bytes.
 //
 // Proof: every changed property is read back from the kernel, before each trial and after it.
@@ -31,7 +31,7 @@ var Kind = layer.Kind{
 	Probe:   probe,
 }
 
-// config holds the layer's parameters. A property without a value keeps the testbed's value.
+// config holds the layer's parameters. A property that no parameter sets keeps the testbed's value.
 type config struct {
 	Rate  factor.Levels[quantity.Rate]     `yaml:"rate" json:"rate,omitempty" doc:"rate of each direction"`
 	MTU   factor.Levels[int]               `yaml:"mtu" json:"mtu,omitempty" min:"576" max:"65535" doc:"largest IP packet between the pods in bytes"`
@@ -95,13 +95,13 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}
 	return &layer.Active{
 		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return check(on, c, want) },
-		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // the settings must be in force until the trial ends
+		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // a second check: the settings must still be in force after the trial
 		Down:   func(context.Context) error { return reset(on) },
 	}, nil
 }
 
-// ProveOff reads back from the kernel that the properties that the layer changes have the testbed's values.
-// It leaves out the properties that the arm's own layer of this kind sets: the proof of that layer shows them.
+// ProveOff reads the layer's properties back from the kernel, and checks that they have the testbed's values. It
+// leaves out properties that the arm's own layer of this kind sets: the proof of that layer shows them.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	on, err := shaper(s.Site)
 	if err != nil {
@@ -117,7 +117,7 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 // These are the largest allowed differences between a value that was set and the value read back from the kernel.
 const (
 	wholeBytes = 8    // rate in bit/s: the kernel stores whole bytes per second
-	lossDigits = 1e-6 // loss as a share of packets: the kernel stores 32 bits, converted from a float of 32 bits
+	lossDigits = 1e-6 // loss as a share of packets: the kernel stores a 32-bit number, made from a 32-bit float
 )
 
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"

@@ -7,7 +7,8 @@
 // through to the device.
 //
 // Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In an arm
-// without encryption it is. Before every trial: cryptsetup reports the cipher and the sectors of the mapping.
+// without encryption the marker is there in clear. Before every trial: cryptsetup reports the cipher and the sectors
+// of the mapping.
 package luks
 
 import (
@@ -32,7 +33,7 @@ import (
 const (
 	name    = "luks"
 	program = "cryptsetup"
-	remover = "dmsetup" // installed on every system that has cryptsetup
+	remover = "dmsetup" // every system with cryptsetup has this program
 )
 
 type integrity string
@@ -65,9 +66,9 @@ func newLayer() layer.Layer {
 	return &config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(4096), Integrity: factor.Of(noIntegrity), Workqueues: true}
 }
 
-const mapperControl = "/dev/mapper/control" // device file of the device mapper
+const mapperControl = "/dev/mapper/control"
 
-// probe checks first that the kernel has the device mapper: cryptsetup's own error would be unclear.
+// probe looks for the kernel's device mapper before it runs cryptsetup, whose error would be unclear.
 func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(program); err == nil {
 		if err := mapper(); err != nil {
@@ -123,8 +124,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// ProveOff shows that the marker is on the device in clear, if no layer encrypts. The testbed creates the
-// volume directly on its loop device, without a mapping.
+// ProveOff shows that the marker is on the device in clear, unless a layer of the arm encrypts. There is no mapping
+// to check: the testbed creates such a volume directly on its loop device.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -140,7 +141,7 @@ type active struct {
 	mapped string // name of the mapping
 }
 
-const formatLimit = 30 * time.Minute // timeout of cryptsetup; if the layer has integrity, cryptsetup writes the whole device
+const formatLimit = 30 * time.Minute // timeout of cryptsetup, which writes the complete device if the layer has integrity
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := testbed.Command{Args: args, Stdin: strings.NewReader(stdin)}
@@ -179,9 +180,9 @@ func (c *config) open() []string {
 	return args
 }
 
-// settle makes the checks of the set-up. It also tells the kernel to remove the mapping when its mount ends, even if
-// this process is killed. (It uses dmsetup, since cryptsetup close --deferred fails for a mapping on top of another
-// mapping.)
+// settle makes the checks of the set-up. It then tells the kernel to remove the mapping as soon as its mount ends,
+// even if this process is killed. It uses dmsetup, since cryptsetup close --deferred fails if the mapping lies on
+// another mapping.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}

@@ -34,19 +34,18 @@ type active struct {
 	applied bool
 }
 
-// placement is an object for a site. The field shared is the reason why other arms would get the object, too; "" if
-// they would not.
+// placement is an object for a site. The field shared is the reason why the object would affect other arms; "" if it
+// would not.
 type placement struct {
 	*unstructured.Unstructured
 	shared string
 }
 
-// placed returns the objects for a site. The argument given is set if all arms share a namespace that the experiment
-// names.
+// placed returns the objects for a site. With given = true, the experiment names one namespace for all arms.
 func (c *config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
-		return nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has reported the problem before
+		return nil, fmt.Errorf("%s: %s", field, summary(p)) // not possible after Validate
 	}
 	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
 	for _, o := range all {
@@ -100,7 +99,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads an object of the cluster. The argument like has the object's kind and name. The result exists is false if
+// look reads the object with the kind and name of the argument like from the cluster. The result exists is false if
 // the cluster has no such object.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, exists bool, err error) {
 	got, err = on.Get(ctx, like)
@@ -120,7 +119,7 @@ func (a *active) apply(ctx context.Context) error {
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // no deletion here: objects that existed before may belong to someone else, and the site deletes its own
+		return err // deletes nothing: objects from before may belong to someone else, and the site deletes its own objects
 	}
 	a.applied = true
 	err = a.accepted(got)
@@ -135,7 +134,8 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted returns an error if the cluster has changed applied fields. The error names these fields.
+// accepted returns an error that names the applied fields whose values the cluster has changed; nil if there are
+// none.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
@@ -253,9 +253,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. The argument own is the layer of this kind that
-// belongs to the other arm, or nil. The objects of that layer are left out. With scope: arm, objects outside of the
-// arm's namespace are not checked, and a caveat says so. If no object remains, the check has no name.
+// absent shows that the objects do not exist at another arm's site. The argument own is the other arm's layer of
+// this kind, or nil; objects that own applies, too, are left out. With scope: arm, objects outside of the arm's
+// namespace are not checked, and a caveat says so. If all objects are left out, the check has no name.
 func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)
@@ -289,7 +289,7 @@ func (c *config) absent(ctx context.Context, on cluster, given bool, own *config
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // the caveat names only kinds, since names and numbers of objects may differ between arms
+		slices.Sort(declared) // kinds only, since names and numbers of objects may differ between arms
 		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {

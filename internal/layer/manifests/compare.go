@@ -17,8 +17,9 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks or has with another value. A field that
-// the cluster has added is no difference, nor is another form of a value (1000m for 1, 1m0s for 60s).
+// differences lists the applied fields that an object in the cluster lacks or has with another value. Fields that
+// the cluster has added do not count. Other forms of a value do not count either, such as 1000m for 1 or 1m0s for
+// 60s.
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -55,9 +56,10 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair returns, for each item of the list want, the index of its counterpart in the list have; nil if an item has no
-// counterpart. If all items of want have names, counterparts have equal names, since the cluster may add items, such
-// as containers. Otherwise counterparts have equal positions, in lists of equal length.
+// pair returns, for each item of the list want, the index of its counterpart in the list have. If all items of want
+// have names, the counterpart has the same name: the cluster may have added items, such as containers. Otherwise the
+// counterpart has the same position, and both lists must be equally long. The result is nil if an item has no
+// counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -85,7 +87,8 @@ func nameOf(v any) any {
 	return nil
 }
 
-// same reports whether two single values are equal. Numbers, durations and quantities are compared by value.
+// same reports whether two single values are equal. Numbers, durations and quantities may differ in form, such as
+// 1000m and 1.
 func same(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
@@ -136,7 +139,8 @@ func amount(v any) (resource.Quantity, error) {
 	return resource.Quantity{}, resource.ErrFormatWrong
 }
 
-// empty reports whether a cluster may leave a value out without a change of the object's meaning.
+// empty reports whether a value says no more than an absent field: null, "", 0, false, or an empty list or map. A
+// cluster may leave such a field out.
 func empty(v any) bool {
 	value := reflect.ValueOf(v)
 	if kind := value.Kind(); kind == reflect.Map || kind == reflect.Slice {
@@ -180,8 +184,8 @@ type condition struct {
 	value string
 }
 
-// conditionType matches texts of the characters that a condition's type may have. With a limit on the length, the
-// expression would make every start of Tare 3 ms slower.
+// conditionType matches the characters of a condition's type. It does not limit their number: a limit would make
+// every start of Tare 3 ms slower.
 var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317
@@ -260,7 +264,8 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the object's status is out of date: its controller has not seen the current generation yet.
+// stale reports whether the object's status is out of date: the object's controller has not seen its current
+// generation yet. The result now is a text with both generations.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

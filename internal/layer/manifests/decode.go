@@ -33,7 +33,7 @@ func (c *config) objects() ([]object, map[string][]string) {
 	problems := map[string][]string{}
 	add := func(field, source, text string) {
 		if len(all) > maxObjects {
-			return // Validate reports that there are too many objects
+			return // Validate reports these problems itself
 		}
 		objects, found := decode(source, text)
 		all = append(all, objects...)
@@ -109,7 +109,7 @@ var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
 // split cuts a text at its lines of three dashes. Such a line always separates documents, even within a quoted text.
 func split(text string) []document {
 	var documents []document
-	start, at, line, n := 0, 0, 1, 0 // line is the first line of the current document, n the current line
+	start, at, line, n := 0, 0, 1, 0 // line: first line of the current document; n: current line
 	for l := range strings.Lines(text) {
 		n++
 		if separator.MatchString(l) {

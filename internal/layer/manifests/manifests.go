@@ -8,14 +8,14 @@
 //     metadata: {name: strict}
 //     spec: {mtls: {mode: STRICT}}
 //
-// An object without a namespace is put into the arm's own namespace, by server-side apply, before the arm's
-// pods are created. An object outside of that namespace would affect the other arms, too. It is refused,
-// unless the file declares that it does not affect them (scope: arm) or that it exists during the trials of
-// this arm only (exclusive).
+// Tare puts an object without a namespace into the arm's own namespace, by server-side apply, before the arm's pods
+// are created. An object outside of that namespace would affect the other arms, too. Tare refuses such an object,
+// unless the file declares that the object does not affect the other arms (scope: arm) or exists during the trials
+// of this arm only (exclusive).
 //
-// Proof, before every trial: each object is read back with every applied field, its controller has seen its
-// current generation, and the conditions hold. In the other arms the objects do not exist. The proof does not
-// show that the objects have an effect. The layer proof can show that.
+// Proof, before every trial: each object is read back with every applied field, its controller has seen its current
+// generation, and the conditions hold. In the other arms the objects do not exist. To show that the objects have an
+// effect, add the layer proof.
 package manifests
 
 import (
@@ -60,7 +60,8 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects. With when: after-pods, Settle applies them instead; with exclusive, the Switch does.
+// Up applies the objects before the pods are created. With when: after-pods, Settle applies them; with exclusive,
+// the Switch.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -93,12 +94,12 @@ func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	c = c.filled()
 	check, err := c.absent(ctx, site, site.Parameters().Namespace != "", own)
 	if check.Name == "" && err == nil {
-		return nil, nil // both layers have the same objects
+		return nil, nil // the other arm's layer has the same objects
 	}
 	return []layer.Check{check}, err
 }
 
-// shared returns the reason why an object would affect other arms, too; "" if it would not.
+// shared returns the reason why an object would affect other arms; "" if it would not.
 func shared(namespaced bool, namespace, own string, given bool) string {
 	switch {
 	case !namespaced:
@@ -139,7 +140,7 @@ func (f *file) UnmarshalText(text []byte) error {
 type when string
 
 const (
-	beforePods when = "before-pods" // for objects that act when a pod is created, such as a webhook's policy
+	beforePods when = "before-pods" // for objects that take effect when a pod is created, such as a webhook's policy
 	afterPods  when = "after-pods"
 )
 
@@ -150,8 +151,8 @@ const (
 	OwnArm       scope = "arm"
 )
 
-// wait is a condition to wait for. The condition is about an object that the layer applies, or that the cluster has
-// anyway.
+// wait is a condition for which the layer waits. It is a condition of an object that the layer applies, or of
+// another object in the cluster.
 type wait struct {
 	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
 	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
@@ -244,7 +245,7 @@ func (c *config) everyLevel() (objects []object, problems map[string][]string) {
 	return objects, problems
 }
 
-// find returns the index of the condition's object; -1 if the layer does not apply it.
+// find returns the index of the object that the condition is about; -1 if the layer does not apply this object.
 func (w wait) find(objects []object) int {
 	return slices.IndexFunc(objects, func(o object) bool {
 		return o.GetKind() == w.Kind && o.GetName() == w.Name &&
@@ -260,8 +261,9 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. Only the cluster
-// knows a kind's resource name. Tare guesses this name by the rule that nearly all kinds follow.
+// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. A right names
+// a resource, such as networkpolicies. Tare guesses the resource's name from the kind, by the rule that nearly all
+// kinds follow.
 func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

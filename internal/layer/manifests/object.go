@@ -30,7 +30,8 @@ func title(u *unstructured.Unstructured) string {
 	return text
 }
 
-// identity returns a key that identifies the object, whatever the API version of its kind.
+// identity returns a key for the object. Objects that differ only in the API version of their kind have the same
+// key.
 func (o object) identity() string {
 	group, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	if err != nil {
@@ -41,8 +42,8 @@ func (o object) identity() string {
 
 var (
 	kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-	// Regular expressions with large repeat counts take long to compile. They are compiled at their first use, so that
-	// Tare starts faster.
+	// These regular expressions take long to compile, since they have large repeat counts. Tare compiles them at
+	// their first use, and so starts faster.
 	versioned = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?/)?v[0-9][a-z0-9]{0,30}$`)
 	})
@@ -131,7 +132,7 @@ func (d decoder) placeholders(n *strictyaml.Node) {
 	}
 }
 
-// placeholdersGone returns a text with valid names in place of placeholders.
+// placeholdersGone replaces placeholders by a valid name, so that the text can be validated before a site exists.
 func placeholdersGone(text string) string {
 	filled, err := placeholder.Values{placeholder.Namespace: "x"}.Fill(text)
 	if err != nil {
@@ -140,7 +141,7 @@ func placeholdersGone(text string) string {
 	return filled
 }
 
-// within returns the node that the keys lead to, or the last existing node on the way.
+// within follows the keys from node to node, and returns the last node that exists.
 func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	for _, key := range keys {
 		next := n.Get(key)
@@ -152,7 +153,8 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 	return n
 }
 
-// placed returns the object for a site, with values in place of placeholders, and with a namespace if it needs one.
+// placed returns the object for a site: placeholders are replaced by their values. A namespaced object gets a
+// namespace.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
 	filled, err := mapped(o.Object, func(text string) (any, error) { return values.Fill(text) })
 	if err != nil {

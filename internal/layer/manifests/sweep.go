@@ -15,15 +15,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// The experiment file names the factors of this layer. If a factor has the name rules, its level replaces $(rules) in
-// the texts. A level can also set the length of a list, or the number of objects of a kind.
+// Users choose the names of this layer's factors. The level of a factor with the name rules, for example, replaces
+// $(rules) in the texts. A level can set the length of a list, too, or the number of objects of a kind.
 
-const itemNumber = "$(item)" // placeholder for the number of a list's item or of a repeated object, counted from 1
+const itemNumber = "$(item)" // placeholder for the number of an item in a list, or of a copy of an object, from 1
 
-const maxItems = 1000 // largest length of a repeated list, and largest number of copies of one object
+const maxItems = 1000 // largest number of items in a repeated list, and of copies of one object
 
-// filled returns the layer with each factor replaced by its level. If a factor still has several levels, the first
-// level is used.
+// filled returns the layer with the placeholders of each factor replaced by the factor's level. For a factor with
+// several levels, this is the first level.
 func (c *config) filled() *config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -51,7 +51,8 @@ func (c *config) filled() *config {
 	return &out
 }
 
-// variants returns one layer for every level of each factor, with the other factors at their first level.
+// variants returns the layer with all factors at their first level, and then one layer for each further level of a
+// factor, with the other factors at their first level.
 func (c *config) variants() []*config {
 	list := []*config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
@@ -80,9 +81,9 @@ func (c *config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls the function change for entries of the map Repeat. If the argument kinds is set, these are the entries
-// whose key is a kind; otherwise the entries whose key is the path of a list. change gets the key and the number n of
-// objects or items.
+// repeat calls change for entries of the map Repeat: with kinds = true for entries whose key is a kind, with kinds =
+// false for those whose key is the path of a list. The arguments of change are the key, and the number n of objects
+// or items.
 func (c *config) repeat(kinds bool, problems map[string][]string, change func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
@@ -128,7 +129,7 @@ func (c *config) multiplied(objects []object, problems map[string][]string) []ob
 	return objects
 }
 
-// lengthen repeats the items of each list that Repeat names, in place.
+// lengthen gives each list that Repeat names its new length, in place.
 func (c *config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)
@@ -158,7 +159,8 @@ func (c *config) lengthen(objects []object, problems map[string][]string) {
 	})
 }
 
-// lengthened returns a list with n items: the given items in turn, with the item's number in place of itemNumber.
+// lengthened returns a list with n items: it repeats the given items in turn, and writes each item's number in place
+// of itemNumber.
 func lengthened(list []any, n int) ([]any, error) {
 	if n > len(list) {
 		for _, item := range list {
@@ -189,7 +191,7 @@ func numbered(v any) bool {
 	return false
 }
 
-// withNumber copies a value with n in place of itemNumber. A text that is itemNumber alone becomes a number.
+// withNumber copies a value with n in place of itemNumber. A text that consists of itemNumber only becomes a number.
 func withNumber(v any, n int64) any {
 	out, _ := mapped(v, func(text string) (any, error) {
 		if text == itemNumber {

@@ -18,7 +18,7 @@ type active struct {
 	site    surroundings
 	ids     identities
 	helpers helpers
-	remote  bool             // set if the proxies are in sidecars of pods
+	remote  bool             // true: the proxies run in sidecars of pods
 	at      [2]testbed.Place // places of the proxies, by side
 	proxies [2]*proxy
 	own     [2]netip.Addr // the proxies' addresses; unset if the kernel chooses the address
@@ -26,12 +26,12 @@ type active struct {
 	before  [2]counters // the proxies' counters at the beginning of the trial
 }
 
-// surroundings are the interfaces of a site that the layer uses.
+// surroundings holds the testbed's Go interfaces that the layer uses.
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire      // nil if the sidecars watch the wire
-	testbed.Datagrams // nil if the sidecars watch the wire
+	testbed.Wire      // nil if helpers in sidecars watch the wire
+	testbed.Datagrams // nil if helpers in sidecars watch the wire
 }
 
 func (s surroundings) Unwrap() testbed.Site { return s.Site }
@@ -62,7 +62,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// up puts the layer up at a site. If the site has sidecars, up only requests sidecars for its pods.
+// up puts the layer up at a site. At a site with sidecars, up only requests the sidecars.
 func (c *Config) up(ctx context.Context, site testbed.Site) (a *active, err error) {
 	a = &active{Config: *c, helpers: helpers{}}
 	if a.site, err = surround(site); err != nil {

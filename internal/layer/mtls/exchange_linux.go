@@ -163,15 +163,15 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection. The handshake fails unless the authority has certified the server. The proofs check
-// the server's identity later.
+// over starts TLS on a connection. The handshake fails if the server's certificate is not from the authority. The
+// proofs check the server's identity later.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {
 		return nil, errors.New("the authority has no certificate")
 	}
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // a SPIFFE identity is no host name, so VerifyConnection checks the certificate
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // VerifyConnection checks the certificate instead, since a SPIFFE identity is no host name
 		VerifyConnection: func(c tls.ConnectionState) error {
 			_, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: authority})
 			return err

@@ -13,42 +13,42 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// request is one request to the helper at a place, which acts in its own network namespace. Exactly one field is set.
+// request asks the helper at a place for one action in its own network namespace. Exactly one field is set.
 type request struct {
 	Redirect *redirect      `json:"redirect,omitempty"`
 	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
-	Rules    *struct{}      `json:"rules,omitempty"`    // count the rules; the response is their number
-	Source   *netip.Prefix  `json:"source,omitempty"`   // find this place's own address in a network; the response is the address
-	Listen   []uint16       `json:"listen,omitempty"`   // start answering probes on the last free port of the list; the response is the port
+	Rules    *struct{}      `json:"rules,omitempty"`    // the response is the number of installed rules
+	Source   *netip.Prefix  `json:"source,omitempty"`   // the response is the address that this place has in a network
+	Listen   []uint16       `json:"listen,omitempty"`   // answer probes from now on, at the last free port of this list; the response is the port
 	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
 	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response has the type sent
 	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
-	Watch    string         `json:"watch,omitempty"`    // start counting the frames that contain a text and leave or enter the pod
+	Watch    string         `json:"watch,omitempty"`    // start counting the frames with this text that leave or enter the pod
 	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
 	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
 	Forget   string         `json:"forget,omitempty"`   // remove a proxy's directory, given by its name
-	Output   string         `json:"told,omitempty"`     // read a proxy's output, by its directory; the response is the text since the last request
+	Output   string         `json:"told,omitempty"`     // read the proxy's output since the last request; the value is the name of the proxy's directory
 }
 
 type becomeRequest struct {
 	Dir   string            `json:"dir"`   // name of the proxy's directory, below the temporary directory of its place
 	Files map[string]string `json:"files"` // contents of the files in the proxy's working directory, by file name
 	Args  []string          `json:"args"`
-	// ToFile is set if the proxy's output must go to a file: nobody can read the output of a running program in a
-	// pod.
+	// ToFile is set if the proxy must write its output to a file: the output of a program in a pod cannot be read
+	// while the program runs.
 	ToFile bool `json:"told,omitempty"`
 }
 
 // redirect redirects connections to a proxy. The rules for all ports take effect at the same moment.
 type redirect struct {
-	Own       bool         `json:"own"`       // set: redirect connections that local programs open; not set: connections that arrive here
+	Own       bool         `json:"own"`       // true: connections that local programs open; false: connections that arrive here
 	Addresses []netip.Addr `json:"addresses"` // destination addresses of the connections; none: any address
 	Ports     []uint16     `json:"ports"`     // destination ports of the connections
 	To        uint16       `json:"to"`        // port of the proxy
-	// At is the proxy's address. If it is invalid, the proxy has the address of the interface on which the
-	// connections arrive. The interface of a tunnel has no address.
+	// At is the proxy's address. If At is invalid, the rule uses the address of the interface on which a connection
+	// arrives. A tunnel's interface has no address, and so needs At.
 	At netip.Addr `json:"at"`
-	// Mark and User identify sockets whose connections are not redirected; 0: no such sockets.
+	// The rules leave out connections of sockets that have this mark or belong to this user; 0: no such sockets.
 	Mark uint32 `json:"mark,omitempty"`
 	User uint32 `json:"user,omitempty"`
 }
@@ -91,7 +91,7 @@ type sent struct {
 
 func (s sent) arrived() bool { return s.Refused == "" }
 
-// direct reports whether the connection that reached the server is the one that the client opened.
+// direct reports whether the client's own connection reached the server, without a proxy between them.
 func (s sent) direct() bool { return s.arrived() && s.Local == s.Heard.Peer }
 
 // adminRequest is a message to a proxy's admin address: an HTTP request if Method is set, or else a line of text.
@@ -107,13 +107,13 @@ type markerOutcome struct {
 	sent
 	size   int  // size of the marker in bytes
 	clear  int  // number of frames on the wire that show the marker in clear
-	hidden bool // set if the wire does not show a datagram in clear either, although datagrams bypass the proxies
+	hidden bool // true: not even a datagram, which bypasses the proxies, is on the wire in clear
 }
 
-// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. The argument
-// seen is set if the wire should show the marker. If the wire then does not show it, sendMarker also sends a datagram,
-// which bypasses the proxies. If the wire does not show the datagram either, something else hides both, such as a
-// tunnel between the nodes.
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. With seen =
+// true, the wire should show the marker. If it does not, sendMarker sends a datagram, too, which bypasses the
+// proxies. If the wire does not show the datagram, either, something else hides both, such as a tunnel between the
+// nodes.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)
@@ -146,8 +146,8 @@ func hidden(ctx context.Context, site surroundings) (bool, error) {
 	return arrived && frames == 0, errors.Join(err, watched)
 }
 
-// checkWay checks the connection by which the marker arrives. If the argument direct is set, the client must have
-// opened this connection; otherwise a proxy.
+// checkWay checks who opened the connection by which the marker arrived: with direct = true the client, with direct
+// = false a proxy.
 func (m markerOutcome) checkWay(direct bool) layer.Check {
 	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than the one it was sent on"}
 	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
@@ -158,8 +158,8 @@ func (m markerOutcome) checkWay(direct bool) layer.Check {
 	return c
 }
 
-// checkWire checks the marker on the wire. If the argument clear is set, the wire must show the marker in clear;
-// otherwise it must not.
+// checkWire checks the marker on the wire. With clear = true, the wire must show the marker in clear; with clear =
+// false, it must not.
 func (m markerOutcome) checkWire(clear bool) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
 	c.OK = m.arrived() && (m.clear > 0) == clear

@@ -27,7 +27,7 @@ import (
 )
 
 // help is the main function of the helpers. One helper runs at each place where the layer works. It installs the
-// rules, queries the proxy, and is the client or the server of a probe.
+// rules, queries the proxy, and sends or answers probes.
 func help(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
@@ -66,7 +66,7 @@ func (h *helper) handle(ctx context.Context, o request) (any, error) {
 		return h.unwatch()
 	case o.Become != nil:
 		err := o.Become.become()
-		fmt.Fprintln(os.Stderr, err) // there is no proxy, and nobody waits for a response
+		fmt.Fprintln(os.Stderr, err) // the proxy was not started, and nobody reads a response
 		os.Exit(1)
 	case o.Forget != "":
 		return nil, owned.Remove(directory(o.Forget))
@@ -165,8 +165,8 @@ func directory(name string) string { return filepath.Join(os.TempDir(), filepath
 
 func outputFile(name string) string { return directory(name) + ".told" }
 
-// become writes the files of a proxy and replaces this process by the proxy. The process id stays the same, and the
-// testbed knows it.
+// become writes the files of a proxy and replaces this process by the proxy. The proxy thus has a process id that
+// the testbed knows.
 func (o becomeRequest) become() error {
 	path, err := exec.LookPath(o.Args[0])
 	if err != nil {
@@ -220,7 +220,6 @@ func (h *helper) output(file string) (string, error) {
 	return string(text), err
 }
 
-// watching starts counting the frames that contain a pattern and leave or enter the pod.
 func (h *helper) watching(pattern string) (err error) {
 	if _, err := h.unwatch(); err != nil {
 		return err
@@ -242,7 +241,8 @@ func (h *helper) unwatch() (int, error) {
 
 const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
-// beforeService is the rules' priority: a node redirects connections before it translates a service's address.
+// beforeService is the priority of the layer's rules. A node thus redirects a connection to the proxy before other
+// rules replace a service's address by a pod's.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
 // install installs the rules in this network namespace, in place of earlier rules of the layer.
@@ -275,8 +275,8 @@ func (r redirect) install() error {
 	return nil
 }
 
-// rule returns the nftables rule for one address and port: "meta mark != MARK meta skuid != USER ip daddr
-// ADDRESS tcp dport PORT redirect to :TO". If At is valid, the end is "dnat to AT:TO".
+// rule returns the nftables rule for one address and port: "meta mark != MARK meta skuid != USER ip daddr ADDRESS
+// tcp dport PORT redirect to :TO". If At is valid, the rule ends with "dnat to AT:TO" instead.
 func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 	const (
 		destinationOffset = 16 // offset of the destination address in the IPv4 header
@@ -309,7 +309,7 @@ func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
 }
 
-// chains lists the chains of the layer's table, and returns the connection to the kernel.
+// chains lists the chains of the layer's table. The result conn is the connection to the kernel, for changing them.
 func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	var all []*nftables.Chain
 	if conn, err = nftables.New(); err == nil {

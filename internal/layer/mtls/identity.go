@@ -61,7 +61,7 @@ func keyOf(c *x509.Certificate) string {
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the layer's authority, but the server's proxy must refuse it
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the layer's authority certifies it, but the server's proxy must refuse it
 )
 
 const lifetime = 90 * 24 * time.Hour // validity of certificates, which is longer than any run
@@ -103,8 +103,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and its certificate. The common name is the last part of the identity, which HAProxy
-// prints.
+// certify generates a key and its certificate. The certificate's common name is the last part of the identity:
+// HAProxy compares and prints only the common name.
 func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

@@ -36,8 +36,8 @@ func (s side) place(p placement) testbed.Place {
 	return s.pod()
 }
 
-// mark is set on the sockets of the client's proxy and of probes. The rules do not redirect connections with this
-// mark. Istio uses the same number for another purpose.
+// mark is set on the sockets of the client's proxy and of probes. Connections with this mark are not redirected.
+// Istio uses the number 1337, too, for another purpose.
 const mark = 1337
 
 type implementation struct {
@@ -58,9 +58,9 @@ type implementation struct {
 	count    func(answer string, s side) (counters, error)
 	// logConnections turns the records of connections on standard output on or off.
 	logConnections func(ctx context.Context, a admin, on bool) error
-	identify       func(id string) string // returns an identity in the spelling of the records of connections
-	// user is the user id of the proxy, if the rules recognise its sockets by the user; 0: the rules recognise the
-	// sockets by a mark.
+	identify       func(id string) string // returns an identity as the records of connections spell it
+	// user is the user id of the proxy if the rules recognise the proxy's sockets by their user; 0: the rules
+	// recognise them by a mark.
 	user         uint32
 	capabilities []string // capabilities of a sidecar with the proxy and the helper
 }
@@ -151,7 +151,8 @@ func (p plan) values() map[string]any {
 	}
 }
 
-// ciphers returns OpenSSL's name of the cipher, which depends on TLS version and key; "" if the proxies choose.
+// ciphers returns OpenSSL's name of the cipher for the TLS version and the kind of key; "" if the proxies choose the
+// cipher.
 func (p plan) ciphers() string {
 	if p.Cipher.OrZero() == "" {
 		return ""

@@ -27,17 +27,17 @@
 //
 // # Proofs
 //
-// Before every trial a random marker is sent from pod to pod. It must arrive by another connection than the
-// one it was sent on, the byte counters of both proxies must include it, and the wire must not show it in
-// clear (with plaintext-proxies, it must). The server's proxy must have seen the client's identity and the
-// TLS version that is set. It must refuse clients without TLS, without a certificate, or with a stranger's
-// certificate. After the trial both proxies must have moved the bytes that the trial sent, with no other TLS
-// version, and must have refused nobody. Without the layer, the marker must arrive by the connection that it
-// was sent on, and no rule of the layer may exist.
+// Before every trial a random marker is sent from pod to pod. It must arrive by another connection than the one on
+// which it was sent. The byte counters of both proxies must include it. The wire must not show it in clear (with
+// plaintext-proxies, it must show it). The server's proxy must have seen the client's identity and the TLS version
+// that is set. It must refuse clients without TLS, without a certificate, or with a stranger's certificate. After
+// the trial both proxies must have moved the bytes that the trial sent, with no other TLS version, and must have
+// refused nobody. Without the layer, the marker must arrive by the connection that it was sent on, and no rule of
+// the layer may exist.
 //
-// On a cluster the wire is watched at the client pod's interface: later changes by the nodes are not seen.
-// Pods of arms without the layer have no sidecar, and so no program that may list rules or watch the wire. In
-// these arms the marker's connection is the only evidence.
+// On a cluster the wire is watched at the client pod's interface: Tare does not see what nodes do to packets later.
+// Pods of arms without the layer have no sidecar, so no program there may list rules or watch the wire. The marker's
+// connection is then the only evidence.
 package mtls
 
 import (
@@ -142,7 +142,7 @@ func newLayer() layer.Layer {
 	}
 }
 
-// Declare declares that the layer needs two pods, and on a cluster sidecars that may redirect connections.
+// Declare declares that the layer needs two pods and, on a cluster, sidecars that may redirect connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:  c.validate,
@@ -198,7 +198,7 @@ func (c Config) implementation() *implementation { return c.Proxy.One().implemen
 // Encrypts reports whether the proxies use TLS with each other.
 func (c Config) Encrypts() bool { return c.Mode.One() == mutual }
 
-// probe tries the layer at a temporary site of the local testbed, with each proxy program.
+// probe tries the layer with each proxy program, at a temporary site of the local testbed.
 func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{find(ctx, Envoy), find(ctx, haProxy)}
 }

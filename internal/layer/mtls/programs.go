@@ -63,7 +63,7 @@ func countEnvoy(text string, s side) (counters, error) {
 		return counters{}, err
 	}
 	listener, cluster := "listener."+s.String()+".", "cluster."+s.String()+"."
-	tls := listener // tls is the listener that faces the other proxy
+	tls := listener // beginning of the names of the TLS counters, which are about the other proxy
 	if s == clientSide {
 		tls = cluster
 	}
@@ -97,7 +97,7 @@ func parseStats(text string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// withPrefix returns the stats whose names start with a prefix, by the rest of the name.
+// withPrefix returns the stats whose names start with a prefix, each under the rest of its name.
 func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
@@ -124,9 +124,9 @@ func parseServerInfo(text string) (what string, workers int, err error) {
 	return "envoy " + strings.Join(append(fields[1:2:2], fields[4:]...), ", "), info.Options.Concurrency, nil
 }
 
-// haproxy is HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets: the rules in a pod recognise
-// the sockets by their user. HAProxy does not count handshakes by TLS version: the configuration allows a single
-// version, and the probes verify it.
+// haproxy is HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets, so the rules in a pod
+// recognise the sockets by their user. HAProxy does not count handshakes by TLS version. The configuration therefore
+// allows only one version, and the probes verify that it is used.
 var haproxy = implementation{
 	program:   string(haProxy),
 	version:   []string{"-v"},
@@ -150,7 +150,8 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// HAProxy needs NET_ADMIN and NET_RAW for the same work as Envoy, and SETUID and SETGID to switch to its own user.
+	// NET_ADMIN and NET_RAW are for the same work as with Envoy. With SETUID and SETGID, HAProxy switches to its own
+	// user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 
@@ -176,7 +177,7 @@ func countHAProxy(text string, s side) (counters, error) {
 		return counters{}, err
 	}
 	front, server := rows[s.String()+"/FRONTEND"], rows[s.String()+"/original"]
-	tls := front // tls is the frontend or backend that faces the other proxy
+	tls := front // counters of the connections to the other proxy
 	if s == clientSide {
 		tls = server
 	}

@@ -36,8 +36,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections go through both proxies, with the right TLS. It keeps the counters for the method
-// through.
+// prove shows that connections go through both proxies, with TLS as the parameters say. It keeps the proxies'
+// counters, which the method through subtracts after the trial.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 }
 
 // proveWay shows that a random marker passed through the proxies. If the proxies encrypt, the wire must not show the
-// marker in clear; otherwise it must.
+// marker in clear. If they do not, the wire must show it in clear.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -145,7 +145,9 @@ func (a *active) checkRecord(t connRecord) layer.Check {
 	return c
 }
 
-// proveStrangers shows which clients the server's proxy accepts. These clients do not use the client's proxy.
+// proveStrangers connects to the server's proxy without the client's proxy. The server's proxy must refuse clients
+// without TLS, without a certificate and with a stranger's. If the proxies do not encrypt, it must accept a client
+// without TLS.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
@@ -196,7 +198,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	}
 	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
 		if sidecars {
-			break // no program of these pods may list rules
+			break // no program in these pods has the right to list rules
 		}
 		check, err := h.checkRules(ctx, where, 0)
 		if err != nil {
@@ -219,7 +221,8 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	return checks, nil
 }
 
-// through shows that the proxies used TLS as the parameters say, and moved the bytes that the trial sent.
+// through shows, after a trial, that the proxies moved the bytes that the trial sent, with TLS as the parameters
+// say.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -256,7 +259,7 @@ func (a *active) count(ctx context.Context) (both [2]counters, err error) {
 	return both, nil
 }
 
-// checkMoved checks that each proxy moved at least size bytes between two readings.
+// checkMoved checks that each proxy moved at least size bytes between two readings of its counters, from and to.
 func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	c := layer.Check{Layer: kind, Name: name, Expected: fmt.Sprintf("%d bytes or more through each", size), OK: true}
 	var seen []string
@@ -270,7 +273,7 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 }
 
 // checkProtocol checks that each proxy took the marker for data of the expected protocol, want. A proxy that has
-// counted a request took the marker for HTTP.
+// counted a request between the readings took the marker for HTTP.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string
@@ -286,7 +289,8 @@ func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	return c
 }
 
-// checkHandshakes checks that all TLS handshakes had the right version or, without encryption, that there were none.
+// checkHandshakes checks the TLS handshakes that a proxy counted. All must have the right TLS version. Proxies
+// without encryption must have made none.
 func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	check := layer.Check{Layer: kind, Name: name, Expected: "none", Observed: fmt.Sprintf("%d", c.Handshakes), OK: c.Handshakes == 0}
 	if !a.Encrypts() {
@@ -308,8 +312,8 @@ func (a *active) checkHandshakes(name string, c counters) layer.Check {
 	return check
 }
 
-// checkReuse checks that the client's proxy had enough connections for its requests, at the largest number of requests
-// per connection that the parameters allow.
+// checkReuse checks that the client's proxy sent no more requests per connection, on average, than the parameter
+// requestsPerConnection allows.
 func (a *active) checkReuse(now counters) layer.Check {
 	before := a.before[clientSide]
 	d := now.since(before)

@@ -15,7 +15,7 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-const readyLimit = 20 * time.Second // how long a proxy may take to start
+const readyLimit = 20 * time.Second // timeout of a proxy's start
 
 type proxy struct {
 	process testbed.Process
@@ -147,9 +147,9 @@ type connRecord struct {
 // logReader reads the standard output of a proxy and keeps the records of connections.
 type logReader struct {
 	mu      sync.Mutex
-	rest    []byte // rest is the beginning of a line that has not ended yet
+	rest    []byte // rest is the beginning of the last line, which has not ended yet
 	records []connRecord
-	news    chan struct{} // news receives a value when there is a new record
+	news    chan struct{} // receives a value when a new record has been read
 	// fetch returns the output since its last call; nil if the proxy writes to this logReader.
 	fetch func(context.Context) (string, error)
 }
@@ -183,7 +183,7 @@ func (e *logReader) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// record waits for the record of the connection from an address, and drops all other records.
+// record waits for the record of the connection that came from the address from. It drops all other records.
 func (e *logReader) record(ctx context.Context, from string, limit time.Duration) (connRecord, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()

@@ -4,8 +4,8 @@
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
 // Proof, before every trial: the API server reports that the arm's namespace has each of the labels and annotations.
-// In an arm without the layer the namespace must have none of them. The proof does not show that anything acts on the
-// labels and annotations. To show that, add the layer pod (sidecars), manifests (a condition) or proof to the arm.
+// In an arm without the layer the namespace must have none of them. To show that something acts on the labels and
+// annotations, add the layer pod (sidecars), manifests (a condition) or proof to the arm.
 package namespace
 
 import (
@@ -76,7 +76,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if given := site.Parameters().Namespace; given != "" {
 		return nil, fmt.Errorf("all arms share the experiment's namespace %s, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare creates a namespace for each arm", given)
 	}
-	idle := false // set if the namespace has all labels and annotations without the layer
+	idle := false // true: the namespace has all labels and annotations even without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		idle = c.lacking(ns) == 0
 		ns.Labels, ns.Annotations = keyvalue.With(ns.Labels, c.Labels), keyvalue.With(ns.Annotations, c.Annotations)

@@ -1,9 +1,9 @@
-// Package placeholder replaces placeholders in texts of an experiment file. Their values are known only when
-// a site exists. An example is the name of the site's namespace: $(TARE_NAMESPACE).
+// Package placeholder replaces placeholders in texts of an experiment file, such as $(TARE_NAMESPACE), the name of
+// the site's namespace. The values of placeholders are known only when a site exists.
 //
-// Placeholders have the form of variables in a pod's command. This form needs no quotes in YAML, and means
-// nothing to a shell or to templates. Only names that begin with TARE_ are placeholders. Every other $(NAME)
-// is left unchanged. $$(TARE_NAMESPACE) is no placeholder, and only loses its first $.
+// Placeholders have the form of variables in a pod's command. This form needs no quotes in YAML, and means nothing
+// to a shell or to templates. Only names that begin with TARE_ are placeholders. Every other $(NAME) is left
+// unchanged. $$(TARE_NAMESPACE) is no placeholder either: its result is $(TARE_NAMESPACE).
 package placeholder
 
 import (
@@ -32,7 +32,7 @@ type Values map[string]string
 
 var pattern = regexp.MustCompile(`\$?\$\((TARE_[A-Za-z0-9_]*)\)`)
 
-// Check returns an error if a text contains an unknown placeholder.
+// Check returns an error if a text contains a placeholder other than the known ones.
 func Check(text string, known ...string) error {
 	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
 		if !strings.HasPrefix(found[0], "$$") && !slices.Contains(known, found[1]) {

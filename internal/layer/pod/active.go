@@ -71,7 +71,7 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	}
 	ns, err := s.ReadNamespace(ctx)
 	if errors.IsForbidden(err) {
-		return nil // if the API server refuses the pods, its error says so
+		return nil // Tare may not read the namespace; the API server's error will say if the namespace allows no such pods
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,8 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return once, nil
 }
 
-// before shows that the layer is on, by what processes in the pods see, and by the specifications of new pods.
+// before shows that the layer is on. The evidence is what processes in the pods see, and the specifications of new
+// pods.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -175,11 +176,11 @@ func uids(views []podView) []types.UID {
 	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the settings whose checks show that the layer is off in an arm with a pod layer of its own. It
-// leaves out the fields that the arm's own layer sets: the proof of that layer shows them.
+// offBeside lists the settings whose checks show that the layer is off in an arm with a pod layer of its own.
+// Settings that the arm's own layer has, too, are left out: the proof of that layer shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
-	if len(rest.NodeSelector) > 0 { // the layer chooses only nodes that have all labels of NodeSelector
+	if len(rest.NodeSelector) > 0 { // all labels count together: the layer chooses only nodes that have all of them
 		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -190,8 +191,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no seccomp filter, and all capabilities. The arm's own layer may also remove the filter
-	// or add capabilities, so the filter and the capabilities are no evidence.
+	// A privileged container has no seccomp filter, and all capabilities. They are no evidence here, since the arm's
+	// own layer may have removed the filter or added capabilities.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
@@ -212,8 +213,8 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// split returns the pods that the layer shapes. The result beside is set if the site also has pods on the nodes'
-// network, which the layer does not change.
+// split returns the pods that the layer shapes. The result beside is true if the site has other pods, too: pods on
+// the nodes' network, which the layer does not change.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = maps.Clone(pods)
 	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })
@@ -282,7 +283,7 @@ const (
 )
 
 // sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. If Tare may not read the
-// class, its name alone decides.
+// class, the sandbox follows from the class's name.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	class := c.RuntimeClass.OrZero()
 	if class == "" {
@@ -336,8 +337,7 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of settings (aspects) in pods. It leaves out settings whose field spec does not have the
-// given value.
+// checks makes, in all pods, the checks of those settings (aspects) whose field spec equals the argument spec.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
 	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })

@@ -166,7 +166,7 @@ func (c *Config) capabilities() aspect {
 				return shown{observed: fmt.Sprintf("%s, effective %s", text, effective)}
 			}
 		}
-		// ALL means all capabilities that the container runtime has.
+		// ALL adds all capabilities of the container runtime. The check looks only for SYS_ADMIN.
 		missing := added &^ set
 		if added == everything {
 			missing = sysAdmin &^ set

@@ -58,7 +58,7 @@ type Config struct {
 	ServiceAccount string                  `yaml:"serviceAccount" also:"serviceAccountName" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a service account" doc:"service account of the pods, which must exist in their namespace"`
 	Sidecars       []string                `yaml:"sidecars" doc:"containers that something else adds to the pods, such as istio-proxy: Tare only checks that they run"`
 	Patch          strictyaml.Document     `yaml:"patch" doc:"strategic merge patch of the pods, as a map or text in YAML; the programs' container has the name tare"`
-	// SecurityContext is emptied by the method fill, unless fill fails.
+	// SecurityContext is empty after a call of fill, unless fill fails.
 	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the programs' container, in the form of a pod's, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
@@ -172,7 +172,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	}
 }
 
-// validateEffect reports a layer that does not change the pods: its arm would be a copy of the arm without it.
+// validateEffect reports a layer that does not change the pods, since an arm with it would equal the arm without it.
 func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {

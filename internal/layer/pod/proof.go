@@ -11,9 +11,9 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists settings with their checks. If the argument on is set, the checks show that the layer is on; otherwise
-// that the layer is off in an arm without a pod layer. Settings that pods have anyway, such as seccomp RuntimeDefault,
-// do not show that the layer is off. The argument sandbox is the sandbox of the layer's RuntimeClass.
+// aspects lists settings with their checks. With on = true, the checks show that the layer is on; with on = false,
+// that it is off in an arm without a pod layer. With on = false, settings that all pods have, such as seccomp
+// RuntimeDefault, have no check. The argument sandbox is the sandbox of the layer's RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -21,7 +21,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 			list = append(list, a)
 		}
 	}
-	whole := len(c.NodeSelector) // the layer chooses only nodes that have all labels of NodeSelector
+	whole := len(c.NodeSelector) // all labels count together: the layer chooses only nodes that have all of them
 	class := c.RuntimeClass.OrZero()
 	labels := func(s podView) map[string]string { return s.pod.Labels }
 	annotations := func(s podView) map[string]string { return s.pod.Annotations }
@@ -64,16 +64,16 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	return list
 }
 
-// value completes the check of a setting with one value. If the argument on is set, the value must equal want;
-// otherwise it must differ from want.
+// value completes the check of a setting with one value. With on = true, the value must equal want; with on = false,
+// it must differ.
 func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	a.expected = map[bool]string{true: want, false: "not " + want}[on]
 	a.show = func(s podView) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
 	return a
 }
 
-// pairs completes the check of a setting that is a map. If the argument on is set, the map must contain all keys of
-// want with their values; otherwise fewer than limit of them.
+// pairs completes the check of a setting that is a map. With on = true, the map must have all keys of want with
+// their values. With on = false, it must have fewer than limit of them.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -85,7 +85,7 @@ func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podVie
 	return a
 }
 
-// patchIn checks the fields of the patch in a pod. If the argument on is set, the pod must have every field; otherwise
+// patchIn checks the fields of the patch in a pod. With on = true, the pod must have every field; with on = false,
 // it must lack at least one.
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
@@ -110,7 +110,7 @@ func sandboxed(class, sandbox string) aspect {
 		a.expected = "that of RuntimeClass " + class
 		a.show = func(s podView) shown {
 			got := ownKernel(s, class)
-			if !got.ok { // runtimes such as crun use the node's kernel, and look like any other runtime from inside
+			if !got.ok { // some runtimes, such as crun, use the node's kernel, and so cannot be seen from inside
 				got.ok, got.caveat = true, weak(class)
 			}
 			return got
@@ -124,7 +124,7 @@ func weak(class string) string {
 }
 
 // ownKernel shows that a pod has another kernel than its node, by the boot ids. Without boot ids it compares the
-// kernels' releases: kernels of the same release pass with a caveat.
+// kernels' releases. If these are equal, the check passes with a caveat.
 func ownKernel(s podView, class string) shown {
 	mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 	switch {
@@ -167,7 +167,8 @@ func ownUsers(s podView) shown {
 
 const hostUsers = "0 0 4294967295" // the map of user ids outside of any user namespace
 
-// answers returns the caveat for a fact that a sandbox, and not the node's kernel, reports.
+// answers returns the caveat for a fact, such as the seccomp mode, that a sandbox reports in place of the node's
+// kernel.
 func answers(s podView, fact string) string {
 	return fmt.Sprintf("the pod's %s is reported by %s and not by the node's kernel: the only evidence is the specification", fact, s.facts.Sandbox)
 }

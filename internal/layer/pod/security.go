@@ -52,7 +52,8 @@ func (c *Config) security() []experiment.PodSecurity {
 	return needs
 }
 
-// variants returns the parameters for each combination of levels of those factors that Pod Security judges.
+// variants returns the layer at each combination of the levels of runtimeClass, seccomp and appArmor. Only these
+// factors matter to Pod Security.
 func (c *Config) variants() []Config {
 	levels := func(l factor.Levels[string]) []factor.Levels[string] {
 		if len(l) == 0 {
@@ -73,7 +74,7 @@ func (c *Config) variants() []Config {
 	return out
 }
 
-// least returns the strictest Pod Security level that allows everything in the list needs.
+// least returns the strictest level of Pod Security that meets all of the given needs.
 func least(needs []experiment.PodSecurity) string {
 	level := restricted
 	for _, n := range needs {

@@ -28,7 +28,7 @@ const (
 
 const defaultUser = 65532 // the user of Tare's pods without the layer
 
-// shapes reports whether the layer changes pods. Other layers of this kind only check pods.
+// shapes reports whether the layer changes pods, and does not only check them.
 func (c *Config) shapes() bool {
 	rest := *c
 	rest.Sidecars, rest.Confidential = nil, ""
@@ -87,7 +87,8 @@ func (c *Config) confine(s *corev1.PodSecurityContext) {
 	}
 }
 
-// contain sets a container's fields, and removes those that would override the fields of the pod.
+// contain writes the layer's settings into a container's security context. It removes the container's fields that
+// would override fields of the pod.
 func (c *Config) contain(s *corev1.SecurityContext) {
 	if len(c.Seccomp) > 0 {
 		s.SeccompProfile = nil
@@ -121,8 +122,8 @@ func named(words []string) []corev1.Capability {
 	return out
 }
 
-// profileOf is the inverse of the function that writes a profile as a word: it returns the type of a profile, and its
-// file if it has one.
+// profileOf splits a profile, as an experiment file writes it, into type and file: localhost/NAME has the type
+// Localhost and the file NAME. Other types have no file.
 func profileOf(word string) (kind string, file *string) {
 	if name, ok := strings.CutPrefix(word, localhost); ok {
 		return strings.TrimSuffix(localhost, "/"), &name
@@ -164,7 +165,8 @@ func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	return out, nil
 }
 
-// carries reports whether the pod has every field of the patch: whether applying the patch again changes nothing.
+// carries reports whether the pod has every field of the patch, so that applying the patch once more would change
+// nothing.
 func carries(pod *corev1.Pod, text string) (bool, error) {
 	again, err := patched(pod, text)
 	if err != nil {
@@ -173,8 +175,8 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical returns the pod with sorted lists of volumes, containers and mounts: a patch may reorder these lists
-// without a change of the meaning.
+// canonical returns the pod with its lists of volumes, containers and mounts sorted. A patch may reorder these
+// lists, which does not change their meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
@@ -185,7 +187,7 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// pristine returns a pod like those that Tare makes without the layer, with all fields that the layer can change.
+// pristine returns a pod like Tare's own pods without the layer. It has all fields that the layer can change.
 func pristine() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
@@ -203,7 +205,8 @@ func pristine() *corev1.Pod {
 	}}
 }
 
-// fill moves the securityContext to the layer's fields with the same meaning. If it fails, validate reports why.
+// fill moves the contents of securityContext to the layer's fields with the same meaning. It reports no failure:
+// validate does.
 func (c *Config) fill() {
 	if settled, err := c.settled(); err == nil {
 		*c = *settled

@@ -4,13 +4,13 @@
 //   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
 //   - no-new-privs
 //
-// Tare's launcher takes the privileges away, and then executes the subject (package launcher). In a cluster,
-// Tare's pods have no capabilities and have no_new_privs anyway. Both layers are therefore refused on a
-// cluster. The layer pod sets the privileges of pods.
+// Tare's launcher takes the privileges away, and then executes the subject (package launcher). On a cluster both
+// layers are refused, since Tare's pods there have no capabilities and have no_new_privs anyway. The layer pod sets
+// the privileges of pods.
 //
 // Proofs for capabilities: a subject's /proc/self/status shows none of the dropped capabilities, and an action that
-// needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer the opposite
-// holds. Proof for no-new-privs: the flag in /proc/self/status.
+// needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer, the subject
+// has them and the action is allowed. Proof for no-new-privs: the flag in /proc/self/status.
 package privileges
 
 import (
@@ -25,7 +25,7 @@ import (
 
 const all = "ALL"
 
-// actions holds the prober's words for actions, by the capability that they need.
+// actions maps a capability to the prober's word for an action that needs it.
 var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
 
 type capabilities struct {

@@ -4,8 +4,8 @@
 //   - program: {run: [zstd, -1, -k, -f, big]}
 //   - program: {shell: 'zstd -1 < big > /dev/null'}
 //
-// The workloads command and startup start the other program like their own: with the same variables, at the
-// same place, and in the wrappers of the arm's other layers.
+// The workloads command and startup start the layer's program as they would start their own: with the same
+// variables, at the same place, and in the wrappers of the arm's other layers.
 //
 // Proof, after every trial: the workload has started the program.
 package program

@@ -18,7 +18,7 @@ import (
 type active struct {
 	config *config
 	site   testbed.Site           // the site with the wrappers, as the workload gets it
-	once   map[string]layer.Check // results of checks that are made once, by check and pods
+	once   map[string]layer.Check // results of the checks that are made only once; each key names a check and its pods
 	counts map[int][]reading      // readings before the trial, by index of the check
 }
 
@@ -74,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes a check in each target. It returns the first failed check or, if none failed, the first check, to which
-// it adds the number of further targets in the given format.
+// ofAll makes a check in each target. It returns the first failed check. If none fails, it returns the check of the
+// first target, and adds the number of further targets, written in the given format.
 func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := make(n)
@@ -98,7 +98,7 @@ func ofAll(targets int, format string, make func(n int) (title string, check lay
 	return all, nil
 }
 
-// without makes the check for a target in which no program can run. There, the mechanism counts as off.
+// without makes the check for a target in which no program can run. In such a target, the mechanism counts as off.
 func (i Item) without(reason string, want evidence.State) layer.Check {
 	check := i.patterns().Check(name, i.Name, want, "", nil)
 	check.Observed, check.OK = reason, want == evidence.Off
@@ -154,8 +154,8 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	return checks, nil
 }
 
-// counter compiles the regular expression of a counter, whose only group is the number. If a counter grows during a
-// trial, the trial went through the mechanism.
+// counter compiles a regular expression that finds a counter in an output. The expression's only group is the
+// counter's number.
 func counter(text string) (*regexp.Regexp, error) {
 	pattern, err := regexp.Compile("(?m)" + text)
 	if err == nil && pattern.NumSubexp() != 1 {
@@ -178,7 +178,7 @@ func (i Item) validateGrows(at string) []experiment.FieldError {
 	return errs
 }
 
-// sum returns the sum of the numbers that the pattern finds, and how many there are.
+// sum returns the sum of the numbers that the pattern finds in the text, and how many numbers these are.
 func sum(pattern *regexp.Regexp, text string) (total float64, found int, err error) {
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(match[1], 64)
@@ -235,7 +235,8 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the reading of an output without the counter. Before a trial it counts as 0: a counter may appear later.
+// absent is a reading of an output without the counter. Before a trial it counts as 0, since the program may print a
+// counter only after its first use.
 const absent = "no such number"
 
 // grown checks that a counter has grown in every target between its readings before and after a trial.

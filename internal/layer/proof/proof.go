@@ -12,8 +12,9 @@
 //
 // An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's sidecar
 // or in the agent on the pod's node can show this. In the arm with the layer, the program's standard output must
-// match on, or contain a number that grows during the trial. In the other arms, the output must match off. If off is
-// not set, an output that does not match on shows that the mechanism is off, but only if the program succeeded.
+// match the pattern on, or contain a number that grows during the trial. In the other arms, the output must match
+// the pattern off. Without a pattern off, the output of a program that succeeded shows that the mechanism is off if
+// the pattern on does not match.
 package proof
 
 import (
@@ -67,7 +68,7 @@ const (
 	all    node = "all"
 )
 
-// when is the time of a check in the arm with the layer. In other arms, a check is made before each trial, or once.
+// when says when the arm with the layer makes a check. Other arms make it before each trial, or once.
 type when string
 
 const (
@@ -175,7 +176,7 @@ func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
 
-// Up changes nothing. It prepares the checks.
+// Up only prepares the checks.
 func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	a := &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}
 	return &layer.Active{Before: a.before, After: a.after}, nil

@@ -83,7 +83,8 @@ func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Value
 	return t
 }
 
-// has reports whether a pod has a container with the given name. A sidecar may be an init container.
+// has reports whether a pod has a container with the given name. The container may be an init container, as native
+// sidecars are.
 func has(pod corev1.Pod, container string) bool {
 	named := func(c corev1.Container) bool { return c.Name == container }
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
@@ -139,8 +140,8 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	return nodes, nil
 }
 
-// choose keeps the running pods on the nodes, sorted by name. If one node has such a pod, all nodes must have one: a
-// mechanism whose agent is missing on one node is neither on nor off.
+// choose keeps the running pods on the nodes, sorted by name. Either all of the nodes have such a pod, or none has
+// one: a mechanism whose agent is missing on some nodes is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {

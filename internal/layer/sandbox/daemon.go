@@ -16,7 +16,8 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// runner is a program that starts a command in a unit of systemd or in a container, which may outlive the program.
+// runner is a program that starts a command in a unit of systemd or in a container. The unit or container may
+// outlive the program.
 type runner struct {
 	name, program, install string
 	elsewhere              bool // set if the command is no descendant of the program
@@ -85,8 +86,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe only asks the program for its containers. A container would need an image, which the experiment file names.
-// tare plan tries that image.
+// probe asks the program only for its containers. To start one it would need an image, which only the experiment
+// file names. tare plan tries that image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -137,7 +138,8 @@ func (c *container) Declare() experiment.Declaration {
 	return d
 }
 
-// args returns the arguments before a command. The arguments mount Tare's executable at its path.
+// args returns the arguments that stand before the command: the program, its options and the image. They mount
+// Tare's executable at its own path.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
@@ -169,7 +171,8 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 	return c.front("").Off(ctx, s)
 }
 
-// variables returns the names of a command's variables. Other users can see arguments, but must not see the values.
+// variables returns the names of a command's variables, without their values: every user of the machine can see
+// arguments.
 func variables(cmd testbed.Command) []string {
 	return testbed.Each(cmd.Env, func(v string) string {
 		name, _, _ := strings.Cut(v, "=")

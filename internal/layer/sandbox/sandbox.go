@@ -1,12 +1,13 @@
-// Package sandbox holds layers for sandbox programs. Such a program starts a command in a sandbox; the
-// command is its last arguments. Each program is a layer of its own:
+// Package sandbox holds layers for sandbox programs. Such a program starts a command, which stands in its last
+// arguments, in a sandbox. Each program is a layer of its own:
 //
 //   - bubblewrap
 //   - firejail: {options: [--private]}
 //   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
 //   - podman: {image: docker.io/library/debian:12}
 //
-// Without options, Tare's launcher sets up userns itself, without the program unshare.
+// For the layer userns without options, Tare's launcher makes the user namespace itself, without the program
+// unshare.
 //
 // A preset is a row of the table below. It has the program, its arguments, and the evidence inside the
 // sandbox (package wrapper makes the proofs). Tare looks for the program on PATH; on a cluster, in the pods'

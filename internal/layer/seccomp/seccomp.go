@@ -13,8 +13,8 @@
 // so in the pod, in addition to the container's own filter. With rules: 0 there is no filter. The layer pod
 // sets a profile of the container runtime.
 //
-// Proofs: the call that the first rule denies fails with EPERM inside the filter only, and /proc/self/status
-// shows one more filter than outside.
+// Proofs: the call that the first rule denies fails with EPERM inside the filter and not outside, and
+// /proc/self/status shows one more filter than outside.
 package seccomp
 
 import (
@@ -73,7 +73,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return c.front().Up(s), nil
 }
 
-// ProveOff shows that the call that the filter denies is allowed.
+// ProveOff shows that the call that the first rule denies is allowed without the layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return c.front().Off(ctx, s)
 }
@@ -86,7 +86,8 @@ func calls(arguments bool) []string {
 	return rare
 }
 
-// rare are the calls of administrators and debuggers, and obsolete calls. Any user may make the first call.
+// rare lists calls of administrators and debuggers, and obsolete calls. The prober tries the first call, which any
+// user may make.
 var rare = slices.Clip([]string{
 	"personality", "acct", "swapon", "swapoff", "reboot", "kexec_load", "init_module", "finit_module",
 	"delete_module", "quotactl", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "ptrace",

@@ -3,10 +3,10 @@
 //
 //   - storage-class: {name: encrypted-rwo, expect: {parameters: {encrypted: "true"}}}
 //
-// Proof, before every trial: the claim has the class, and so has the volume that it is bound to. With expect,
-// the volume's driver and attributes and the class's parameters have the expected values. In an arm without
-// the layer the claim and the volume have another class. None of these checks shows that the bytes on a disk
-// are encrypted. For that, Tare relies on the storage driver.
+// Proof, before every trial: the claim has the class, and so has the volume that it is bound to. With expect, the
+// volume's driver and attributes and the class's parameters have the expected values. In an arm without the layer
+// the claim and the volume have another class. No check shows that the bytes on a disk are encrypted: Tare relies on
+// the storage driver's report.
 package storageclass
 
 import (
@@ -98,8 +98,8 @@ func (c *config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks makes the checks of a volume. If the argument on is set, the volume must have the layer's class and the
-// expected properties; otherwise another class and other attributes.
+// checks makes the checks of a volume. With on = true, the volume must have the layer's class and the expected
+// properties. With on = false, it must have another class and other attributes.
 func (c *config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {
@@ -159,7 +159,7 @@ func (c *config) checkAll(ctx context.Context, s *kube.Site, on bool, class *sto
 			out = append(out, k)
 		}
 	}
-	if on && out == nil { // without a volume the layer has no effect, which is no error
+	if on && out == nil { // no error: the layer has no effect on a workload without a volume
 		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
 			Caveat: "the workload has no volume: the layer " + name + " has no effect on it"}}, nil
 	}

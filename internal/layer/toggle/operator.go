@@ -53,7 +53,7 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// These are the first and the longest pause between two readings of a switch that is being turned.
+// These are the first and the longest pause between two looks at a switch that is being turned.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
@@ -64,7 +64,7 @@ func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // the context's timeout, which is shorter, ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // this timeout is never reached: the context ends first
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
@@ -101,8 +101,8 @@ type active struct {
 	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. If the switch is on, somebody may need it: begin turns
-// it off only if the layer turns it on again after the run (found: restore).
+// begin makes sure that the switch is off before the first site. If it is on, somebody may need it: begin then turns
+// it off only with found: restore, which turns it on again after the run.
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++
@@ -216,7 +216,7 @@ type undoData struct {
 	Dir        string                `json:"dir"` // working directory of the commands
 }
 
-// owe notes in the ledger how to restore a state, before the switch is turned.
+// owe notes in the ledger how to restore a state of the switch. It is called before the switch is turned.
 func (a *active) owe(to evidence.State) error {
 	c := a.config
 	h := undoData{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}

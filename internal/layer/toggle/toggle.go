@@ -11,12 +11,14 @@
 // $(TARE_CONTEXT) and $(TARE_NAMESPACE).
 //
 // The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run, the
-// layer ends the run (found: refuse), or turns the mechanism off and restores it at the end (found: restore).
+// layer ends the run (found: refuse). With found: restore, the layer turns the mechanism off, and on again at the
+// end.
 //
 // When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run directory
 // how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the state.
 //
-// Proof, before every trial: the output of the check's program matches on in the arm, and off in the other arms.
+// Proof, before every trial: the output of the check's program matches the pattern on in the arm with the layer, and
+// the pattern off in the other arms.
 package toggle
 
 import (
@@ -163,8 +165,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch: one for each cluster, or for each namespace if the commands contain the
-// namespace.
+// stateOf returns the switch's state, which sites share: all sites on one cluster or, if the commands contain the
+// namespace, all sites in one namespace.
 func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {

@@ -18,9 +18,9 @@ const (
 	wireRule, tunnelRule = 32000, 32001
 )
 
-// install routes packets for the peers into the tunnel, but not the tunnel's own packets, which go between
-// its ports. (wg-quick(8) has a mark for them. The kernel uses marks in its check of source addresses,
-// rp_filter, only with a setting that a container may not write.)
+// install routes packets for the peers into the tunnel. The tunnel's own packets, recognised by their ports, stay
+// outside. (wg-quick(8) recognises them by a mark. The kernel's check of source addresses, rp_filter, then needs a
+// setting that a container may not write.)
 func (p *Protocol) install(d direction) error {
 	if err := p.undo(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (p *Protocol) route(d direction) error {
 		return fmt.Errorf("interface %s: %w", d.Device, err)
 	}
 	lead := d.Peers
-	if d.Service.IsValid() { // packets for the service must have the tunnel's MTU from the start
+	if d.Service.IsValid() { // this route gives connections to the service the tunnel's MTU from their start
 		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}
@@ -92,7 +92,7 @@ func (p *Protocol) table(of nftables.TableFamily) *nftables.Table {
 	return &nftables.Table{Family: of, Name: "tare-" + p.Layer}
 }
 
-// translate sends packets for the service's address to the server, as a pod's node does without a tunnel: "ip
+// translate replaces the service's address in packets by the server's, as a pod's node does without a tunnel: "ip
 // daddr SERVICE dnat to SERVER".
 func (p *Protocol) translate(o direction) error {
 	conn, err := nftables.New()
@@ -118,7 +118,7 @@ func (p *Protocol) translate(o direction) error {
 	return nil
 }
 
-// undo removes everything that install has created, if there is anything.
+// undo removes the routing rules and the nftables table of install. It succeeds if there are none.
 func (p *Protocol) undo() error {
 	var errs []error
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {

@@ -25,7 +25,7 @@ type end struct {
 	peers []Peer
 
 	helper  *helperrpc.Helper // helper of the end; nil: not started
-	daemon  testbed.Process   // program that encrypts in user space; nil: not running
+	daemon  testbed.Process   // program in user space that encrypts; nil: none runs
 	lacks   string            // reason why the kernel cannot encrypt
 	kernel  bool              // set if the kernel encrypts
 	program string            // name of the implementation in messages
@@ -93,7 +93,7 @@ func (e *end) close(ctx context.Context) error {
 	errs := []error{e.helper.Close(ctx)}
 	if e.daemon != nil {
 		errs = append(errs, e.daemon.Kill())
-		_, _ = e.daemon.Wait() // Wait returns an error, because the daemon was killed
+		_, _ = e.daemon.Wait() // ignores the error of Wait: the daemon was killed
 	}
 	e.helper, e.daemon = nil, nil
 	if err := errors.Join(errs...); err != nil {
@@ -118,7 +118,7 @@ type request struct {
 	Direct *direction `json:"direct,omitempty" title:"route packets for the peers into the tunnel"`
 	Undo   *struct{}  `json:"undo,omitempty" title:"route packets for the peers past the tunnel"`
 	Send   *sending   `json:"send,omitempty" title:"send a marker"`    // the response has the type sent
-	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // the response reports whether the tunnel's interface exists
+	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // the response is true if the tunnel's interface exists
 }
 
 // String returns the title of the request.
@@ -137,13 +137,12 @@ type rekeying struct {
 	Peers []Peer `json:"peers"`
 }
 
-// direction asks the helper to route the programs' packets for the peers into the tunnel, but not the
-// tunnel's own packets.
+// direction asks the helper to route packets for the peers into the tunnel, except for the tunnel's own packets.
 type direction struct {
 	Device string       `json:"device"` // "": the kernel encrypts by policy
 	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
-	// Packets for Service, the service's address, go to Server, the address of the server's pod. If Service is invalid,
-	// no packets are redirected.
+	// Service is the service's address, and Server the address of the server's pod. Packets for Service go to
+	// Server. If Service is invalid, no packets are redirected.
 	Service netip.Addr `json:"service"`
 	Server  netip.Addr `json:"server"`
 }

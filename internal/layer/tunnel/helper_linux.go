@@ -113,7 +113,7 @@ func makeTUN() error {
 	return nil
 }
 
-// mtuOf returns the MTU of the interface that has the first address.
+// mtuOf returns the MTU of the interface with the first of the addresses.
 func mtuOf(own []netip.Addr) (int, error) {
 	if len(own) == 0 {
 		return 0, errors.New("the pod has no address, so the tunnel's MTU is unknown")
@@ -166,8 +166,8 @@ func Release() string {
 
 const longestMarker = 4096 // the size of the largest marker that a helper answers, in bytes
 
-// receipt returns the answer to a marker. The answer is short, so that answers alone cannot explain the growth of the
-// tunnel's counters.
+// receipt returns the answer to a marker: a short text, so that the answers are too small to make the tunnel's
+// counters grow as markers do.
 func receipt(marker []byte) []byte {
 	sum := sha256.Sum256(marker)
 	return sum[:8]
@@ -187,7 +187,7 @@ func answer(device string) (present bool, err error) {
 				}
 			}
 		}()
-	case !errors.Is(err, unix.EADDRINUSE): // if the port is in use, the helper of a layer that is on answers
+	case !errors.Is(err, unix.EADDRINUSE): // if the port is in use, the helper of an active layer answers already
 		return false, err
 	}
 	_, missing := net.InterfaceByName(device)
@@ -200,7 +200,7 @@ func (o sending) send(device string) (s sent, err error) {
 		s.Arrived, err = o.exchange()
 		return s, err
 	}
-	tunnel := 0 // 0 is the index of no interface
+	tunnel := 0 // no interface has the index 0
 	if link, err := net.InterfaceByName(device); err == nil {
 		tunnel = link.Index
 	}

@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// inPods returns tunnels between the pods of a site. The ends of the tunnels are not open yet. The helpers run in
-// sidecars or, in an arm without the layer, beside the programs.
+// inPods returns tunnels between the pods of a site, whose ends are not open yet. The helpers run in sidecars; in an
+// arm without the layer, they run beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
 	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
@@ -22,8 +22,8 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 
 // askForSidecars requests a sidecar in each pod, for tunnels that are created when the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
-	// NET_ADMIN is for interfaces, routes and rules, NET_RAW for watching, MKNOD for the device file of TUN
-	// interfaces, and NET_BIND_SERVICE for ports below 1024.
+	// NET_ADMIN is for interfaces, routes and rules, and NET_RAW for watching interfaces. MKNOD is for the device
+	// file of TUN interfaces, and NET_BIND_SERVICE for ports below 1024.
 	want := testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: []string{"NET_ADMIN", "NET_RAW", "MKNOD"}}
 	if slices.Min(p.Ports) < 1024 {
 		want.Capabilities = append(want.Capabilities, "NET_BIND_SERVICE")
@@ -85,14 +85,14 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// leadInPods does the work of the function lead for tunnels between pods. If the argument on is set, clients' packets
-// for the service also go to the server's pod.
+// leadInPods routes packets between the pods: with on = true into the tunnels, with on = false past them. With on =
+// true, the clients' packets for the service go to the server's pod.
 func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {
 		switch {
 		case e.helper == nil:
-			return nil // the routes were never changed
+			return nil // without a helper, nothing has changed the routes
 		case !on:
 			return e.ask(ctx, request{Undo: &struct{}{}}, nil)
 		}
@@ -109,8 +109,9 @@ func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	})
 }
 
-// proveOff shows that the pods have no tunnel, and reach each other. In pods without sidecars, no program may watch the
-// interfaces. The arm with the layer therefore shows, before it creates its tunnels, that markers are in clear.
+// proveOff shows that the pods have no tunnel, and reach each other. It cannot show that markers are in clear: in
+// pods without sidecars, no program may watch the interfaces. The arm with the layer shows this before it creates
+// its tunnels.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {

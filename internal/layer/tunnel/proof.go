@@ -33,7 +33,8 @@ func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check,
 	}, nil
 }
 
-// ProveOff shows that the pods of a site without the layer reach each other in clear.
+// ProveOff shows that the pods of a site without the layer reach each other. On this machine, the wire must show the
+// markers in clear. On a cluster, no pod may have the tunnel's interface.
 func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
@@ -66,8 +67,8 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 }
 
 // proveKeys shows that keys matter. While the client's end has a key that no other end knows, none of its markers
-// arrives. With the right key, markers arrive between all ends. The handshakes are then made, so that no trial waits
-// for them.
+// arrives. With the right key, markers arrive between all ends. These markers make the handshakes, so that no trial
+// waits for one.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -87,7 +88,7 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 		if err := client.rekey(ctx, try.key); err != nil {
 			return err
 		}
-		if err := client.ask(ctx, request{Connect: &struct{}{}}, nil); err != nil && try.arrives { // connecting with a wrong key must fail
+		if err := client.ask(ctx, request{Connect: &struct{}{}}, nil); err != nil && try.arrives { // with a wrong key, Connect must fail
 			return err
 		}
 		m, err := t.sendMarkers(ctx, try.ways)
@@ -99,8 +100,8 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It keeps the counters
-// for the method through.
+// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It keeps the tunnels'
+// counters, which the method through subtracts after the trial.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -125,7 +126,8 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows that the tunnels' counters grew by the bytes that the trial sent, if the workload reports them.
+// through shows, after a trial, that the tunnels' counters grew by at least the bytes that the trial sent, if the
+// workload reports them.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
@@ -149,7 +151,8 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic checks that at least size bytes entered the tunnels, and that at least size bytes left the tunnels.
+// checkTraffic compares two readings of the counters, from and to. At least size bytes must have entered the tunnels
+// between them, and at least size bytes must have left the tunnels.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{
@@ -184,14 +187,14 @@ func (p *Protocol) find(ctx context.Context, which Implementation) testbed.Findi
 	return f.Tried(err)
 }
 
-// way is the route of a marker: from a pod behind one end to a pod behind another end.
+// way is the way of a marker from pod to pod. The two pods are behind different ends.
 type way struct {
 	from, to testbed.Place
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one route for every two ends. The end that comes first in the list of ends sends, since this end starts
-// the handshakes (Peer.Connect).
+// ways returns one route for every two ends. Of the two, the end that is earlier in the list of ends sends, since it
+// starts the handshakes (Peer.Connect).
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -221,7 +224,7 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 
 type markerOutcomes []markerOutcome
 
-const atATime = 32 // number of markers sent in parallel, since ending the watch for a marker takes some ten milliseconds
+const atATime = 32 // number of markers sent in parallel, since the watch for a marker takes some ten milliseconds to end
 
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
@@ -238,7 +241,7 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, e
 	return seen, errors.Join(errs...)
 }
 
-// carried returns the smallest number of bytes by which the markers together increase a protocol's counters.
+// carried returns the smallest number of bytes by which the protocol's counters must grow because of the markers.
 func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
@@ -246,15 +249,15 @@ func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	return bytes
 }
 
-// checkArrival checks the arrival of markers. If the argument want is set, every marker must have arrived; otherwise
+// checkArrival checks the arrival of markers. With want = true, every marker must have arrived; with want = false,
 // none.
 func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	say := map[bool]string{true: "arrives", false: "does not arrive"}
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that every marker arrived. If the argument clear is set, the wire must have shown every marker in
-// clear; otherwise none.
+// checkWire checks that every marker arrived. With clear = true, the wire must have shown every marker in clear;
+// with clear = false, none.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {

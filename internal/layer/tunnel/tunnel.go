@@ -5,17 +5,17 @@
 // kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
 // helper and the daemon is the layer's cost.
 //
-// The wire itself gives the evidence that the layer is on. A random marker for each two nodes is sent from
-// pod to pod. It arrives, the tunnel counts it, and it is not seen in clear between the nodes. Without the
-// layer it is seen there.
+// The wire itself gives the evidence that the layer is on. For each two nodes, a random marker is sent from pod to
+// pod. It arrives, the tunnel counts it, and it is not in clear between the nodes. Without the layer it is in clear
+// there.
 //
 // # On a cluster
 //
-// Tare does not control the nodes of a cluster. There the tunnels are between pods: those of clients and of
-// the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing
-// rules and an nftables rule lead packets for the addresses of the other pods and of the service into the
-// tunnel (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the
-// layer no program may watch these interfaces: the proof shows that the pods have no tunnel.
+// Tare does not control the nodes of a cluster. There the tunnels are between pods: the pods of clients, and the
+// pods of the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing
+// rules and an nftables rule lead packets for the addresses of the other pods and of the service into the tunnel
+// (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the layer no program
+// may watch these interfaces: the proof shows that the pods have no tunnel.
 package tunnel
 
 import (
@@ -52,7 +52,7 @@ type Peer struct {
 	Connect bool           `json:"connect"` // set if this end, and not the peer, starts the handshake
 }
 
-// Endpoint returns the peer's address with a port.
+// Endpoint combines the peer's address with a port.
 func (p Peer) Endpoint(port uint16) netip.AddrPort { return netip.AddrPortFrom(p.Address, port) }
 
 // Traffic counts the bytes that have gone through the tunnels of an end.
@@ -65,14 +65,13 @@ type Traffic struct {
 type Engine interface {
 	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
-	// Connect makes handshakes with the peers that have Peer.Connect set. It does nothing if the first packets start
-	// the handshakes.
+	// Connect makes handshakes with the peers that have Peer.Connect set. It does nothing for a protocol whose first
+	// packets start the handshakes.
 	Connect() error
 	// Traffic returns the counters, summed over all peers.
 	Traffic() (Traffic, error)
 	// Ready waits for the end's daemon, if there is one. It returns name and version of the program that encrypts.
 	Ready() (program string, err error)
-	// Close closes the end.
 	Close() error
 }
 
@@ -80,8 +79,8 @@ type Engine interface {
 type Opening struct {
 	Kernel bool `json:"kernel,omitempty"`
 	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
-	// Own holds the addresses of the end's pod; it is empty for an end on a node. The addresses are also
-	// added to the tunnel's interface, since packets that are routed into the tunnel need an address there.
+	// Own holds the addresses of the end's pod; it is empty for an end on a node. The tunnel's interface gets these
+	// addresses, too: packets that are routed into it need a source address there.
 	Own     []netip.Addr   `json:"own,omitempty"`
 	Address netip.Addr     `json:"address"` // address by which the peers reach this end
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
@@ -108,13 +107,13 @@ type Protocol struct {
 	Ports    []int  // UDP ports, at both ends, of the tunnel's packets
 	Overhead int    // largest number of bytes that the tunnel adds to a packet
 	Image    string // image of the sidecars on a cluster; "": Tare's own
-	// Carried returns the least number of bytes by which the counters grow for a UDP packet of this payload size.
+	// Carried returns by how many bytes, at least, the counters grow for a UDP packet with size bytes of payload.
 	Carried func(size int) uint64
 	// Keys generates keys for n ends.
 	Keys   func(n int) ([]Key, error)
-	Public func(Key) Key // returns that part of an end's key that the end's peers know
-	// Hint returns advice on how to meet missing requirements. The argument lacks is ErrNoKernel or errUserspace. The
-	// argument pods is set on a cluster.
+	Public func(Key) Key // returns the part of an end's key that its peers know
+	// Hint returns advice on how to meet missing requirements. The argument lacks is ErrNoKernel or errUserspace.
+	// The argument pods is true on a cluster.
 	Hint func(lacks error, pods bool) string
 
 	// The functions below run in the helper.
@@ -125,7 +124,7 @@ type Protocol struct {
 	Open func(Opening) (Engine, Opened, error)
 }
 
-// These errors say that a system lacks something that an implementation needs.
+// These errors mean that an implementation cannot work on this system.
 var (
 	ErrNoKernel  = errors.New("not in this kernel")
 	errUserspace = errors.New("works on a TUN interface")
@@ -151,11 +150,11 @@ type Tunnels struct {
 	// send sends a marker. It reports whether the marker arrived, and where it was seen.
 	send func(ctx context.Context, w way, marker []byte) (markerOutcome, error)
 
-	// The following fields are only for tunnels between the pods of a cluster.
+	// The fields below are only for tunnels between the pods of a cluster.
 
 	sidecars testbed.Sidecars // nil if the ends are on nodes
 	watches  bool             // set if the helpers have the right to watch interfaces
-	present  atomic.Int32     // number of pods that had the tunnel's interface when their helper started answering
+	present  atomic.Int32     // number of pods that had the tunnel's interface when their helpers started to answer
 }
 
 // Up puts tunnels around the site. In pods, Settle creates the tunnels.
@@ -270,8 +269,8 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts. It does if the kernels of all ends can encrypt, and the user does not
-// want user space.
+// choose reports whether the kernel encrypts. The kernels of all ends must be able to, and the user must not have
+// set userspace. If the user has set kernel, and the kernel of an end cannot encrypt, choose returns an error.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil
@@ -287,15 +286,14 @@ func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel boo
 	return kernel, err
 }
 
-// lead routes packets between the pods. If the argument on is set, they go into the tunnels; otherwise past the
-// tunnels.
+// lead routes packets between the pods: with on = true into the tunnels, with on = false past them.
 func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	if t.sidecars != nil {
 		return t.leadInPods(ctx, on)
 	}
 	var errs []error
 	for _, node := range t.nodes {
-		via := Opened{} // without an interface, packets go over the wire
+		via := Opened{} // no interface: packets go over the wire
 		if on {
 			via = t.ends[0].opened
 		}
@@ -311,7 +309,7 @@ func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	return errors.Join(errs...)
 }
 
-// costs returns the CPU time and memory of each end's processes; none if the kernel encrypts.
+// costs returns the CPU time and memory of each end's processes. An end whose kernel encrypts has no processes.
 func (t *Tunnels) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for _, e := range t.ends {

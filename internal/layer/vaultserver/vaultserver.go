@@ -7,10 +7,10 @@
 //
 // A setting that the layer does not set keeps the workload's value.
 //
-// Proof, before every trial, from the client's pod and with the servers' API: the TLS version of each
-// member's listener, and that the listener refuses plaintext; the audit devices; the number of members in the
-// configuration of raft. After the trial the audit file must have grown. In an arm without the layer the same
-// checks before a trial must show that the servers do not have the layer's settings.
+// Proof, before every trial, from the client's pod and with the servers' API: each member's listener has the right
+// TLS version and refuses plaintext; the audit devices are right; the configuration of raft has the right number of
+// members. After the trial the audit file must have grown. In an arm without the layer, these checks before a trial
+// show that the servers do not have the layer's settings.
 package vaultserver
 
 import (
@@ -46,8 +46,7 @@ type Settings struct {
 	Members int
 }
 
-// Over returns a copy of s with the settings that the others set. A setting that none of the others sets keeps its
-// value.
+// Over returns a copy of s with the settings that the others set. If several others set one, the last counts.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -80,7 +79,7 @@ type State struct {
 	Peers []Peer `json:"peers"`
 	// Audit holds the types of the audit devices.
 	Audit []string `json:"audit"`
-	// Listeners holds what was observed at the members' listeners, in the order of the members.
+	// Listeners describes the members' listeners as a client saw them, in the order of the members.
 	Listeners []Listener `json:"listeners"`
 }
 
@@ -92,11 +91,12 @@ type Peer struct {
 	Voter   bool   `json:"voter"`
 }
 
-// Listener is what was observed at one member's listener.
+// Listener describes one member's listener as a client saw it.
 type Listener struct {
 	TLS   string `json:"tls"`   // TLS version, or the reason why no TLS was possible
 	Plain string `json:"plain"` // response to a request in plaintext
-	// Encrypts is set if a client got TLS with the right certificate, Clear if a request in plaintext was answered.
+	// Encrypts is set if a client got TLS with the right certificate. Clear is set if a request in plaintext was
+	// answered.
 	Encrypts bool `json:"encrypts"`
 	Clear    bool `json:"clear"`
 }
@@ -210,7 +210,7 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption checks the listeners. If the argument on is set, all must accept only TLS; otherwise all must accept only
+// encryption checks the listeners. With on = true, all must accept only TLS; with on = false, all must accept only
 // plaintext.
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}

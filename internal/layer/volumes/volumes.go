@@ -2,10 +2,10 @@
 // gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device, which
 // the testbed creates with the site.
 //
-// When a volume is complete, the testbed writes a marker (a random text) through it, and searches all data
-// that was written to the device for it (testbed.VolumeMark). With a layer that encrypts, the marker does not
-// appear in clear. In an arm without such a layer, it does. Each layer also checks before every trial how the
-// kernel describes the volume.
+// When a volume is complete, the testbed writes a marker (a random text) through it. It then searches the device's
+// data for the marker (testbed.VolumeMark). With a layer that encrypts, the marker must not be there in clear. In an
+// arm without such a layer, it must be there in clear. Each layer also checks before every trial how the kernel
+// describes the volume.
 //
 // All arms have the same device, file system and options: only the layer differs. A file system outside the
 // kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the cost of FUSE.
@@ -33,7 +33,7 @@ import (
 // Needs are the requirements of a layer that needs a volume of this machine.
 var Needs = experiment.Needs{Only: experiment.TestbedLocal, UsesVolume: true}
 
-// Elsewhere tells the user of the alternative on a cluster.
+// Elsewhere is a hint for users on clusters: how to compare encrypted volumes there.
 const Elsewhere = "volumes there are encrypted by their storage class: compare classes by the layer storage-class, as examples/kubernetes/encrypted-storage.yaml does"
 
 // Stack returns the volume of a site, to which layers can add parts.
@@ -47,7 +47,7 @@ func Hidden(kind string, stack testbed.VolumeStack) layer.Check {
 	return layer.Check{Layer: kind, Name: "marker on the device", Expected: "not in clear", Observed: observed(m), OK: m.Found == 0 && m.Scanned > 0, Once: true}
 }
 
-// Clear checks that the marker is on the device in clear. It makes no check if a layer encrypts.
+// Clear checks that the marker is on the device in clear. If a layer of the site encrypts, there is no check.
 func Clear(kind string, stack testbed.VolumeStack) []layer.Check {
 	m := stack.VolumeMark()
 	if len(m.Encrypted) > 0 {
@@ -65,7 +65,7 @@ func observed(m testbed.VolumeMark) string {
 }
 
 // Driver makes a check that always holds: it names the kernel's driver of a cipher (a name in /proc/crypto, such as
-// xts(aes)). It has a caveat if the driver does not use the processor's instructions for encryption.
+// xts(aes)). The check has a caveat if the driver is not accelerated.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -128,13 +128,13 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 	}
 }
 
-// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. The file system's
-// mount is visible in that pod only, and ends with the process.
+// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. Only that pod sees the file
+// system's mount, which ends with the process.
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory that stores the files, and Mode the directory's mode. Programs see the files
-	// in the directory Through.
+	// Files is the name of the directory in which the daemon stores its files, and Mode the directory's mode.
+	// Programs see the files in the directory Through.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
@@ -152,7 +152,7 @@ type Daemon struct {
 	said    process.Tail
 }
 
-const mountLimit = 20 * time.Second // how long the mount may take to appear
+const mountLimit = 20 * time.Second // timeout for the mount to appear
 
 // Up asks the site for the daemon's file system.
 func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
@@ -232,7 +232,7 @@ func (d *Daemon) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	return []layer.Check{c}, err
 }
 
-// down ends the daemon, and with it the mount.
+// down ends the daemon. The mount ends with it.
 func (d *Daemon) down(context.Context) error {
 	if d.process == nil {
 		return nil

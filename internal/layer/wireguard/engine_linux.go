@@ -111,7 +111,7 @@ func (kernelEngine) Close() error {
 
 type goEngine struct{ device *wgdevice.Device }
 
-// openOwn creates wireguard-go's interface, with its UDP socket open before the interface is up.
+// openOwn creates wireguard-go's interface. Its UDP socket is open before the interface is up.
 func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	t, err := tun.CreateTUN(device, o.MTU)
 	if err != nil {
@@ -125,8 +125,8 @@ func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	return goEngine{d}, nil
 }
 
-// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers, since an
-// old peer would wait before it starts another handshake.
+// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers first:
+// an old peer would wait before its next handshake.
 func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")

@@ -1,7 +1,7 @@
-// Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by
-// WireGuard tunnels (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise
-// wireguard-go encrypts, in the helper at each end. The two implementations differ several times in speed. A check of
-// every run records the implementation.
+// Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by WireGuard
+// tunnels (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise wireguard-go encrypts, in
+// the helper at each end. One of the two is several times as fast as the other. A check of every run records the
+// implementation.
 package wireguard
 
 import (
@@ -34,8 +34,8 @@ var Protocol = &tunnel.Protocol{
 	Device: device, Ports: []int{port},
 	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP and 32 for WireGuard, as in wg-quick(8).
 	Overhead: 80,
-	// Carried is the size of an IPv4 packet with UDP, padded to 16 bytes, plus 32 bytes of WireGuard (the
-	// WireGuard paper, section 5.4.6).
+	// Carried is the size of an IPv4 packet with UDP, rounded up to a multiple of 16 bytes, plus 32 bytes of
+	// WireGuard (the WireGuard paper, section 5.4.6).
 	Carried: func(size int) uint64 { return (uint64(size)+20+8+15)/16*16 + 32 },
 	Keys:    newKeys,
 	Public:  func(k tunnel.Key) tunnel.Key { return tunnel.Key(wgtypes.Key(k).PublicKey()) },
@@ -76,7 +76,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return Protocol.Up(ctx, s, c.Implementation)
 }
 
-// ProveOff shows that pods reach each other in clear.
+// ProveOff shows that pods reach each other without a tunnel.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	return Protocol.ProveOff(ctx, s)
 }

@@ -8,8 +8,8 @@
 //     match: 'lo:\s+0\s[^\n]*\n$'
 //
 // Proof, before every trial: the output of proof.run matches inside the wrapper, and does not match outside. Without
-// the parameter proof, the only check is that the wrapper starts its command and passes on the command's output. This
-// check has the caveat that the wrapper's effect was not shown, and arms without the layer have no check.
+// the parameter proof, the only check is that the wrapper starts its command and passes on the command's output. A
+// caveat then says that the wrapper's effect was not shown. Arms without the layer then have no check.
 package wrap
 
 import (
@@ -57,7 +57,7 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
 		p := experiment.Program{Name: c.Run[0], Where: experiment.WrapperPlace}
-		if len(c.Run.References()) == 0 { // arguments with references are not known yet
+		if len(c.Run.References()) == 0 { // the values of references are not known yet
 			p.Front = c.Run
 		}
 		d.Programs = []experiment.Program{p}
@@ -105,14 +105,14 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 // ProveOff shows that the output of the proof does not match without the layer.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
-		return nil, nil // the check in the layer's own arm has a caveat that there is no proof
+		return nil, nil // without a proof there is no check; a caveat in the layer's own arm says so
 	}
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)
 	})
 }
 
-// check runs the proof as a subject. If the argument on is set, the proof's output must match; otherwise it must not.
+// check runs the proof as a subject. With on = true, the proof's output must match; with on = false, it must not.
 func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := regexp.Compile("(?m)" + p.Match) // as in grep, ^ and $ match at each line
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 	}
 	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "to match " + p.Match, Observed: evidence.Quote(text)}
 	check = check.Expect(on, pattern.MatchString(text))
-	// A program that fails without the layer still shows that the layer is off, if it was started and has ended.
+	// A program that was started and has ended shows that the layer is off, even if it failed.
 	var exit *testbed.ExitError
 	if failed != nil {
 		check.Observed += "; " + failed.Error()

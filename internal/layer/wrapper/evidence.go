@@ -18,18 +18,18 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Evidence is an action or a value that differs between programs in the wrapper and programs outside of it.
+// Evidence is an action or a value that shows whether the prober runs inside the wrapper.
 type Evidence struct {
 	Name string
-	// Ask holds questions to the prober, the preferred one first. Tare uses the first question whose answer outside
-	// the wrapper differs from the answer that is expected inside.
+	// Ask holds questions to the prober, with the best question first. Tare uses the first question whose answer
+	// outside the wrapper differs from the answer that is expected inside.
 	Ask []string
 	// On reports whether the answer inside the wrapper is as expected, given the answer outside.
 	On       func(inside, outside string) bool
 	Expected string // description of the expected answer
 }
 
-const allowed = "allowed" // the answer for an action that was not denied
+const allowed = "allowed" // answer for an action that was not denied
 
 // Denied is evidence by an action that fails with one of the errnos inside the wrapper, and not outside.
 func Denied(name string, errnos []string, actions ...string) Evidence {
@@ -70,7 +70,8 @@ func words(list []Evidence) []string {
 }
 
 // choose returns the pieces of evidence whose answer outside the wrapper differs from the answer that is expected
-// inside. Each piece keeps only the question that is used. An action that is denied outside, too, shows nothing.
+// inside. Each piece keeps only the question that is used. An action that is denied even outside the wrapper shows
+// nothing.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
@@ -81,14 +82,12 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	return chosen
 }
 
-// same returns a message: outside the wrapper, the prober already gives the answers that are expected inside.
 func same(list []Evidence, outside answers) string {
 	return strings.Join(testbed.Each(list, func(e Evidence) string {
 		return fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]])
 	}), "; ")
 }
 
-// check makes the check that the layer is on, by the evidence's only question.
 func (e Evidence) check(kind string, inside, outside answers) layer.Check {
 	in, out := inside[e.Ask[0]], outside[e.Ask[0]]
 	return layer.Check{Layer: kind, Name: e.Name + " (" + e.Ask[0] + ")", Expected: e.Expected, Observed: in + "; outside " + out, OK: e.On(in, out)}
@@ -134,7 +133,7 @@ func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bo
 	return found, nil
 }
 
-// output runs the prober, as a subject or else without wrappers, and returns its output.
+// output runs the prober and returns its output. With subject = false, the prober runs outside the wrappers.
 func output(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, q question) (string, error) {
 	cmd, err := helperrpc.Command(site, where, Prober, q)
 	if err != nil {
@@ -173,8 +172,7 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses the wanted CPU time, by the clock of the kernel that this process runs on. This kernel may be a
-// sandbox's.
+// spend uses an amount of CPU time, by the clock of this process's kernel, which may be a sandbox.
 func spend(wanted time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()
@@ -188,6 +186,6 @@ func spend(wanted time.Duration) error {
 		for i := range 1 << 20 {
 			sum += i
 		}
-		runtime.KeepAlive(sum) // keeps the compiler from removing the loop
+		runtime.KeepAlive(sum) // so that the compiler does not remove the loop
 	}
 }

@@ -67,7 +67,7 @@ func look(word string) string {
 		_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{here}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
 		return named(err)
 	case "mount":
-		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks the rights before the type
+		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks rights first, and the type later
 	case "chroot":
 		return named(unix.Chroot("/"))
 	case "raw-socket":
@@ -114,7 +114,7 @@ func write(dir string) string {
 	return named(err)
 }
 
-// closed closes a file descriptor, if there is one, and returns the answer for the error.
+// closed closes a descriptor if there is one. It returns the prober's answer for the error.
 func closed(fd int, err error) string {
 	if err == nil {
 		_ = unix.Close(fd)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// look knows no word on this system: no subject runs here.
+// look knows no words, since no subject runs on this system.
 func look(string) string { return "not known" }
 
 func ownTime() (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -34,7 +34,7 @@ func Works(ctx context.Context, front []string, install string) testbed.Finding 
 	return f
 }
 
-const tryLimit = 20 * time.Second // how long a wrapper may take to start a program and end
+const tryLimit = 20 * time.Second // timeout of a wrapper that starts a program
 
 func try(ctx context.Context, front []string) error {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
@@ -52,12 +52,12 @@ func try(ctx context.Context, front []string) error {
 	return err
 }
 
-// Launchable returns the probe of a layer whose only effect is that of launcher settings.
+// Launchable returns the probe of a layer that does nothing but set up the launcher.
 func Launchable(name string, s launcher.Settings) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding { return []testbed.Finding{Launches(ctx, name, s)} }
 }
 
-// Launches tests on this machine whether the launcher, with the settings, starts a program.
+// Launches tests whether, on this machine, the launcher can start a program with the settings.
 func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "uses Tare's launcher, which starts a program here"}
 	return f.Tried(try(ctx, []string{s.Argument()}))
@@ -71,15 +71,15 @@ func Launched(kind string, around layer.Side, s launcher.Settings, evidence ...E
 	return Wrapper{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
 }
 
-// Idle returns a wrapper that is a launcher without settings, for a layer with 0 rules. The argument effect describes
-// such a layer: "installs no filter".
+// Idle returns the wrapper of a layer with 0 rules: a launcher without settings. The argument effect describes the
+// layer, such as "installs no filter".
 func Idle(kind string, around layer.Side, effect string) Wrapper {
 	f := Launched(kind, around, launcher.Settings{})
 	f.Unshown = "rules: 0 " + effect + ": the only check is that the launcher starts programs"
 	return f
 }
 
-// Makeable holds the prober's words for creating a file in a directory. The least harmful word is the first.
+// Makeable holds the prober's words for creating a file in a directory, with the least harmful word first.
 var Makeable = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
 
 // Always returns a function that puts the same arguments before every command.
@@ -87,10 +87,10 @@ func Always(args ...string) func(testbed.Command) []string {
 	return func(testbed.Command) []string { return args }
 }
 
-const starts = 5 // number of starts of a program, to measure the start-up time of its wrapper
+const starts = 5 // number of starts from which the start-up time of a wrapper is measured
 
-// startUp measures how long a program that ends at once runs, inside and outside the wrapper. Every run of a
-// program has this difference, however long the run is. If no wrapper program is started, there is no check.
+// startUp measures how long a program that ends at once runs, inside and outside the wrapper. The difference is part
+// of every run of a program, however long. Wrappers that start no other program have no check.
 func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
 	var checks []layer.Check
 	for _, where := range a.places {

@@ -17,10 +17,10 @@
 //
 // # Problems that are detected when the layer is put up
 //
-// A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an
-// open file. If the sandbox closes that file, too, Tare can observe nothing inside: the layer is measured all
-// the same, with a caveat. A sandbox may also run programs where their CPU time is not counted as the
-// sandbox's. The prober detects this by using CPU time. CPU time and memory are then unavailable.
+// A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an open
+// file. If the sandbox closes that file, too, Tare can observe nothing inside. The layer is still measured, with a
+// caveat. Some sandboxes run programs where their CPU time does not count as the sandbox's. The prober detects this
+// by using CPU time. The subjects' CPU time and memory are then unavailable.
 package wrapper
 
 import (
@@ -42,7 +42,7 @@ type Wrapper struct {
 	Layer  string // kind of the layer
 	Around layer.Side
 	Args   func(testbed.Command) []string // returns the wrapper's program and arguments, which are put before a command
-	// Evidence shows that the layer is on. Without evidence, the only check is that the wrapper starts its command.
+	// Evidence shows that the layer is on. If there is none, the only check is that the wrapper starts its command.
 	Evidence []Evidence
 	// Shown makes the checks that the layer is on, in place of Evidence.
 	Shown   func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
@@ -89,7 +89,8 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out which evidence shows the layer. Its errors and failed checks end a run before the first trial.
+// settle chooses the evidence that can show the layer here. Its errors and failed checks end a run before the first
+// trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -132,8 +133,8 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses. counts is the smallest share of burn that must be counted: it is less than
-// 1, since the clocks of sandboxes are coarse.
+// burn is the CPU time that the prober uses. Of this time, at least the share counts must be counted as the
+// sandbox's. The share is less than 1, since the clocks of sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5
@@ -151,7 +152,7 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 		if err := Interrupted(ctx, failed); err != nil {
 			return nil, err
 		}
-		if failed != nil || used.Unavailable { // the testbed has reported the reason itself
+		if failed != nil || used.Unavailable { // the testbed reports the reason
 			continue
 		}
 		check.Observed = fmt.Sprintf("%v of %v", used.CPU().Round(time.Millisecond), burn)
@@ -213,7 +214,8 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on its answer: a helper, or cat if no helper can start.
+// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if no
+// helper can start.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -252,8 +254,9 @@ func (a *active) down(ctx context.Context) error {
 	return err
 }
 
-// Off shows that the layer's evidence does not appear at the site of an arm without the layer. If other layers of the
-// arm have some of the effects, one missing piece of evidence is enough: if this layer were on, all would appear.
+// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Other layers of the
+// arm may have some of the same effects. One effect that is missing is then enough: with this layer on, all effects
+// would appear.
 func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil

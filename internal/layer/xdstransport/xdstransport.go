@@ -5,8 +5,8 @@
 //   - xds-transport: {protocol: sotw}
 //
 // Proof, after every trial: the sidecars report the connections by which they became ready. For each connection they
-// report the protocol, and either that it was in clear or its version and cipher of TLS. In an arm with the layer
-// every connection must have the layer's values. In an arm without the layer none may have them.
+// report the protocol, and either "in clear" or the TLS version and cipher. In an arm with the layer every
+// connection must have the layer's values. In an arm without the layer no connection may have them.
 package xdstransport
 
 import (
@@ -104,8 +104,7 @@ func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Di
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts returns the protocol and the encryption of a connection. The argument connection is the description that the
-// method String returns.
+// parts returns the protocol and the encryption of a connection, which is described as by the method String.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {

@@ -38,7 +38,7 @@ func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Acti
 	return site, up, append(layertest.Settle(t, up), layertest.Before(t, up, site)...)
 }
 
-// Plain returns a site with a volume that no layer has changed.
+// Plain returns a site with a volume without any layer.
 func Plain(t testing.TB) testbed.Site {
 	t.Helper()
 	site := localtest.Volume(t, Size, false)
