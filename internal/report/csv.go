@@ -195,8 +195,8 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
 }
 
-// combinedFields returns the CSV line of a comparison over occasions. If o is not nil, it returns the line of the
-// occasion o.
+// combinedFields returns a CSV line of a comparison over occasions. With o = nil, the line holds the result over
+// all occasions. Otherwise, it holds the result of the occasion o.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
 	ok, one := mean && wording.HasNumbers(c.Comparison), combine.Occasion{}

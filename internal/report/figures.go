@@ -56,7 +56,8 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// look returns the look of an arm. Arms have different looks, unless the run has too many arms.
+// forest returns the plot of the headline overheads on the scale "ratio". As shares of the baseline, these
+// overheads fit on one axis.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
 	case experiment.Baseline:
@@ -209,9 +210,9 @@ func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark plots a series over its runs in at most width columns, with the range of its values. If there are
-// more runs than columns, a column shows the median of several runs. A cross marks an excluded run. Below
-// the plot, marks show changes, and lines show where parameters change.
+// spark plots a series over its runs in at most width columns, and writes the range of its values. With more
+// runs than columns, a column shows the median of several runs. A cross stands for an excluded run. In a line
+// below the plot, marks show changes, and dotted strokes show where parameters change.
 func spark(s *history.Series, runs, width int) []string {
 	var all []float64
 	for _, p := range s.Points {

@@ -17,11 +17,12 @@ type Lines struct {
 	Baseline           string    // name of the baseline; "": there is none
 	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
 	Ratio              bool      // overheads are shares of the baseline
-	Bars               bool      // the intervals of the estimates are bars beside the fitted line
+	Bars               bool      // between returns the horizontal position halfway between a run and the run before it. Runs that the statistics exclude do not count as the run before.
 	Arms               []Line
 }
 
-// Line is one arm at all levels.
+// shifts draws a line at each change. The sizes of the changes stand above the plot, by turns in two rows, so
+// that neighbours do not touch.
 type Line struct {
 	Arm       string
 	Look      Look
@@ -181,7 +182,8 @@ func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
 }
 
-// interval draws the intervals of the fitted line, or of the estimates, as a band.
+// interval draws the intervals of the fitted line as a band. Without a fitted line, it draws the intervals of
+// the estimates.
 func (c *linesChart) interval(a Line, index int) {
 	estimates := a.Estimates
 	if a.Fitted != nil {
@@ -205,8 +207,8 @@ func (c *linesChart) interval(a Line, index int) {
 	}
 }
 
-// neighbours returns groups of adjacent levels, each group as indices. The function wanted selects levels by their
-// estimates. A level that is not selected ends a group.
+// neighbours returns groups of adjacent levels, as indices into x. A group has only levels whose estimate meets
+// the condition wanted. Any other level ends the group.
 func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
 	for k := range min(len(x), len(estimates)) {
@@ -236,8 +238,8 @@ func (c *linesChart) trials(a Line, index int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// offset returns the horizontal shift of an arm's marker from its level, so that the markers of n arms do not hide
-// each other.
+// offset returns how far an arm's marker stands beside its level, so that the markers of n arms do not hide each
+// other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
 	if len(c.X) > 0 && n > 1 { // keeps the markers of all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
@@ -273,8 +275,7 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through the estimates of a group of levels. The argument aside is the line's horizontal shift
-// from the levels.
+// joined draws a line through the estimates of a group of levels. The line is moved sideways by the distance aside.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {
