@@ -226,9 +226,9 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
 }
 
-// badged adds a remark to a text if the argument holds is true.
-func badged(text doc.Text, holds bool, remark string) doc.Text {
-	if holds {
+// badged adds a remark to a text with ok = true. With ok = false, it returns the text alone.
+func badged(text doc.Text, ok bool, remark string) doc.Text {
+	if ok {
 		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})
 	}
 	return text

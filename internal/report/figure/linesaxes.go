@@ -57,13 +57,13 @@ func (a Axis) around(x []float64) Axis {
 
 // axes returns the axes of the levels, the values and the overheads. If an arm has a fitted straight line, the axis
 // of levels is linear.
-func (l Lines) axes() (across, up, on Axis) {
-	across = levelAxis(l.X)
+func (l Lines) axes() (levels, values, overheads Axis) {
+	levels = levelAxis(l.X)
 	var ends []float64
 	var drawn []analysis.Interval
 	for _, a := range l.Arms {
 		if a.Fitted != nil {
-			across = axisOver(l.X...)
+			levels = axisOver(l.X...)
 		}
 		for k, i := range a.Fitted {
 			if k >= a.From {
@@ -90,7 +90,7 @@ func (l Lines) axes() (across, up, on Axis) {
 			}
 		}
 	}
-	return across, l.values(ends), Overheads(drawn, l.Margin, overheadBendRatio)
+	return levels, l.values(ends), Overheads(drawn, l.Margin, overheadBendRatio)
 }
 
 func (l Lines) values(ends []float64) Axis {

@@ -256,7 +256,7 @@ func (b browser) screenshot(ctx context.Context, made string) error {
 	return fmt.Errorf("the page is higher than %d pixels, more than a browser shows as one picture: PDF has no such limit", highestWindow)
 }
 
-// usedHeight returns the height of a picture up to its last row with several colours.
+// usedHeight returns the height of a picture without the empty rows at its lower end, which have one colour.
 func usedHeight(m image.Image) int {
 	r := m.Bounds()
 	ground := color.RGBAModel.Convert(m.At(r.Max.X-1, r.Max.Y-1))

@@ -99,7 +99,7 @@ func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []
 	by := map[*history.Run]*run{}
 	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
 	for _, r := range all {
-		one := *r.past // package history changes the copy, but not the original
+		one := *r.past // a copy, because package history changes its runs
 		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
 	}
 	o.Compared = func(before, after *history.Run) string {
@@ -130,8 +130,8 @@ func (p comparison) page() (*document.Document, error) {
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// comparison returns the comparison at an address. The address rest lies below the later run, and names the earlier
-// run.
+// comparison returns the comparison of two runs at an address. The argument after is the later run. The text rest,
+// the part of the address behind that run, names the earlier run.
 func (l *Library) comparison(after *run, rest string) (comparison, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")

@@ -56,7 +56,8 @@ func (t *writer) gap() {
 	}
 }
 
-// hanging writes wrapped text. The first line begins with the text first, all other lines with the indent.
+// hanging writes wrapped text. The first line begins with the string first, every other line with the string
+// indent.
 func (t *writer) hanging(first, indent, s string) {
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)

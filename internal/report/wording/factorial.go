@@ -45,7 +45,8 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// AgainstSum returns an effect as a comparison. An interaction is compared with the sum of its parts.
+// AgainstSum returns the comparison of an effect. The comparison of an interaction is with the sum of its
+// parts instead of the baseline.
 func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
@@ -131,7 +132,8 @@ func BreakdownText(b *analysis.Breakdown) string {
 	return Join("; ", text, NotALine(b))
 }
 
-// partEffect splits the effect of a part into its verb and its amount.
+// partEffect returns the words for the effect of a part: a verb, such as "costs", and an amount, such as "3.4
+// % [3.0, 3.8]".
 func partEffect(p *analysis.Part) (verb, amount string) {
 	o, w := p.Overhead, plain
 	switch p.Verdict {

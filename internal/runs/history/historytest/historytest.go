@@ -36,10 +36,10 @@ type Run struct {
 	Kernel  string // "": the run has no environment
 	Version string // version of Tare
 	Size    string // a parameter of the workload
-	Commit  string // label of the run
+	Commit  string // number of the run, which starts this many days after Start
 	Alone   bool   // set if the run has only the baseline
 	Tool    string // if not empty, the run is imported from this tool
-	Rules   []int  // levels of the layer; rules add 0.03, and 0.001 for each rule, to Cost; nil: no levels
+	Rules   []int  // levels of the layer; at n rules, Cost is 0.03 + 0.001 n higher; nil: no levels
 	Invalid bool   // set if every trial of the layer broke a rule
 	Running bool   // set if the run is not finished
 }
