@@ -28,7 +28,8 @@ func Figure(r *analysis.Run) string {
 	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), text)
 }
 
-// forest returns the plot of the headline overheads that are shares, since these fit on one axis.
+// forest returns the plot of the headline overheads on the scale "ratio". As shares of the baseline, these
+// overheads fit on one axis.
 func (s *sheet) forest() figure.Forest {
 	f := figure.Forest{Baseline: s.baseline, Margin: s.margin()}
 	for _, g := range s.groups(true) {
@@ -56,8 +57,7 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// forest returns the plot of the headline overheads on the scale "ratio". As shares of the baseline, these
-// overheads fit on one axis.
+// look returns the look of an arm. Arms have different looks, unless the run has too many arms.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
 	case experiment.Baseline:

@@ -37,7 +37,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 		}
 	}
 	reasons := plainAll(wording.GateReasons(r))
-	if r.Valid { // the title of an invalid run has the reasons
+	if r.Valid { // the title of a valid run has the reasons already
 		reasons = nil
 	}
 	return d.Add(doc.Paragraph{Text: about},

@@ -30,8 +30,8 @@ type cellGroups struct {
 type group struct {
 	cell   string
 	metric experiment.Metric
-	rows   []analysis.Comparison // comparison of the control; nil: no control
-	// nil: no control
+	rows   []analysis.Comparison // comparisons of treatments, in the plan's order
+	// comparison of the control; nil: no control
 	control *analysis.Comparison
 	series  *analysis.MetricSeries
 }
@@ -91,8 +91,8 @@ func arrange(r *analysis.Run) *sheet {
 	return s
 }
 
-// findOrAdd returns the first element of a list for which wanted is true. Without such an element, it appends
-// the element made, and returns that one.
+// findOrAdd returns the first element of a list that meets a condition. If no element meets the condition, findOrAdd
+// appends the given element and returns it.
 func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	if i := slices.IndexFunc(*list, wanted); i >= 0 {
 		return &(*list)[i]

@@ -115,8 +115,8 @@ func (a Axis) unit(base string) wording.Scale {
 	return wording.ScaleOf(base, max(math.Abs(a.Lo), math.Abs(a.Hi)))
 }
 
-// inUnit returns ticks at round numbers of a unit, with their labels. Neighbouring labels differ: they have
-// enough decimals. Values from large upwards are written as powers of ten.
+// inUnit returns ticks at round numbers of a unit, with their labels. All labels have enough decimals to differ from
+// each other. Values from large upwards are written as powers of ten.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0

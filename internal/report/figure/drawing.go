@@ -69,8 +69,7 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
-// labelled writes short, the short form of a name. If it differs from the name, the tooltip shows the whole
-// name.
+// labelled writes the short form of a name. If short differs from the name, the tooltip shows the whole name.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == safetext.Line(whole) {
 		whole = ""

@@ -275,7 +275,8 @@ func (c *historyChart) changeRanges() {
 	}
 }
 
-// between returns the position halfway between a run and the last run before it that the statistics include.
+// between returns the horizontal position halfway between a run and the run before it. Runs that the statistics
+// exclude do not count as the run before.
 func (c *historyChart) between(s history.Change, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
@@ -286,8 +287,8 @@ func (c *historyChart) between(s history.Change, run int) float64 {
 	return c.x(float64(run+before) / 2)
 }
 
-// shifts draws the changes. Their sizes stand above the plot in two rows, which alternate so that neighbours
-// do not touch.
+// shifts draws a line at each change. The sizes of the changes stand above the plot, by turns in two rows, so that
+// neighbours do not touch.
 func (c *historyChart) shifts() {
 	for i, s := range c.Series.Shifts {
 		x := c.between(s, s.Run)

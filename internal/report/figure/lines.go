@@ -17,12 +17,11 @@ type Lines struct {
 	Baseline           string    // name of the baseline; "": there is none
 	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
 	Ratio              bool      // overheads are shares of the baseline
-	Bars               bool      // between returns the horizontal position halfway between a run and the run before it. Runs that the statistics exclude do not count as the run before.
+	Bars               bool      // the intervals of the estimates are bars beside the fitted line
 	Arms               []Line
 }
 
-// shifts draws a line at each change. The sizes of the changes stand above the plot, by turns in two rows, so
-// that neighbours do not touch.
+// Line is one arm at all levels.
 type Line struct {
 	Arm       string
 	Look      Look
@@ -275,7 +274,8 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through the estimates of a group of levels. The line is moved sideways by the distance aside.
+// joined draws a line through the estimates of a group of levels. The line may stand beside the levels, at a
+// distance in pixels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	minGapRatio       = 3  // the axis of levels is linear if its largest gap is less than 3 times the smallest gap
-	minValueRatio     = 30 // the axis of values is linear if the largest value is less than 30 times the smallest value
+	minGapRatio       = 3  // the axis of levels is linear if the largest gap is less than this many times the smallest gap
+	minValueRatio     = 30 // the axis of values is linear if the largest value is less than this many times the smallest value
 	overheadBendRatio = 6  // BendRatio for overheads by level: near a capacity, overheads are many times larger than at low levels
 )
 

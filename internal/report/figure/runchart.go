@@ -219,14 +219,15 @@ func (c *runChart) timeAxis(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", title)
 }
 
-// timeline maps seconds since the start of the run to seconds of work, without the pauses between sessions.
+// timeline converts a time since the start of the run to a time of work, both in seconds. The time of work
+// leaves out the pauses between sessions.
 type timeline struct {
 	sessions []analysis.Session
 	total    float64
 }
 
-// timeline converts a time since the start of the run to a time of work, both in seconds. The time of work
-// leaves out the pauses between sessions.
+// newTimeline returns the timeline of the sessions. Without sessions, the timeline has one session that lasts
+// until the last trial.
 func newTimeline(sessions []analysis.Session, arms []Lane) timeline {
 	t := timeline{sessions: sessions}
 	if len(t.sessions) == 0 {
@@ -242,8 +243,7 @@ func newTimeline(sessions []analysis.Session, arms []Lane) timeline {
 	return t
 }
 
-// newTimeline returns the timeline of the sessions. Without sessions, the timeline has one session that lasts
-// until the last trial.
+// elapsed returns the seconds of work until a moment.
 func (t timeline) elapsed(seconds float64) (sum float64) {
 	for _, s := range t.sessions {
 		sum += max(0, min(seconds, s.To)-s.From)

@@ -86,7 +86,7 @@ func (n *names) add(p *experiment.Plan) {
 	}
 }
 
-// distinct finds labels that several identifiers share. It replaces each of them by its own identifier.
+// distinct finds labels that several identifiers share. Each of these identifiers becomes its own label.
 func distinct(labels map[string]string) {
 	taken := map[string]int{}
 	for _, label := range labels {

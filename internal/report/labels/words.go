@@ -127,8 +127,8 @@ func Metric(kind, name string) string {
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
-// resourceWords returns the words for memory, or for CPU time per unit of work. The text program is the name
-// of one program; "": all programs.
+// resourceWords returns the words for memory, or for CPU time per unit of work. With program = "", the words are for
+// all programs, otherwise for the program of this name.
 func resourceWords(of []string, resource, program string) string {
 	text, last := "memory", of[len(of)-1]
 	if resource == "cpu" {

@@ -125,7 +125,7 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 }
 
 // read returns the latest reading of each run. It first reads the changed runs again. If this takes longer than the
-// time wait, reading continues in the background. The result unread is the number of runs that were never read.
+// given time, reading continues in the background. The result unread is the number of runs that were never read.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
@@ -178,8 +178,8 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed returns the current stamp of the run, and whether it differs from the stamp earlier. Before the next
-// reading is due, it returns earlier and false.
+// changed returns the current stamp of the run, and whether it differs from an earlier stamp. Before the next
+// reading is due, changed returns the earlier stamp and false.
 func (r *run) changed(earlier string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

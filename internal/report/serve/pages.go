@@ -71,7 +71,6 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 	return withUnread(report.Runs(indexPage, "Runs", list, skipped, links...), unread)
 }
 
-// withUnread adds to a page the number of runs that the page lacks.
 func withUnread(d *document.Document, unread int) *document.Document {
 	if unread > 0 {
 		d.Blocks = append([]document.Block{document.Say(fmt.Sprintf("%d more runs are being read: load this page again to see them.", unread))}, d.Blocks...)
@@ -89,7 +88,6 @@ func (r *run) report() (*document.Document, error) {
 	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
 }
 
-// comparison is a comparison of two runs.
 type comparison struct{ before, after *run }
 
 // timeline returns the page of the history, and the comparisons that the page links to.
@@ -130,8 +128,8 @@ func (p comparison) page() (*document.Document, error) {
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// comparison returns the comparison of two runs at an address. The argument after is the later run. The text rest,
-// the part of the address behind that run, names the earlier run.
+// comparison returns the comparison of two runs at an address. The address within the later run (rest) names the
+// earlier run.
 func (l *Library) comparison(after *run, rest string) (comparison, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")

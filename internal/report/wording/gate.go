@@ -100,9 +100,9 @@ func gateSize(r *gate.Result, n int) string {
 	return Count(n, one, many) + of
 }
 
-// gateUnit names what a gate counts: runs that are judged together, values of independent samples, pairs of
-// trials of an imported run, or rounds. The results one and many are singular and plural. The text of follows
-// the plural: " per arm".
+// gateUnit names what a gate counts: runs that are judged together, values of independent samples, pairs of trials
+// of an imported run, or rounds. The results are the singular, the plural, and a text behind the plural, such as "
+// per arm".
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case r.Occasions > 0:

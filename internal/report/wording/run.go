@@ -91,8 +91,8 @@ func Amounts(i analysis.Interval, pointOnly, more bool) string {
 	return amountText(amountWords(i, more), i, pointOnly, experiment.Metric{})
 }
 
-// amountWords returns the words for an amount. With isMore = true, the amount is a difference. If a difference may
-// be negative, its numbers need the words "more" and "less".
+// amountWords returns the words for an amount. With isMore = true, the amount is a difference. A difference that may
+// be negative needs the words "more" and "less".
 func amountWords(i analysis.Interval, isMore bool) signWords {
 	if isMore && i.Lo < 0 {
 		return more

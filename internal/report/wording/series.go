@@ -19,8 +19,7 @@ func Loop(s *analysis.LoopSummary) string {
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
-// requests writes a number of requests. A number below 100 has three digits. A larger number is written as a
-// whole number.
+// requests writes a number of requests: a number below 100 with three digits, a larger one as a whole number.
 func requests(v float64) string {
 	if v >= 100 && v < 1e15 {
 		return fmt.Sprintf("%.0f", v)

@@ -62,8 +62,8 @@ func Effect(c *analysis.Comparison) string {
 	return effect(c, versusText(c.Versus))
 }
 
-// effect writes an overhead with its direction. The text versus names what the arm is compared with; "": the
-// baseline.
+// effect writes an overhead with its direction. With versus = "", the arm is compared with the baseline, otherwise
+// with the arm or run that versus names.
 func effect(c *analysis.Comparison, versus string) string {
 	if unmeasurable(c) {
 		word := cmp.Or(When(c.Overhead.Point < 0, "gains"), "costs")

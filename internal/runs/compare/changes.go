@@ -143,8 +143,8 @@ func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions withholds a verdict if nobody knows how much overheads differ between occasions. If the
-// comparison is not resolved, occasions gives this difference as the reason.
+// occasions withholds a verdict if the deviation of overheads between occasions is unknown. If the comparison is not
+// resolved, occasions gives the deviation as the reason.
 func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {

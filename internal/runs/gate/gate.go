@@ -53,7 +53,7 @@ const (
 	Exceeds     Reason = "exceeds"      // the overhead is shown to exceed the limit
 	Straddles   Reason = "straddles"    // the limit lies within the interval
 	NotByHolm   Reason = "not-by-holm"  // the overhead is shown to exceed the limit, but not after the correction for the number of cases
-	UnderBias   Reason = "under-bias"   // the overhead is nearer to the limit than the control is to the baseline, so the limit is neither kept nor exceeded
+	UnderBias   Reason = "under-bias"   // the overhead is nearer to the limit than the control is to the baseline
 	TooFew      Reason = "too-few"      // the values are too few for an interval that holds for noise of any shape
 	NoData      Reason = "no-data"      // the arm or the baseline has no values
 	NoControl   Reason = "no-control"   // the control has too few values to compare with
