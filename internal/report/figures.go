@@ -210,9 +210,9 @@ func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark plots a series over its runs in at most width columns, and writes the range of its values. With more
-// runs than columns, a column shows the median of several runs. A cross stands for an excluded run. In a line
-// below the plot, marks show changes, and dotted strokes show where parameters change.
+// spark plots a series over its runs in at most width columns, and writes the range of its values. With more runs
+// than columns, a column shows the median of several runs. A cross stands for an excluded run. Marks below the plot
+// show changes, and dotted lines show where parameters change.
 func spark(s *history.Series, runs, width int) []string {
 	var all []float64
 	for _, p := range s.Points {

@@ -85,14 +85,14 @@ const (
 	minName          = 12  // least width of the names beside bars
 	manyArms         = 6   // treatments that get a sentence each; more treatments are ranked in a table
 	manyCells        = 3   // cells that get a sentence each; verdicts in more cells are counted
-	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one
+	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one; more verdicts are counted
 	maxWhere         = 24  // width of a cell's name on a terminal
 	maxSeries        = 60  // metrics with diagnostics of each arm
 	maxFiles         = 12  // invalid files on a terminal
 	maxMarkdownFiles = 50  // invalid files in Markdown
 	maxValues        = 4   // values listed for a fact in imported files
 	maxSame          = 12  // equal properties that a terminal names in each group
-	longProperty     = 60  // width of a property's values on one line of a terminal; wider values get a line for each run
+	longProperty     = 60  // largest width at which all values of a property share a line of a terminal
 	longestTitle     = 120 // characters of a title
 	maxListed        = 3   // results of a run in a list of runs
 	maxLive          = 15  // trials on a live page

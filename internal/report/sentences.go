@@ -148,7 +148,7 @@ func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 }
 
 // alone reports whether the run has a single arm, such as an imported benchmark of one platform. A report on such a
-// run shows values and compares nothing. The commands tare history and tare compare compare such runs.
+// run shows values and compares nothing.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 func (s *sheet) levelAnswers() []doc.Answer {

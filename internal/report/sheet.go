@@ -110,8 +110,7 @@ func indexOrAdd[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// partition splits a list by a condition: those are the elements that meet the condition, and others are all
-// other elements.
+// partition splits a list into the elements that meet a condition, and all others.
 func partition[T any](list []T, condition func(T) bool) (those, others []T) {
 	for _, v := range list {
 		if condition(v) {
@@ -184,8 +183,8 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names the arms that overheads are relative to: "it", or "it and the control". The sentence has named
-// the baseline before.
+// reference names the arms that overheads are relative to: "it", or "it and the control". "It" is the baseline,
+// which the sentence has named before.
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"

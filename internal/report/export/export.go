@@ -64,7 +64,7 @@ func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) st
 	for _, l := range slices.Concat(c.Levels, a.Levels) {
 		all = append(all, l.String())
 	}
-	if a.Role != experiment.Treatment || a.Factors != nil { // a factorial design: the arm's levels say for each factor whether it is on or off
+	if a.Role != experiment.Treatment || a.Factors != nil { // in a factorial design, each factor of the arm is on or off
 		for _, f := range p.Factorial {
 			setting := cmp.Or(wording.When(slices.Contains(a.Factors, f), "on"), "off")
 			all = append(all, f+"="+setting)

@@ -101,9 +101,9 @@ func runFamilies(r Run) []*family {
 
 var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.Fails, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid}
 
-// comparisonFamilies returns the metrics that compare an arm, or the control, with the baseline. Overheads on
-// the scale "ratio" have another unit than overheads on the scale "difference", and therefore other families.
-// A comparison without a verdict has no numbers.
+// comparisonFamilies returns the metrics that compare an arm, or the control, with the baseline. Overheads on the
+// scales "ratio" and "difference" have different units, and therefore different families. A comparison without a
+// verdict has no numbers.
 func comparisonFamilies(r Run) []*family {
 	verdict := &family{name: "tare_verdict", help: "The verdict on an arm and a metric: 1 for the one given, 0 for the others."}
 	rounds := &family{name: "tare_comparison_rounds", help: "Complete pairs behind a comparison; for independent samples, values of the smaller one."}

@@ -99,7 +99,7 @@ func distinct(labels map[string]string) {
 	}
 }
 
-// labelOr returns the label from an experiment file, or the identifier without one, safe to print.
+// labelOr returns the label, made safe to print. With label = "", it returns the identifier instead.
 func labelOr(label, id string) string {
 	if label == "" {
 		label = id

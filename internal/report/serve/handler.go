@@ -112,8 +112,8 @@ func (l *Library) respond(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run. It returns errNoPage for an unknown name. A nil page means that the run has
-// ended, so that the report replaces the live page.
+// page makes a page of a run. It returns errNoPage for an unknown name. The live page of a run that has ended is
+// nil: the report replaces this page.
 func (l *Library) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
@@ -153,10 +153,9 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 
 // access serves only readers who know the token, and only GET and HEAD requests. The first address that a reader
 // opens contains the token. The response sets a cookie that is derived from the token, so that no link and no
-// browser history contains the token. A server on another port of this machine may receive the cookie. The cookie
-// opens these pages, but does not reveal the token. Other web pages cannot make requests in the reader's name: the
-// browser does not send the cookie with their requests, and access rejects foreign host names that resolve to this
-// machine.
+// browser history contains the token. A server on another port may receive the cookie, which opens these pages but
+// does not reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send
+// the cookie with their requests, and access rejects foreign host names that resolve to this machine.
 type access struct {
 	token, host string // host: the name or address that the server listens on
 	next        http.Handler

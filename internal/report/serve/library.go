@@ -47,7 +47,7 @@ type Library struct {
 	dir  string        // path without symbolic links
 	look time.Duration // interval between two checks of a run whose page listens for changes
 	mu   sync.Mutex
-	runs map[string]*run // runs by name
+	runs map[string]*run
 
 	reading sync.Mutex
 }

@@ -204,7 +204,7 @@ func (s *site) publish(ctx context.Context, to string) error {
 			return &InTheWay{Dir: to, File: name}
 		}
 	}
-	// The manifest lists the files of the earlier and of the new site until all files are written.
+	// Until all files are written, the manifest lists the files of the earlier and of the new site.
 	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
 	if err := writeManifest(root, both); err != nil {
 		return err

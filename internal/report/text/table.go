@@ -277,8 +277,8 @@ func (g *grid) naturalWidths(names int) {
 	}
 }
 
-// shorten makes the columns of names narrower. The number excess is the width to save in all. No column
-// becomes narrower than least.
+// shorten makes the columns of names narrower. The number excess is the width to save in all, and least is the
+// smallest width of a column.
 func (g *grid) shorten(excess, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {

@@ -78,9 +78,8 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// missingTrials states how many trials are missing because they failed, and what they mean for the verdict:
-// "1 of 12 trials is missing, since its trial failed; the verdict stands with this one counted as no
-// difference".
+// missingTrials states how many trials are missing because they failed, and what they mean for the verdict: "…; the
+// verdict stands with these counted as no difference".
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {

@@ -117,7 +117,7 @@ func gateUnit(r *gate.Result) (one, many, of string) {
 
 func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baseline), "the baseline") }
 
-// GateShared lists the explanations that several cases share. The cases then need not repeat them.
+// GateShared lists the explanations that several cases share.
 func GateShared(r *gate.Result) []string {
 	var list []string
 	count := map[string]int{}

@@ -177,7 +177,6 @@ func answers(r *analysis.Run) []object {
 	})
 }
 
-// comparisonWords returns the members that are added to a comparison.
 func comparisonWords(c *analysis.Comparison, text string) []member {
 	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
 	if a := c.WithInvalid; a != nil {
@@ -253,7 +252,6 @@ func viewWords(v any) []member {
 	return historyWords(v)
 }
 
-// historyWords returns the members that are added to the parts of a history.
 func historyWords(v any) []member {
 	switch v := v.(type) {
 	case *history.History:

@@ -11,7 +11,7 @@ import (
 
 type comparison struct {
 	in        []Input
-	values    []*analysis.Values // the values of each run
+	values    []*analysis.Values
 	options   Options
 	reference reference
 	result    *Result

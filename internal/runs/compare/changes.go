@@ -48,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks how a match has changed: an old and a new arm that are versions of one layer. It asks about every run
-// that has the new arm. The new arm is compared with the old arm of the same run. If the run has no old arm, the old
-// arm is that of the first run that has one. An arm that is matched with itself is compared with the first run.
+// matched asks about a match: an old and a new arm that are versions of one layer. It asks about every run that has
+// the new arm. The new arm is compared with the old arm of the same run. If the run has no old arm, the old arm is
+// that of the first run that has one. An arm that is matched with itself is compared with the first run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()

@@ -191,8 +191,8 @@ func (p Property) InQuestion() bool {
 	return false
 }
 
-// AffectsResult reports whether a property outside the question may affect the result. The slicing of trials
-// may. With failed = true, some trials failed, so their time limits may, too.
+// AffectsResult reports whether a property outside the question may affect the result. The slicing of trials may
+// affect it. If some trials failed (failed = true), their time limits may affect it, too.
 func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }

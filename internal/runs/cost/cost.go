@@ -229,7 +229,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
-// more returns the need of an arm beyond the baseline's need. For paired trials, it is estimated within rounds.
+// more returns the need of an arm beyond the baseline's need. The need of paired trials is estimated within rounds.
 func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *more {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {

@@ -253,7 +253,7 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 }
 
 // needed returns about how many rounds a new run needs to resolve a case with the probability power. The overhead
-// counts as uncertain: otherwise, an estimate near the limit would lead to thousands of rounds. To fail, a case must
+// counts as uncertain. Otherwise, an estimate near the limit would lead to thousands of rounds. To fail, a case must
 // be significant after Holm's correction for the given number of cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	const mostRounds = 10_000 // the largest value of Case.Needed

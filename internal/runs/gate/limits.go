@@ -33,9 +33,9 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces the plan's limits on the metric, arm and cell.
-// If several added limits fit a case, a limit that names the arm counts. Of equal ones, the limit with the closest
-// cell counts, and then the last.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces the plan's limits on the metric, arm and cell. If
+// several added limits fit a case, a limit that names the arm comes first. Next comes the limit with the closest
+// cell, and then the last one.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -165,7 +165,6 @@ func (l *Limits) cases() ([]Case, error) {
 	return list, nil
 }
 
-// hypothesis returns the case of an arm on a metric in a cell, if there is a limit.
 func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell string) (c Case, ok bool, err error) {
 	limit, ok := l.of(arm, m.Name, cell)
 	if !ok {

@@ -142,8 +142,9 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// One of a hundred independent series exceeds the limit 2.58/√n, which also serves for the rounds within a run.
-	// The residuals lack the reported changes, so they have less autocorrelation than the values.
+	// The autocorrelation of independent values exceeds the limit 2.58/√n in one of a hundred series. The same limit
+	// serves for the rounds within a run. The residuals lack the reported changes, so they have less autocorrelation
+	// than the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})

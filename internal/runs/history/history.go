@@ -109,8 +109,8 @@ type Point struct {
 	// Stretch is the index of the point's stretch in the series. It is -1 if the point is left out and no included
 	// point has its parameters.
 	Stretch int `json:"stretch"`
-	// Value is the estimate with its interval; nil if the run has no value. If the run allows no interval, its width
-	// is zero.
+	// Value is the estimate with its interval; nil if the run has no value. The interval has width zero if the run
+	// allows none.
 	Value *analysis.Interval `json:"value,omitempty"`
 	// LeftOut is the reason why statistics leave this point out; nil if they include it.
 	LeftOut analysis.Reason `json:"-"`

@@ -210,8 +210,8 @@ func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	return list
 }
 
-// median returns the median with its interval by order statistics; nil if there are no values. With too few values
-// for an interval, its width is zero.
+// median returns the median with its interval by order statistics; nil if there are no values. With too few values,
+// the interval has width zero.
 func median(values []float64, confidence float64) *analysis.Interval {
 	if len(values) == 0 {
 		return nil
