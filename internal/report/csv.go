@@ -78,7 +78,7 @@ func replaced(line []field, values map[string]any) []field {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Field makes a text safe as a CSV field that a spreadsheet may open.
+// Field makes a text safe for a CSV file that a spreadsheet may open.
 func Field(s string) string {
 	s = plain(s)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {

@@ -262,8 +262,8 @@ func axisEnd(s *history.Series, v float64) string {
 	return wording.Brief(s.Metric, v)
 }
 
-// barLines draws bars with characters of a terminal, each after its arm and its value with the interval.
-// If there is too little room, the value stands below the arm.
+// barLines draws bars with characters of a terminal. Before a bar stand the arm and its value with the interval.
+// With too little room, there are no bars, and a value may stand below its arm.
 func barLines(g figure.BarGroup, width int) []string {
 	arms, values := make([]string, len(g.Bars)), 0
 	for i, b := range g.Bars {

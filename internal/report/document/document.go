@@ -287,7 +287,7 @@ func (t Text) String() string {
 	return s
 }
 
-// Sign returns the sign and the style of the last verdict in the text, if any.
+// Sign returns the sign and the style of the last verdict in the text. Without a verdict, it returns "" and Plain.
 func (t Text) Sign() (string, Style) {
 	for _, s := range slices.Backward(t) {
 		if sign := s.Style.Sign(); sign != "" {

@@ -108,7 +108,7 @@ func (t Table) ColumnsIn(form Forms) []int {
 	return list
 }
 
-// Cell returns the cell of a column, or an empty cell if the row is shorter.
+// Cell returns the cell of a column, or an empty cell if the row has too few cells.
 func (r Row) Cell(column int) Cell {
 	if column >= 0 && column < len(r.Cells) {
 		return r.Cells[column]

@@ -114,7 +114,7 @@ func fit(s string, room, fontSize float64) string {
 
 // Look is the colour and the shape of an arm in all pictures of a run.
 type Look struct {
-	class string // class of the colour
+	class string // CSS class that sets the colour
 	shape int    // index into shapes
 }
 

@@ -41,9 +41,9 @@ type Estimate struct {
 	Open  bool // the verdict is no claim, so the marker is hollow
 }
 
-// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is
-// the fitted line with the band of its interval. Without a fitted line, the line joins the estimates, with a
-// gap at levels without a value.
+// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is the
+// fitted line with the band of its interval. An arm without a fitted line has a line that joins its estimates, with
+// a gap at levels without a value.
 func (l Lines) Draw(wide bool) string {
 	c := l.layOut(wide)
 	c.drawAxes()

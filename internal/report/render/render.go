@@ -159,9 +159,9 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page converts an HTML page to a picture or a PDF, in the file named to. The function write produces the HTML. All
-// temporary files lie in the directory of the file. The page's links are relative to this directory, and a sandboxed
-// browser may not see another directory.
+// Page converts an HTML page to a picture or a PDF, in the file named to. The function write produces the HTML. The
+// HTML lies beside the file during the conversion, because the page's links are relative to this directory. The
+// browser writes beside the file, too, because a sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {
@@ -180,8 +180,8 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 		return err
 	}
 	defer func() { err = errors.Join(err, owned.Remove(scratch)) }()
-	// The browser creates a socket in the directory of temporary files. The path of a socket may have at most
-	// 107 bytes.
+	// The browser creates a socket in the directory of temporary files. A socket's path has at most 107 bytes, so
+	// /tmp replaces a long directory.
 	temporary := os.TempDir()
 	if runtime.GOOS == "linux" && len(temporary) > 16 {
 		temporary = "/tmp"

@@ -292,8 +292,8 @@ func (r *reading) live(now time.Time) *document.Document {
 		Live: &document.Live{Script: report.Link{To: scriptFile}.From(page), Events: eventsFile + "?seen=" + r.stamp}})
 }
 
-// events sends a server-sent event whenever the run has changed, until the reader disconnects. The argument look is
-// the interval between two checks of the run.
+// events sends a server-sent event whenever the run has changed, until the reader disconnects. It checks the run at
+// the given interval.
 func (r *run) events(w http.ResponseWriter, q *http.Request, look time.Duration) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

@@ -39,8 +39,8 @@ func (r *run) compared(before *run) string { return r.page(comparedDir + before.
 
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index returns the page that lists all runs. Unread is the number of runs without any reading. If server is true,
-// the page links to pages that only a server has.
+// index returns the page that lists all runs. The number unread counts the runs that were never read. With server =
+// true, the page links to pages that only a server has.
 func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
 	earlier := earlierOf(all)

@@ -59,7 +59,8 @@ func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 // sum". An interaction that rounds to zero has no direction.
 func beyondSum(e *analysis.Effect) string { return "together " + effect(AgainstSum(e), sum(e)) }
 
-// sum names the sum that an interaction is compared with.
+// sum names the sum that an interaction is compared with: "the sum" for two layers, "singles and pairs add up to"
+// for three.
 func sum(e *analysis.Effect) string {
 	switch len(e.Of) {
 	case 2:

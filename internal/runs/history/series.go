@@ -11,7 +11,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// New builds the history of runs, which may be in any order. The history keeps the runs.
+// New builds the history of runs, which may be in any order. The history keeps these runs, and changes them.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
 	if o.Alpha <= 0 {
 		o.Alpha = DefaultAlpha
