@@ -173,7 +173,6 @@ func firstFew(list []string, most int, separator, more string) string {
 	return strings.Join(list, separator)
 }
 
-// number writes a count without a noun.
 func number(n int) string { return wording.Number(float64(n), 9) }
 
 // sentence adds a capital and a full stop.

@@ -88,12 +88,11 @@ func rules(t *journal.Trial) string {
 var columns = []string{"run", "directory", "cell", "workload", "levels", "arm", "role", "round", "attempt", "position", "session",
 	"start", "wall_seconds", "metric", "unit", "better", "scale", "headline", "value", "valid", "invalid_rules", "paired", "observational"}
 
-// CSV writes a line for each metric of each trial according to RFC 4180, except that lines end in a line feed
-// alone. Trials are in the order of the journal, metrics in the order of the plan. An invalid trial has a line
-// for every metric of its cell. The value is empty if it was not measured. A valid trial has lines only for
-// metrics with a value. Trials of cells or arms that the plan lacks have no lines. Numbers have full
-// precision. Unknown values are empty. The number 0 is empty in columns that count from 1, such as round.
-// Fields that a spreadsheet would take for a formula start with an apostrophe.
+// CSV writes a line for each metric of each trial according to RFC 4180, except that lines end in a line feed alone.
+// Trials are in the order of the journal, metrics in the order of the plan. An invalid trial has a line for every
+// metric of its cell. A valid trial has lines only for metrics with a value. Trials of cells or arms that the plan
+// lacks have no lines. Numbers have full precision. Unknown values are empty. The number 0 is empty in columns that
+// count from 1, such as round. Fields that a spreadsheet would take for a formula start with an apostrophe.
 func CSV(w io.Writer, run Run) error {
 	r, out, line := run.Record, csv.NewWriter(w), make([]string, len(columns))
 	_ = out.Write(columns) // out.Error returns the error of a failed Write

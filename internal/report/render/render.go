@@ -160,8 +160,8 @@ var pages = program{
 }
 
 // Page converts an HTML page to a picture or a PDF, in the file named to. The function write produces the HTML. The
-// HTML lies beside the file during the conversion, because the page's links are relative to this directory. The
-// browser writes beside the file, too, because a sandboxed browser may not see other directories.
+// HTML and the browser's output lie beside this file during the conversion. The page's links are relative to the
+// directory, and a sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {

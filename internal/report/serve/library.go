@@ -86,7 +86,6 @@ func Open(dir string) (*Library, error) {
 	return &Library{dir: real, look: time.Second, runs: map[string]*run{}}, nil
 }
 
-// list finds the current runs in the order of their names.
 func (l *Library) list() ([]*run, error) {
 	dirs, err := journal.Find(l.dir)
 	if err != nil {

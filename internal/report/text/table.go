@@ -179,17 +179,16 @@ type grid struct {
 	drawn  bool      // a drawing was written
 }
 
-// column is a column that stands beside other columns.
 type column struct {
 	document.Column
 	at     int    // index of the column in the table
 	bare   bool   // the table shows no titles
 	title  string // title, made safe for a terminal
-	before string // space before the column
-	signed bool   // some values have signs; all others are indented
+	before string
+	signed bool // some values have signs; all others are indented
 	values []string
 	width  int
-	names  map[string]string // short forms of names
+	names  map[string]string
 }
 
 // layOut finds the columns of a table and their widths. If rows are too wide, it shortens names. If rows are
