@@ -148,8 +148,8 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds a table of headline metrics and a table of exploratory metrics to a section. The claims on
-// headline metrics are corrected together, as a family of the given size. If all is false, a terminal omits the
+// comparedSection adds two tables to a section: headline metrics and exploratory metrics. The number family
+// counts the claims on headline metrics, which are corrected together. With all = false, a terminal omits the
 // exploratory metrics.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
@@ -234,13 +234,14 @@ func groupOf(t *doc.Table, cell string) *doc.Group {
 	return findOrAdd(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
 }
 
-// partOf returns the part of a metric in the group of a cell. A missing part is added at the end.
+// partOf returns the part of a table with the rows of one metric in a cell. A missing part is added to the
+// cell's group.
 func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
 	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
 	return findOrAdd(&groupOf(t, cell).Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
-// reference returns the table cell of the value that all other runs are compared with.
+// reference returns the table cell of the reference: the run that all other runs are compared with.
 func reference(value string) doc.Cell {
 	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
@@ -326,8 +327,8 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// sameByGroup lists the names of equal properties by group. Of a group with more than limit+1 names, it lists the
-// first limit names; limit 0: all names.
+// sameByGroup lists, for each group, the properties that are equal in all runs. With a limit above 0, a group of
+// more than limit+1 properties shows the first ones up to the limit, and counts the others.
 func sameByGroup(r *comparing.Result, limit int) []doc.Fact {
 	type group struct {
 		comparing.Group

@@ -78,7 +78,7 @@ func replaced(line []field, values map[string]any) []field {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Field makes a text safe as a CSV field that a spreadsheet may open.
+// Field makes a text safe for a CSV file that a spreadsheet may open.
 func Field(s string) string {
 	s = plain(s)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -195,8 +195,8 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
 }
 
-// combinedFields returns the CSV line of a comparison over occasions. If o is not nil, it returns the line of the
-// occasion o.
+// combinedFields returns a CSV line of a comparison over occasions. With o = nil, the line holds the result over
+// all occasions. Otherwise, it holds the result of the occasion o.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
 	ok, one := mean && wording.HasNumbers(c.Comparison), combine.Occasion{}

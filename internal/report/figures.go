@@ -28,7 +28,8 @@ func Figure(r *analysis.Run) string {
 	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), text)
 }
 
-// forest returns the plot of the headline overheads that are shares, since these fit on one axis.
+// forest returns the plot of the headline overheads on the scale "ratio". As shares of the baseline, these
+// overheads fit on one axis.
 func (s *sheet) forest() figure.Forest {
 	f := figure.Forest{Baseline: s.baseline, Margin: s.margin()}
 	for _, g := range s.groups(true) {
@@ -209,9 +210,9 @@ func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark plots a series over its runs in at most width columns, with the range of its values. If there are
-// more runs than columns, a column shows the median of several runs. A cross marks an excluded run. Below
-// the plot, marks show changes, and lines show where parameters change.
+// spark plots a series over its runs in at most width columns, and writes the range of its values. With more runs
+// than columns, a column shows the median of several runs. A cross stands for an excluded run. Marks below the plot
+// show changes, and dotted lines show where parameters change.
 func spark(s *history.Series, runs, width int) []string {
 	var all []float64
 	for _, p := range s.Points {
@@ -261,8 +262,8 @@ func axisEnd(s *history.Series, v float64) string {
 	return wording.Brief(s.Metric, v)
 }
 
-// barLines draws bars with characters of a terminal, each after its arm and its value with the interval.
-// If there is too little room, the value stands below the arm.
+// barLines draws bars with characters of a terminal. Before a bar stand the arm and its value with the interval.
+// With too little room, there are no bars, and a value may stand below its arm.
 func barLines(g figure.BarGroup, width int) []string {
 	arms, values := make([]string, len(g.Bars)), 0
 	for i, b := range g.Bars {

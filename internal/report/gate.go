@@ -37,7 +37,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 		}
 	}
 	reasons := plainAll(wording.GateReasons(r))
-	if r.Valid { // the title already states the reasons
+	if r.Valid { // the title of a valid run has the reasons already
 		reasons = nil
 	}
 	return d.Add(doc.Paragraph{Text: about},
@@ -83,8 +83,8 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 // failure. An unresolved case, and every case of an invalid run, is an error. Failures and errors turn a pipeline
 // red. Unresolved cases are not skipped tests, because CI systems treat skipped tests as passed.
 //
-// The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for
-// suites only. Properties of a case therefore begin with the name of the case.
+// The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for suites only.
+// The properties of a case are therefore in its suite, and their names begin with the name of the case.
 func GateJUnit(w io.Writer, r *gate.Result) error {
 	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
 	for _, c := range r.Cases {

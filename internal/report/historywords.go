@@ -80,7 +80,8 @@ func (p experimentHistory) shiftRun(c history.Change) string {
 	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
 
-// shiftCause lists other differences between the runs at a change. They may be the cause of the change.
+// shiftCause lists other differences between the runs at a change, such as a new kernel. Each may be the
+// cause of the change.
 func (p experimentHistory) shiftCause(c history.Change) []string {
 	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),
 		when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
@@ -94,10 +95,10 @@ func eventList(events []history.Event) string {
 	return firstFew(parts, maxEvents, "; ", "; and ")
 }
 
-// parameterChanges lists the runs at which parameters of series change, with the differences. Each run lists a
-// difference once. The cells and arms of a difference are named, unless all have the difference.
+// parameterChanges returns a line for each run at which parameters of a series change. The line lists each
+// difference once. If only some arms or cells have the difference, their names follow.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
-	all, about := map[string]bool{}, map[int]map[string][]string{} // about: names of arms and cells by run and difference
+	all, about := map[string]bool{}, map[int]map[string][]string{} // about[run][difference] lists the arms and cells with the difference
 	for _, s := range list {
 		name := plain(s.Arm) + " " + wording.In(plain(s.Cell))
 		all[name] = true

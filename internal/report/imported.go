@@ -23,7 +23,8 @@ func (s *sheet) claimsObservational(v analysis.Verdict) bool {
 
 func claimsObservational(c analysis.Comparison) bool { return wording.ObservationalClaim(&c) }
 
-// observationalNotice explains why a run that is no experiment shows less; "" for an experiment.
+// observationalNotice states why a run is no experiment, and that a difference may have other causes; "" for
+// an experiment.
 func (s *sheet) observationalNotice() string {
 	if s.run.Observation == nil {
 		return ""
@@ -96,8 +97,8 @@ func valueCount(c analysis.Comparison) string {
 	return number(c.Rounds)
 }
 
-// sampled returns the text rounds if arms are compared in rounds, and the text samples if arms are independent
-// samples.
+// sampled returns one of its arguments: rounds if arms are compared in rounds, or samples if arms are
+// independent samples.
 func (s *sheet) sampled(rounds, samples string) string {
 	if s.plan.Paired() {
 		return rounds

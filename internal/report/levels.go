@@ -52,7 +52,7 @@ func (s *sheet) figureKey() string {
 			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
 }
 
-// sloped reports whether slopes are shown. A headline metric whose levels fit no line has only a table of levels.
+// sloped reports whether slopes are shown. A headline metric has no slopes if its levels fit a line in no arm.
 func sloped(sc *analysis.Scaling) bool {
 	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
 }
@@ -146,7 +146,7 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 					At:    analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
 					Point: b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median}
 			}
-			if straight && k < len(sc.Arms[fitted].Means) { // the marker shows the mean in the rounds that the line is fitted to
+			if straight && k < len(sc.Arms[fitted].Means) { // beside a fitted line, the marker shows the mean over the rounds that the line is fitted to
 				estimate.At.Point = sc.Arms[fitted].Means[k]
 			}
 			there = there || estimate.Known
@@ -167,8 +167,8 @@ func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. Each result is nil if
-// the run lacks it.
+// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. A result that the run
+// lacks is nil.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
 	g := s.seriesGroup(cell, metric)
 	if g == nil {

@@ -110,8 +110,8 @@ func (s *sheet) bars(g group) figure.BarGroup {
 	return of
 }
 
-// medianOrRange writes a median with its interval, "1.627 s [1.619, 1.641]", or with the range of its
-// values if they are too few for an interval: "1.627 s (1.601 to 1.660)".
+// medianOrRange writes a median with its interval: "1.627 s [1.619, 1.641]". If the values are too few for an
+// interval, it writes the range of the values instead: "1.627 s (1.601 to 1.660)". Lo and hi are the ends.
 func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64) {
 	switch {
 	case v.MedianLo != 0 || v.MedianHi != 0:

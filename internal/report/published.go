@@ -15,7 +15,8 @@ import (
 )
 
 // Published shows the published table: for each cell the means with their variances, then the differences with their
-// verdicts. Numbers have the given number of decimals; with AsTheyVary, as many as their spread supports.
+// verdicts. The number decimals holds for all numbers. With AsTheyVary, a number has as many decimals as its spread
+// supports.
 func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
@@ -137,8 +138,8 @@ func differenceCounts(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// smallMean and largeMean are bounds for the largest mean. Within these bounds, values are written in the metric's
-// own unit, as in publications. Smaller and larger values need another unit.
+// smallMean and largeMean are limits for the largest mean of a metric. Between these limits, values have the
+// metric's own unit, as in publications. Otherwise, values have a smaller or larger unit.
 const smallMean, largeMean = 1e-3, 1e4
 
 func publishedScale(m published.Metric) wording.Scale {
@@ -166,7 +167,7 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 	return fixed(mean, decimals) + " (" + text + ")"
 }
 
-// uncertainty estimates the standard error of the difference of two means, as a share.
+// uncertainty estimates the standard error of the difference of two means, as a share of a mean.
 func uncertainty(m published.Metric, d published.Difference) float64 {
 	sum := 0.0
 	for _, a := range m.Arms {
@@ -177,7 +178,8 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 	return math.Sqrt(sum)
 }
 
-// decimalsFor returns the number of decimals that shows two digits of a spread; maxDecimals without a spread.
+// decimalsFor returns the number of decimals at which a spread has two digits. Without a spread, it returns
+// maxDecimals.
 func decimalsFor(spread float64) int {
 	if !wording.Finite(spread) || spread <= 0 {
 		return maxDecimals
@@ -185,7 +187,8 @@ func decimalsFor(spread float64) int {
 	return min(maxDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
 }
 
-// fixed writes v with a number of decimals. A value that these decimals cannot show gets a power of ten.
+// fixed writes v with a number of decimals. A value that is too small or too large for these decimals is
+// written with a power of ten.
 func fixed(v float64, decimals int) string {
 	if a := math.Abs(v); wording.Finite(v) && (a == 0 || (decimals < 3 || a >= math.Pow10(2-decimals)) && a < 1e12) {
 		return wording.Fixed(v, decimals)

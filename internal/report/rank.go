@@ -25,13 +25,13 @@ func (s *sheet) many() bool {
 	return n > manyArms
 }
 
-// unlessMany returns blocks for all forms. In a run with many treatments, a terminal shows the blocks only if all is
-// true.
+// unlessMany returns blocks that a terminal omits if the run has many treatments. With all = true, every form shows
+// the blocks.
 func (s *sheet) unlessMany(all bool, blocks ...doc.Block) doc.Block {
 	return doc.On(formsIf(all || !s.many()), blocks...)
 }
 
-// rankedArm is an arm with its comparisons, one for each group of headline metrics. A missing comparison is nil.
+// rankedArm is an arm with its comparison for each headline metric in each cell. A missing comparison is nil.
 type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison
@@ -68,8 +68,8 @@ func (g group) of(arm string) *analysis.Comparison {
 	return nil
 }
 
-// groupNames returns short names of groups: the cell, the metric, or cell and metric, whichever differ between
-// the groups.
+// groupNames returns short names of groups. A name has only the parts that differ between the groups: the
+// cell, the metric, or both.
 func groupNames(groups []group) []string {
 	var cells, metrics []string
 	for _, g := range groups {

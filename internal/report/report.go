@@ -41,7 +41,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// RunOptions selects the content of a run's report, and adds content besides the analysis.
+// RunOptions selects the content of a run's report. Some fields add content that the analysis does not have.
 type RunOptions struct {
 	All        bool             // shows exploratory metrics on a terminal too
 	Experiment []byte           // content of the experiment file; may be empty
@@ -70,7 +70,7 @@ type CompareOptions struct {
 	Generated time.Time // time of writing, at the foot of a page; zero: none
 }
 
-// Limits of the views. The run directory holds what exceeds them.
+// Limits of the views. The run directory has the content beyond these limits.
 const (
 	maxInvalids      = 300 // invalid trials on a page
 	maxWarnings      = 40  // further warnings, and hints, on a page
@@ -85,14 +85,14 @@ const (
 	minName          = 12  // least width of the names beside bars
 	manyArms         = 6   // treatments that get a sentence each; more treatments are ranked in a table
 	manyCells        = 3   // cells that get a sentence each; verdicts in more cells are counted
-	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one
+	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one; more verdicts are counted
 	maxWhere         = 24  // width of a cell's name on a terminal
 	maxSeries        = 60  // metrics with diagnostics of each arm
 	maxFiles         = 12  // invalid files on a terminal
 	maxMarkdownFiles = 50  // invalid files in Markdown
 	maxValues        = 4   // values listed for a fact in imported files
 	maxSame          = 12  // equal properties that a terminal names in each group
-	longProperty     = 60  // width of a property's values on one line of a terminal; wider values get a line for each run
+	longProperty     = 60  // largest width at which all values of a property share a line of a terminal
 	longestTitle     = 120 // characters of a title
 	maxListed        = 3   // results of a run in a list of runs
 	maxLive          = 15  // trials on a live page
@@ -101,11 +101,11 @@ const (
 	maxRunEvents     = 8   // events listed with a run of a history
 	maxEvents        = 3   // events listed with a change
 	maxDecimals      = 6   // decimals of a mean in a published table
-	collapseShare    = 0.8 // an overloaded arm whose work falls below this share of its capacity counts as collapsed
+	collapseShare    = 0.8 // share of its capacity below which an overloaded arm counts as collapsed
 )
 
-// tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. If all is false,
-// a terminal omits the last table.
+// tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. With all =
+// false, a terminal omits the exploratory metrics.
 func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
 	if headline.Groups != nil {
 		blocks = append(blocks, headline)
@@ -118,7 +118,7 @@ func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []do
 	return blocks
 }
 
-// formsIf returns all forms, but the terminal only if all is set.
+// formsIf returns all forms with all = true, and all forms except the terminal with all = false.
 func formsIf(all bool) doc.Forms {
 	if all {
 		return doc.Terminal | doc.Markdown | doc.Page
@@ -126,7 +126,7 @@ func formsIf(all bool) doc.Forms {
 	return doc.Markdown | doc.Page
 }
 
-// notedSection returns a section with a note above its blocks; nil without blocks.
+// notedSection returns a section with a note above its blocks; nil if there are no blocks.
 func notedSection(id, title, note string, blocks []doc.Block) []doc.Block {
 	if blocks == nil {
 		return nil
@@ -173,7 +173,6 @@ func firstFew(list []string, most int, separator, more string) string {
 	return strings.Join(list, separator)
 }
 
-// number writes a count without a noun.
 func number(n int) string { return wording.Number(float64(n), 9) }
 
 // sentence adds a capital and a full stop.
@@ -226,15 +225,16 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return badged(doc.In(verdictStyle(v), word), observed, "obs.")
 }
 
-// badged adds a remark to a text if the argument holds is true.
-func badged(text doc.Text, holds bool, remark string) doc.Text {
-	if holds {
+// badged adds a remark to a text with ok = true. With ok = false, it returns the text alone.
+func badged(text doc.Text, ok bool, remark string) doc.Text {
+	if ok {
 		text = append(text, doc.Span{Words: " "}, doc.Span{Words: remark, Style: doc.Badge})
 	}
 	return text
 }
 
-// gradedVerdict returns the verdict of a comparison as a word, with its grade.
+// gradedVerdict returns the verdict of a comparison as a word. A claim that assumes normal noise gets a
+// badge.
 func gradedVerdict(c *analysis.Comparison, observed bool) doc.Text {
 	return badged(verdict(c.Verdict, observed), ifNormal(c), ifNormalMark)
 }

@@ -153,8 +153,9 @@ func (s *sheet) footer(o RunOptions) string {
 		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
-// warnings lists the warnings on headline or exploratory metrics, each once, the most severe first. Warnings on
-// headline metrics include the warnings on the whole run.
+// warnings lists the warnings on headline metrics, or with headline = false those on exploratory metrics. Each
+// warning appears once, the most severe first. Warnings on the run as a whole count as warnings on headline
+// metrics.
 func (s *sheet) warnings(headline bool) []string {
 	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {
@@ -163,7 +164,7 @@ func (s *sheet) warnings(headline bool) []string {
 		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // the top of the report shows findings of the kind Bound
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // findings of the kind Bound are shown at the top of the report instead
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}
@@ -189,7 +190,7 @@ func (s *sheet) warnings(headline bool) []string {
 	}
 	for _, b := range pointers(s.run.Breakdowns) {
 		for _, p := range pointers(b.Parts) {
-			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the arm's comparison has the warnings on the part Installed
+			if p.Metric.Headline == headline && p.Part != analysis.Installed { // the part Installed repeats the warnings of the arm's comparison
 				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}

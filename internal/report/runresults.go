@@ -75,7 +75,7 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // the answers at the top of a page state the values of a single arm
+		in = doc.Terminal // a run with a single arm: the answers at the top of a page have its values
 	case s.many() && !all:
 		in = doc.Markdown | doc.Page // many arms: a terminal shows their ranking instead
 	}

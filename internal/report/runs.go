@@ -36,7 +36,7 @@ type Link struct {
 	To    string // address of the target from the site's top
 }
 
-// From returns the address of a link as seen from a page.
+// From returns the address of the link's target, relative to a page.
 func (l Link) From(page string) string { return link(relativePath(page, "."), l.To) }
 
 // Beside returns a paragraph of links to other pages.

@@ -50,9 +50,9 @@ func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// noiseFloor sums up the control on n headline metrics. The result worst is the control's largest difference from the
-// baseline. The result reach is the largest end of the control's intervals. The result off lists the metrics whose
-// interval excludes zero.
+// noiseFloor sums up the control on headline metrics; n is their number. The result worst is the largest difference
+// between control and baseline. The result reach is the end of an interval that is farthest from zero. The result off
+// lists the metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.HasNumbers(c) {
@@ -148,7 +148,7 @@ func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 }
 
 // alone reports whether the run has a single arm, such as an imported benchmark of one platform. A report on such a
-// run shows values and compares nothing. The commands tare history and tare compare compare such runs.
+// run shows values and compares nothing.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 func (s *sheet) levelAnswers() []doc.Answer {
@@ -193,7 +193,7 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		on := "on " + where
-		if c.Metric.Objective != "" { // the words for the effect on a capacity name the metric
+		if c.Metric.Objective != "" { // the words for a capacity name the metric already
 			on = "in " + plain(c.Cell)
 		}
 		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s%s).", arm, brief(wording.Effect(&c)), on,

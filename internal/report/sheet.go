@@ -31,7 +31,7 @@ type group struct {
 	cell   string
 	metric experiment.Metric
 	rows   []analysis.Comparison // comparisons of treatments, in the plan's order
-	// nil: no control
+	// comparison of the control; nil: no control
 	control *analysis.Comparison
 	series  *analysis.MetricSeries
 }
@@ -91,8 +91,8 @@ func arrange(r *analysis.Run) *sheet {
 	return s
 }
 
-// findOrAdd returns the first element of a list that the function wanted accepts. If no element is accepted, it
-// appends the element made and returns it.
+// findOrAdd returns the first element of a list that meets a condition. If no element meets the condition, findOrAdd
+// appends the given element and returns it.
 func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	if i := slices.IndexFunc(*list, wanted); i >= 0 {
 		return &(*list)[i]
@@ -110,10 +110,10 @@ func indexOrAdd[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// partition splits a list into the elements that the function holds accepts, and all others.
-func partition[T any](list []T, holds func(T) bool) (those, others []T) {
+// partition splits a list into the elements that meet a condition, and all others.
+func partition[T any](list []T, condition func(T) bool) (those, others []T) {
 	for _, v := range list {
-		if holds(v) {
+		if condition(v) {
 			those = append(those, v)
 		} else {
 			others = append(others, v)
@@ -183,8 +183,8 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names the arms that overheads are relative to, in a sentence that has named the baseline: "it", or "it
-// and the control".
+// reference names the arms that overheads are relative to: "it", or "it and the control". "It" is the baseline,
+// which the sentence has named before.
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"

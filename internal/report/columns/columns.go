@@ -1,6 +1,6 @@
-// Package columns fits text into the columns of a terminal: it measures, shortens, pads and wraps. Widths
-// are those of github.com/clipperhouse/displaywidth: a wide character takes two columns, a combining mark
-// or an escape sequence none.
+// Package columns fits text into the columns of a terminal: it measures, shortens, pads and wraps text. A
+// wide character takes two columns. A combining mark or an escape sequence takes none. The library
+// github.com/clipperhouse/displaywidth measures the widths.
 package columns
 
 import (
@@ -32,8 +32,8 @@ func last(s string, n int) string {
 	return s
 }
 
-// Shorten returns s in at most n columns. In a longer s, the text gap replaces the middle, since names of arms and
-// cells differ at both ends.
+// Shorten returns s in at most n columns. A longer s loses its middle, and gap (such as "…") stands in its place.
+// Both ends stay, because they tell names of arms and cells apart.
 func Shorten(s string, n int, gap string) string {
 	if Width(s) <= n {
 		return s

@@ -36,12 +36,13 @@ type Live struct{ Script, Events string } // addresses of the script and of the 
 // Forms is a set of output forms: terminal, Markdown, page.
 type Forms uint8
 
-// Each writer shows the blocks of one form. The writer tex has no form, and shows the blocks for Markdown.
+// The output forms. A writer shows only the blocks of its form: text those of Terminal, markdown those of
+// Markdown, html those of Page. The writer tex shows the blocks of Markdown.
 const (
 	Terminal Forms = 1 << iota
 	Markdown
 	Page
-	NoForm // form that no writer has
+	NoForm // no writer shows a block or column of this form
 )
 
 // Has reports whether the set contains form.
@@ -56,7 +57,7 @@ type Section struct {
 	ID    string // target of links within the page; "": none
 	Title string
 	Short string // title in a list of contents; "": Title
-	// Value, the result in short, and Note, a remark, follow the title.
+	// Value (the result in short) and Note (a remark) stand after the title.
 	Value, Note string
 	NoTitle     Forms // forms that show the blocks without the title; zero: none
 	Flush       bool  // a terminal does not indent the blocks below the title
@@ -80,7 +81,7 @@ type Only struct {
 // On returns blocks that only the given output forms show.
 func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
 
-// If returns the blocks for every form if ok is true, else no blocks.
+// If returns blocks for every form with ok = true, and no blocks with ok = false.
 func If(ok bool, blocks ...Block) Only {
 	if !ok {
 		return Only{}
@@ -94,7 +95,7 @@ type Paragraph struct{ Text Text }
 // Say returns a paragraph without a style.
 func Say(words string) Paragraph { return Paragraph{Text: Words(words)} }
 
-// SayIf returns a paragraph if ok is true, else nothing.
+// SayIf returns a paragraph with ok = true, and nothing with ok = false.
 func SayIf(ok bool, words string) Only { return If(ok, Say(words)) }
 
 // Note returns a paragraph in muted style.
@@ -132,8 +133,8 @@ type Facts struct {
 
 type factsLook int
 
-// Keyed is a table with a row for each key, Glance a row at the top of a page, and Terms a list of words with
-// their explanations.
+// Keyed shows a row for each key. Glance shows all values in one row at the top of a page. Terms lists words
+// with their explanations.
 const (
 	Keyed factsLook = iota
 	Glance
@@ -146,8 +147,8 @@ type Fact struct{ Key, Value string }
 // Code is text whose line breaks are kept.
 type Code struct{ Text string }
 
-// picture is a function that draws an SVG when a page needs the SVG. The SVG is markup. The function escapes the text
-// in the SVG.
+// picture returns an SVG as markup, in which all text is escaped. As a function, it draws only when a page needs the
+// picture.
 type picture func() string
 
 // Figure is a picture, for wide and for narrow pages.
@@ -201,11 +202,11 @@ type Span struct {
 	Link  string
 }
 
-// Style is the look of words. Each writer uses the means that its form has. Except for the sign of a verdict,
-// a style adds no information to the words.
+// Style is the look of words. Each writer shows a style with the means of its form, such as colour or bold
+// type. A style adds no information to the words, except the sign of a verdict.
 type Style int
 
-// The styles of prose, then the styles of verdicts.
+// Plain to Badge are styles of prose. Cost to Failed are styles of verdicts.
 const (
 	Plain Style = iota
 	Strong
@@ -252,9 +253,9 @@ func Each(list []string) []Text {
 	return texts
 }
 
-// Trimmed returns the words of a span behind the sign of a verdict ("": none), without the white space around them.
-// White space before or after the words becomes one space in the results before and after, so that a writer can put
-// the space outside the markup.
+// Trimmed returns the words of a span, without the white space around them. The sign of a verdict, such as "▲", is
+// put before the words; "" adds none. The results before and after are " " where white space was removed. A writer
+// puts these spaces outside the markup.
 func (s Span) Trimmed(sign string) (before, words, after string) {
 	all := strings.TrimLeft(sign+" ", " ") + s.Words
 	words = strings.TrimSpace(all)
@@ -286,7 +287,7 @@ func (t Text) String() string {
 	return s
 }
 
-// Sign returns the sign and the style of the last verdict in the text, if any.
+// Sign returns the sign and the style of the last verdict in the text. Without a verdict, it returns "" and Plain.
 func (t Text) Sign() (string, Style) {
 	for _, s := range slices.Backward(t) {
 		if sign := s.Style.Sign(); sign != "" {

@@ -5,11 +5,11 @@ package document
 type Table struct {
 	Columns  []Column
 	Groups   []Group
-	Split    bool   // in Markdown, each group is a table below a heading
+	Split    bool   // Markdown has a table for each group, each below a heading
 	NoTitles bool   // a terminal omits the titles of columns
 	Dense    bool   // a page uses smaller letters
 	Matrix   bool   // a page shades the cells, and on paper shows only the first line of each cell
-	Key      string // explanation of the drawings, for a terminal
+	Key      string // explanation of the drawings, below a terminal's table
 }
 
 // Column is the look of the cells of a column.
@@ -27,8 +27,8 @@ type Column struct {
 // Kind is the kind of content that the cells of a column have.
 type Kind int
 
-// Value is the usual kind. A Name is the name of its row, which a terminal may shorten. Prose is sentences; a
-// terminal writes them below the row. A Drawing is shown on terminals only.
+// Value is the usual kind. A Name names its row; a terminal may shorten it. Prose is sentences; a terminal
+// writes them below the row. Only terminals show a Drawing.
 const (
 	Value Kind = iota
 	Name
@@ -108,7 +108,7 @@ func (t Table) ColumnsIn(form Forms) []int {
 	return list
 }
 
-// Cell returns the cell of a column, or an empty cell if the row is shorter.
+// Cell returns the cell of a column, or an empty cell if the row has too few cells.
 func (r Row) Cell(column int) Cell {
 	if column >= 0 && column < len(r.Cells) {
 		return r.Cells[column]

@@ -2,8 +2,8 @@
 // databases, trials as Go benchmark results for benchstat, estimates as OpenMetrics for Prometheus, and the analysis
 // as JSON. The format bundle is an archive of the run itself, for publication.
 //
-// An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how
-// certain this is. Formats of trials hold all trials, valid or not, or state what they leave out.
+// An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how certain this
+// is. A format of trials holds valid and invalid trials, or its description states which trials it leaves out.
 // Estimates are exported only with their intervals and verdicts.
 package export
 
@@ -64,7 +64,7 @@ func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) st
 	for _, l := range slices.Concat(c.Levels, a.Levels) {
 		all = append(all, l.String())
 	}
-	if a.Role != experiment.Treatment || a.Factors != nil { // each factor of a factorial design is on or off in the arm
+	if a.Role != experiment.Treatment || a.Factors != nil { // in a factorial design, each factor of the arm is on or off
 		for _, f := range p.Factorial {
 			setting := cmp.Or(wording.When(slices.Contains(a.Factors, f), "on"), "off")
 			all = append(all, f+"="+setting)
@@ -88,12 +88,11 @@ func rules(t *journal.Trial) string {
 var columns = []string{"run", "directory", "cell", "workload", "levels", "arm", "role", "round", "attempt", "position", "session",
 	"start", "wall_seconds", "metric", "unit", "better", "scale", "headline", "value", "valid", "invalid_rules", "paired", "observational"}
 
-// CSV writes a line for each metric of each trial according to RFC 4180, except that lines end in a line feed
-// alone. Trials are in the order of the journal, metrics in the order of the plan. An invalid trial has a line
-// for every metric of its cell, also without a value. A valid trial has no line for an optional metric without
-// a value. Trials of cells or arms that the plan lacks have no lines. Numbers have full precision. Unknown
-// values are empty, and so is the number 0 in columns that count from 1. Fields that a spreadsheet would take
-// for a formula start with an apostrophe.
+// CSV writes a line for each metric of each trial according to RFC 4180, except that lines end in a line feed alone.
+// Trials are in the order of the journal, metrics in the order of the plan. An invalid trial has a line for every
+// metric of its cell. A valid trial has lines only for metrics with a value. Trials of cells or arms that the plan
+// lacks have no lines. Numbers have full precision. Unknown values are empty. The number 0 is empty in columns that
+// count from 1, such as round. Fields that a spreadsheet would take for a formula start with an apostrophe.
 func CSV(w io.Writer, run Run) error {
 	r, out, line := run.Record, csv.NewWriter(w), make([]string, len(columns))
 	_ = out.Write(columns) // out.Error returns the error of a failed Write

@@ -17,12 +17,11 @@ import (
 
 // openMetrics writes the analysis in the OpenMetrics text format 1.0.
 //
-// All metrics are gauges. A verdict has one series for each possible verdict, with the value 1 for the actual one.
-// The types stateset and info would fit better, but node_exporter's textfile collector and the Pushgateway read an
-// older text format without these types.
+// All metrics are gauges. A comparison has a series for each possible verdict. The series of its own verdict has
+// the value 1, all others have 0. The types stateset and info would fit better, but node_exporter's textfile
+// collector and the Pushgateway read an older text format without these types.
 //
-// Series have no timestamps: they hold at the time of the scrape. The start of the run is a series of its
-// own.
+// Series have no timestamps, so their time is that of the scrape. The start of the run is a series of its own.
 func openMetrics(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, f := range families(r) {
@@ -102,9 +101,9 @@ func runFamilies(r Run) []*family {
 
 var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.Fails, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid}
 
-// comparisonFamilies describe each arm, the control included, relative to the baseline. Overheads on the
-// scales "ratio" and "difference" have different units and thus different families. A comparison without
-// a verdict has no numbers.
+// comparisonFamilies returns the metrics that compare an arm, or the control, with the baseline. Overheads on the
+// scales "ratio" and "difference" have different units, and therefore different families. A comparison without a
+// verdict has no numbers.
 func comparisonFamilies(r Run) []*family {
 	verdict := &family{name: "tare_verdict", help: "The verdict on an arm and a metric: 1 for the one given, 0 for the others."}
 	rounds := &family{name: "tare_comparison_rounds", help: "Complete pairs behind a comparison; for independent samples, values of the smaller one."}
@@ -125,7 +124,7 @@ func comparisonFamilies(r Run) []*family {
 		all = append(all, byScale[scale]...)
 	}
 	for _, c := range slices.Concat(r.Analysis.Comparisons, r.Analysis.Controls) {
-		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // Clip makes each verdict append its label to a copy of the labels
+		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // without spare capacity, each append below copies the labels
 		for _, v := range verdicts {
 			verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 		}

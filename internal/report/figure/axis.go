@@ -9,9 +9,9 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Axis maps values to the range 0…1. If Bend is positive, the axis is linear within about ±Bend and
-// logarithmic beyond (the inverse hyperbolic sine), so that one arm with a tenfold cost does not flatten
-// the others. If Log is set, the axis is logarithmic throughout, and both ends are positive.
+// Axis maps values to the range 0…1. With Bend > 0, the axis is linear within about ±Bend and logarithmic
+// beyond (the inverse hyperbolic sine). One arm with a tenfold cost then does not flatten the others. With
+// Log = true, the axis is logarithmic everywhere, and both ends are positive.
 type Axis struct {
 	Lo, Hi float64
 	Bend   float64
@@ -22,7 +22,7 @@ type Axis struct {
 func (a Axis) At(v float64) float64 {
 	lo, hi := a.transform(a.Lo), a.transform(a.Hi)
 	at := (a.transform(v) - lo) / (hi - lo)
-	if hi <= lo || math.IsNaN(at) { // NaN: the ends differ by more than a float64 can express
+	if hi <= lo || math.IsNaN(at) { // at is NaN if the ends differ by more than a float64 can express
 		return 0.5
 	}
 	return min(1, max(0, at))
@@ -61,11 +61,11 @@ func (a Axis) scale(write func(float64) string) string {
 
 func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
-// BendRatio is the usual value of the parameter bendRatio of Overheads.
+// BendRatio is the usual value of bendRatio, a parameter of the function Overheads.
 const BendRatio = 12
 
-// Overheads returns an axis that covers all intervals, zero and the margin. The axis bends if the ratio of the
-// largest to the typical bound of an interval exceeds bendRatio.
+// Overheads returns an axis that covers all intervals, zero and the margin. The axis bends if the largest
+// bound of an interval is more than bendRatio times as large as the typical bound.
 func Overheads(list []analysis.Interval, margin, bendRatio float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
@@ -105,7 +105,7 @@ func (a Axis) ticks(n int) []float64 {
 	}
 	var list []float64
 	for i := math.Ceil(a.Lo/step - 1e-9); i*step <= a.Hi+step*1e-9 && len(list) <= 2*n+2; i++ {
-		list = append(list, i*step+0) // turns −0 into 0
+		list = append(list, i*step+0) // adding 0 turns −0 into 0
 	}
 	return list
 }
@@ -115,8 +115,8 @@ func (a Axis) unit(base string) wording.Scale {
 	return wording.ScaleOf(base, max(math.Abs(a.Lo), math.Abs(a.Hi)))
 }
 
-// inUnit returns ticks that are round in a unit. The labels have enough decimals to differ from each other.
-// Values of at least large are written as powers of ten.
+// inUnit returns ticks at round numbers of a unit, with their labels. All labels have enough decimals to differ from
+// each other. Values from large upwards are written as powers of ten.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
@@ -157,7 +157,8 @@ func (a Axis) logTicks(n int) []float64 {
 	return list
 }
 
-// bentTicks returns zero and round values that leave room for labels, powers of ten first.
+// bentTicks returns ticks for a bent axis: zero, and round values that leave room for each other's labels. It
+// chooses powers of ten first.
 func (a Axis) bentTicks(n int) []float64 {
 	list := []float64{0}
 	gap := 0.75 / float64(n)

@@ -117,9 +117,9 @@ type Arm struct {
 	Summary analysis.Summary
 }
 
-// Draw draws a box for each arm with enough trials: from quartile to quartile, with whiskers to the furthest values
-// within 1.5 interquartile ranges of the box. Values beyond the whiskers are circles, and every trial is a dot (Tukey
-// 1977, Exploratory Data Analysis, section 2D).
+// Draw draws a box from quartile to quartile, for each arm with enough trials. Whiskers reach to the furthest values
+// within 1.5 interquartile ranges of the box. Trials are dots, and values beyond the whiskers are circles. Source:
+// Tukey 1977, Exploratory Data Analysis, section 2D.
 func (b Boxes) Draw() string {
 	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
 	var ends []float64
@@ -181,14 +181,15 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
 }
 
-// fences returns the limits beyond which a value is drawn as an outlier.
+// fences returns the limits of usual values, 1.5 interquartile ranges below and above the box. Values beyond
+// a limit are drawn as circles.
 func (a Arm) fences() (lo, hi float64) {
 	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
 	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
 }
 
-// whiskers returns the values furthest from the box within the fences. Without such a value, a whisker ends at
-// the box.
+// whiskers returns the ends of the two whiskers: the smallest and the largest value within the fences. A
+// whisker without a value outside the box ends at the box.
 func (a Arm) whiskers() (lo, hi float64) {
 	least, most := a.fences()
 	lo, hi = a.Summary.Q1, a.Summary.Q3

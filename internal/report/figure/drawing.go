@@ -37,8 +37,8 @@ func px(v float64) string {
 
 func at(x, y float64) string { return px(x) + " " + px(y) }
 
-// svg returns the picture. It fills the width of its container, unless the attributes in size set its
-// size. Screen readers read the title.
+// svg returns the picture with a title for screen readers. The attributes in size set the size of the
+// picture. With size = "", the picture fills the width of its container.
 func (d *drawing) svg(title, size string) string {
 	return `<svg xmlns="http://www.w3.org/2000/svg"` + styled("picture") + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
 		`" role="img" aria-label="` + escape(title) + `">` + "\n" + d.String() + "</svg>\n"
@@ -49,8 +49,8 @@ func (d *drawing) text(x, y float64, class, anchor, s string) {
 	d.words(x, y, class, anchor, "", s)
 }
 
-// words writes s with a tooltip; "" for none. The class "halo" adds an outline as a second text below s, since
-// not every program can draw the outline of a text before its letters.
+// words writes s at x, y, with a tooltip unless tooltip is "". With the class "halo", s is written twice:
+// first its outline, then its letters. Not every program can draw both from one text in this order.
 func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	at := `<text x="` + px(x) + `" y="` + px(y) + `"`
 	if anchor != "start" {
@@ -69,7 +69,7 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
-// labelled writes the short form of a name. If short is not the whole name, the whole name is the tooltip.
+// labelled writes the short form of a name. If short differs from the name, the tooltip shows the whole name.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == safetext.Line(whole) {
 		whole = ""
@@ -114,18 +114,20 @@ func fit(s string, room, fontSize float64) string {
 
 // Look is the colour and the shape of an arm in all pictures of a run.
 type Look struct {
-	class string // class of the colour
+	class string // CSS class that sets the colour
 	shape int    // index into shapes
 }
 
-// Baseline is black, Control is grey. Any is the look of all treatments if there are too many for a look each.
+// Baseline is black, Control is grey. In a run with too many treatments for a look each, all treatments have
+// the look Any.
 var (
 	Baseline = Look{class: "base"}
 	Control  = Look{class: "ctrl"}
 	Any      = Look{class: "c0", shape: 1}
 )
 
-// Treatment returns the shape and colour of the treatment with an index in the plan's order.
+// Treatment returns the look of a treatment. The index is the treatment's place among the treatments of the
+// plan.
 func Treatment(index int) Look {
 	return Look{"c" + strconv.Itoa(index%colours), 1 + index%(len(shapes)-1)}
 }
@@ -165,8 +167,8 @@ var armColours = []struct{ class, colour string }{
 
 const colours = 7
 
-// property is a presentation attribute of SVG. Its value may be a colour of the palette, or "arm" for the
-// colour of the arm that an element belongs to.
+// property is an attribute of an SVG element. Its value may name a colour of the palette, such as "ink". The
+// value "arm" stands for the colour of the element's arm.
 type property struct{ name, value string }
 
 // classes define the look of elements. Of two classes that set one property, the later one wins.
@@ -215,7 +217,8 @@ var lights = func() map[string]string {
 	return all
 }()
 
-// styled returns the class attribute of an element, and the attributes of its classes for light pages.
+// styled returns two things for an element: its class attribute, and the attributes that its classes set on
+// light pages.
 func styled(class string) string {
 	own := strings.Fields(class)
 	arm := ""

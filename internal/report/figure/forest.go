@@ -21,11 +21,11 @@ type Forest struct {
 	Baseline string  // name of the baseline
 	Margin   float64 // margin of equivalence; 0: none
 	Groups   []Group
-	Reach    []analysis.Interval // further intervals that the axis covers, so that several plots share one axis
+	Reach    []analysis.Interval // intervals of other plots; the axis covers them, so that all plots have one axis
 }
 
-// Split divides the groups of a plot between two plots. The result first has as many groups as fit in limit rows, but
-// at least one group. The result rest has all other groups.
+// Split divides a plot into two plots. The plot first has as many groups as fit in limit rows, but at least one
+// group. The plot rest has all other groups.
 func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
 	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {

@@ -29,7 +29,7 @@ var (
 
 // Heights above and below the plot, in pixels.
 const (
-	historyTop  = 34 // height of the labels of changes, in two rows
+	historyTop  = 34 // height of the labels of changes, which stand in two rows
 	historyFoot = 34 // height of the dates, and of the triangles at runs whose facts changed
 	historyRow  = 14 // height of the row of runs' labels below the dates
 )
@@ -39,7 +39,7 @@ type History struct {
 	Name   string // name of the series
 	Series *history.Series
 	Runs   []*history.Run
-	// The functions below return texts when the chart needs the texts.
+	// The chart calls these functions for its texts.
 	Point  func(history.Point) (title, link string)   // tooltip of a run, and the address of its report
 	Events func(run int) string                       // tooltip of a run whose facts differ from the run before
 	Label  func(run int) string                       // label of a run, below its date; "": none
@@ -55,9 +55,9 @@ type historyChart struct {
 	look   Look
 }
 
-// Draw draws a marker with its interval for each run, the levels between changes as lines, the changes, and
-// excluded runs as crosses. Triangles at the foot show runs whose facts, such as the kernel, differ from the
-// run before. On a wide page every run is a link.
+// Draw draws each run as a marker with its interval, and each excluded run as a cross. Horizontal lines show
+// the levels between changes, and vertical lines the changes. Triangles at the foot show runs whose facts,
+// such as the kernel, differ from the run before. On a wide page every run is a link.
 func (h History) Draw(wide bool) string {
 	l := historyNarrow
 	if wide {
@@ -86,8 +86,8 @@ func (h History) Draw(wide bool) string {
 	return c.svg("History of "+h.Name+", "+h.Series.Cell, "")
 }
 
-// historyAxis covers the estimates and levels. Intervals extend it to at most twice the range of the estimates; parts
-// of intervals beyond the axis are drawn at the edge.
+// historyAxis returns an axis that covers the estimates and levels. Intervals make the axis longer, to at most twice
+// the range of the estimates. Parts of intervals beyond the axis are drawn at its edge.
 func historyAxis(s *history.Series) Axis {
 	var used, all, values []analysis.Interval
 	for _, p := range s.Points {
@@ -180,8 +180,8 @@ const maxLabel = 11
 
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
-// labelled returns runs with their labels on the time axis. Labels are days if all days differ, else times,
-// else the numbers of the runs.
+// labelled returns some runs and their labels on the time axis. The labels are days if all days differ,
+// otherwise times. If times do not differ either, the labels are the numbers of the runs.
 func (c *historyChart) labelled() (runs []int, labels []string) {
 	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
 		runs, labels = c.spread(layout)
@@ -229,7 +229,7 @@ func (c *historyChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	whiskers, dots, crosses := "", "", ""
 	for _, p := range c.Series.Points {
-		x, y := c.x(float64(p.Run)), c.bottom-6 // position of a run without a value
+		x, y := c.x(float64(p.Run)), c.bottom-6 // a run without a value stands at the foot of the plot
 		if p.Value != nil {
 			y = c.y(p.Value.Point)
 		}
@@ -275,7 +275,8 @@ func (c *historyChart) changeRanges() {
 	}
 }
 
-// between returns the position halfway between a run and the last run before it that the statistics include.
+// between returns the horizontal position halfway between a run and the run before it. Runs that the statistics
+// exclude do not count as the run before.
 func (c *historyChart) between(s history.Change, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
@@ -286,8 +287,8 @@ func (c *historyChart) between(s history.Change, run int) float64 {
 	return c.x(float64(run+before) / 2)
 }
 
-// shifts draws the changes. Their sizes stand above the plot in two rows, which alternate so that neighbours
-// do not touch.
+// shifts draws a line at each change. The sizes of the changes stand above the plot, by turns in two rows, so that
+// neighbours do not touch.
 func (c *historyChart) shifts() {
 	for i, s := range c.Series.Shifts {
 		x := c.between(s, s.Run)

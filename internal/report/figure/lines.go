@@ -41,9 +41,9 @@ type Estimate struct {
 	Open  bool // the verdict is no claim, so the marker is hollow
 }
 
-// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is
-// the fitted line with the band of its interval. Without a fitted line, the line joins the estimates, with a
-// gap at levels without a value.
+// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is the
+// fitted line with the band of its interval. An arm without a fitted line has a line that joins its estimates, with
+// a gap at levels without a value.
 func (l Lines) Draw(wide bool) string {
 	c := l.layOut(wide)
 	c.drawAxes()
@@ -181,7 +181,8 @@ func (c *linesChart) stacks(name, note string) bool {
 	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
 }
 
-// interval draws the intervals of the fitted line, or of the estimates, as a band.
+// interval draws the intervals of the fitted line as a band. Without a fitted line, it draws the intervals of
+// the estimates.
 func (c *linesChart) interval(a Line, index int) {
 	estimates := a.Estimates
 	if a.Fitted != nil {
@@ -205,8 +206,8 @@ func (c *linesChart) interval(a Line, index int) {
 	}
 }
 
-// neighbours returns groups of adjacent levels, each group as indices. The function wanted selects levels by their
-// estimates. A level that is not selected ends a group.
+// neighbours returns groups of adjacent levels, as indices into x. A group has only levels whose estimate meets
+// the condition wanted. Any other level ends the group.
 func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
 	for k := range min(len(x), len(estimates)) {
@@ -236,8 +237,8 @@ func (c *linesChart) trials(a Line, index int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// offset returns the horizontal shift of an arm's marker from its level, so that the markers of n arms do not hide
-// each other.
+// offset returns how far an arm's marker stands beside its level, so that the markers of n arms do not hide each
+// other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
 	if len(c.X) > 0 && n > 1 { // keeps the markers of all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
@@ -273,8 +274,8 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through the estimates of a group of levels. The argument aside is the line's horizontal shift
-// from the levels.
+// joined draws a line through the estimates of a group of levels. The line may stand beside the levels, at a
+// distance in pixels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {

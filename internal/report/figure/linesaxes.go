@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	minGapRatio       = 3  // below this ratio of the largest to the smallest gap between levels, the axis of levels is linear
-	minValueRatio     = 30 // below this ratio of the largest to the smallest value, the axis of values is linear
-	overheadBendRatio = 6  // BendRatio for overheads at levels: near a capacity, overheads are many times as large as elsewhere
+	minGapRatio       = 3  // the axis of levels is linear if the largest gap is less than this many times the smallest gap
+	minValueRatio     = 30 // the axis of values is linear if the largest value is less than this many times the smallest value
+	overheadBendRatio = 6  // BendRatio for overheads by level: near a capacity, overheads are many times larger than at low levels
 )
 
-// levelAxis returns the axis of ascending levels of a factor. It is logarithmic if the gaps between levels are uneven
-// and the logarithm makes them more even. With a level of zero, the axis is linear up to the next level.
+// levelAxis returns an axis for the levels of a factor, in ascending order. A logarithmic axis is used if the gaps
+// between levels are uneven and the logarithm makes them more even. If the first level is zero, the axis is linear up
+// to the second level.
 func levelAxis(x []float64) Axis {
 	even := axisOver(x...)
 	if len(x) < 3 || x[0] < 0 || gapRatio(x) < minGapRatio {
@@ -54,15 +55,15 @@ func (a Axis) around(x []float64) Axis {
 	return a
 }
 
-// axes returns the axes of the levels (across), of the values (up) and of the overheads (on). A fitted straight line
-// needs a linear axis of levels.
-func (l Lines) axes() (across, up, on Axis) {
-	across = levelAxis(l.X)
+// axes returns the axes of the levels, the values and the overheads. If an arm has a fitted straight line, the axis
+// of levels is linear.
+func (l Lines) axes() (levels, values, overheads Axis) {
+	levels = levelAxis(l.X)
 	var ends []float64
 	var drawn []analysis.Interval
 	for _, a := range l.Arms {
 		if a.Fitted != nil {
-			across = axisOver(l.X...)
+			levels = axisOver(l.X...)
 		}
 		for k, i := range a.Fitted {
 			if k >= a.From {
@@ -74,7 +75,7 @@ func (l Lines) axes() (across, up, on Axis) {
 				ends = append(ends, p.At.Point)
 			}
 			if p.Known && l.Bars {
-				ends = append(ends, 0, p.At.Lo, p.At.Hi) // 0 is the overhead of the baseline
+				ends = append(ends, 0, p.At.Lo, p.At.Hi) // the axis covers 0, the baseline's overhead
 			}
 		}
 		for _, v := range a.Values {
@@ -89,7 +90,7 @@ func (l Lines) axes() (across, up, on Axis) {
 			}
 		}
 	}
-	return across, l.values(ends), Overheads(drawn, l.Margin, overheadBendRatio)
+	return levels, l.values(ends), Overheads(drawn, l.Margin, overheadBendRatio)
 }
 
 func (l Lines) values(ends []float64) Axis {
@@ -144,8 +145,8 @@ func (c *linesChart) legend() (rows [][]entry) {
 	return rows
 }
 
-// beside writes the names at the right, each as close to the end of its line as the other names allow,
-// with a thin line to that end.
+// beside writes the names of arms at the right of the plot. Each name stands as close to the end of its line
+// as the other names allow. A thin line joins the end and the name.
 func (c *linesChart) beside() {
 	type label struct {
 		arm       int
@@ -166,7 +167,8 @@ func (c *linesChart) beside() {
 	}
 	short := abbreviated(names, c.w-c.right-32)
 	slices.SortStableFunc(list, func(a, b label) int { return cmp.Compare(a.y, b.y) })
-	// Names move down until they no longer overlap, then up from the bottom.
+	// Names move down until they no longer overlap. Names below the bottom then move up, and push up the
+	// names above them.
 	for i := range list {
 		list[i].y = max(list[i].y, c.top+4)
 		if i > 0 {

@@ -17,8 +17,8 @@ type RunChart struct {
 	Metric, Cell string
 	Unit         string
 	Ratio        bool // deviations are shares of the median
-	// Ordered is set if the horizontal axis is the order of each arm's trials instead of the time,
-	// because arms ran days apart or at unknown times. Sessions and times are then empty.
+	// Ordered is true if arms ran days apart or at unknown times. The horizontal axis is then the order of
+	// each arm's trials instead of the time, and Sessions and times are empty.
 	Ordered  bool
 	Lanes    []Lane
 	Sessions []analysis.Session // sessions, drawn without the pauses between them; empty: one session of all trials
@@ -32,8 +32,9 @@ type Lane struct {
 	Invalid []float64 // start times of invalid trials
 }
 
-// Draw draws a lane per arm around the arm's median, all on the same scale, to show drift, steps and outliers. Arrows
-// point to trials beyond a lane, crosses mark invalid trials, and dashed lines mark where the run was resumed.
+// Draw draws a lane for each arm, with the arm's median in the middle. All lanes have the same scale, so that drift,
+// steps and outliers can be seen. An arrow stands for a trial beyond its lane, a cross for an invalid trial. A dashed
+// line shows where the run was resumed.
 func (r RunChart) Draw() string {
 	c := &runChart{RunChart: r, time: newTimeline(r.Sessions, r.Lanes)}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))
@@ -76,8 +77,8 @@ func (c *runChart) deviation(v, median float64) float64 {
 	return v - median
 }
 
-// findReach returns the deviation at the edge of the lanes: the largest deviation of a trial, but at most four times
-// the ninetieth percentile. Trials with larger deviations are drawn at the edge.
+// findReach returns the deviation from the median at the edge of a lane. This is the largest deviation of a trial,
+// but at most four times the ninetieth percentile of all deviations. Trials beyond the edge are drawn at the edge.
 func (c *runChart) findReach() float64 {
 	var all []float64
 	for _, a := range c.Lanes {
@@ -218,13 +219,15 @@ func (c *runChart) timeAxis(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", title)
 }
 
-// timeline maps seconds since the start of the run to seconds of work, without the pauses between sessions.
+// timeline converts a time since the start of the run to a time of work, both in seconds. The time of work
+// leaves out the pauses between sessions.
 type timeline struct {
 	sessions []analysis.Session
 	total    float64
 }
 
-// newTimeline returns the time axis of sessions, or of the trials if there are no sessions.
+// newTimeline returns the timeline of the sessions. Without sessions, the timeline has one session that lasts
+// until the last trial.
 func newTimeline(sessions []analysis.Session, arms []Lane) timeline {
 	t := timeline{sessions: sessions}
 	if len(t.sessions) == 0 {

@@ -69,12 +69,12 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// page is a page that is being written. Errors stay in the buffered writer until Flush.
+// page writes one page. An error of a write is returned only by Flush.
 type page struct{ out *bufio.Writer }
 
 func (p *page) put(markup ...string) {
 	for _, s := range markup {
-		_, _ = p.out.WriteString(s) // Flush returns the error
+		_, _ = p.out.WriteString(s) // the final Flush returns the error
 	}
 }
 

@@ -55,7 +55,6 @@ func (p *page) table(t document.Table) {
 	p.put("</tbody></table></div>\n")
 }
 
-// row writes a row, indented if the row's part has a title.
 func (p *page) row(t document.Table, columns []int, row document.Row, indented bool) {
 	p.put("<tr")
 	if row.Muted {

@@ -14,9 +14,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Shown returns a copy of a result with labels in place of identifiers. The plans are those of the result's
-// runs. An identifier that no plan contains is only made safe to print. Fields are recognised by their names
-// in JSON: arm, cell, metric and their plurals, baseline, and unit.
+// Shown returns a copy of a result in which labels replace identifiers. The arguments plans are the plans of
+// the result's runs. An identifier that is in no plan stays, and is made safe to print. The names of fields
+// in JSON show which fields hold identifiers: arm, cell, metric and their plurals, baseline, and unit.
 func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 	n := &names{arms: map[string]string{}, cells: map[string]string{}, kinds: map[string]string{}, metrics: map[string]string{}}
 	for _, p := range plans {
@@ -42,7 +42,7 @@ func (n *names) add(p *experiment.Plan) {
 	for _, a := range p.Arms {
 		name, _, _ := strings.Cut(a.Name, "[")
 		label := labelOr(a.Label, name)
-		n.arms[name] = label // the name without levels stands for results over all levels
+		n.arms[name] = label // a result over all levels of an arm has the arm's name without levels
 		if len(a.Levels) > 0 {
 			n.arms[a.Name] = label + " with " + Levels("", a.Levels, " and ")
 		}
@@ -86,7 +86,7 @@ func (n *names) add(p *experiment.Plan) {
 	}
 }
 
-// distinct finds labels that several identifiers share, and replaces each such label by its identifier.
+// distinct finds labels that several identifiers share. Each of these identifiers becomes its own label.
 func distinct(labels map[string]string) {
 	taken := map[string]int{}
 	for _, label := range labels {
@@ -99,7 +99,7 @@ func distinct(labels map[string]string) {
 	}
 }
 
-// labelOr returns the label from an experiment file, or the identifier without one, safe to print.
+// labelOr returns the label, made safe to print. With label = "", it returns the identifier instead.
 func labelOr(label, id string) string {
 	if label == "" {
 		label = id
@@ -107,15 +107,15 @@ func labelOr(label, id string) string {
 	return safetext.Line(label)
 }
 
-// copy returns a copy of v with labels in place of identifiers. Field is the name of v in JSON. Kind is the
-// kind of workload of the cell that contains v; "": no cell, or several.
+// copy returns a copy of v with labels in place of identifiers. The text field is the JSON name of the field
+// that holds v. The text kind is the kind of workload of the cell that v belongs to; "": no cell, or several.
 func (n *names) copy(v reflect.Value, field, kind string) reflect.Value {
 	if !named(v.Type()) {
 		return v
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() || field == "run" { // the copy keeps a run's pointer, by which callers find the run
+		if v.IsNil() || field == "run" { // callers find a run by its pointer, so the pointer is kept
 			return v
 		}
 		element := n.copy(v.Elem(), field, kind)
@@ -189,7 +189,8 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 	return out
 }
 
-// kindOf returns the kind of workload of the cells that a field names.
+// kindOf returns the kind of workload of the cells that a field names. If the field names no known cell, it
+// returns the argument kind.
 func (n *names) kindOf(v reflect.Value, kind string) string {
 	if v.Kind() == reflect.Slice && v.Len() > 0 {
 		v = v.Index(0)

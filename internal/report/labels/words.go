@@ -35,7 +35,7 @@ func Levels(kind string, list []factor.Level, separator string) string {
 }
 
 var (
-	// valueOnly lists factors whose values need no name beside them: "pod to pod" instead of "path pod to pod".
+	// valueOnly lists factors that are shown by their value alone: "pod to pod" instead of "path pod to pod".
 	valueOnly = []string{"path", "protocol", "operation", "test", "cipher", "program", "stressor", "rate"}
 	quantity  = regexp.MustCompile(`^([0-9.]+) ?([A-Za-z%][A-Za-z0-9/%]*)$`)
 	camel     = regexp.MustCompile(`([a-z])([A-Z])`)
@@ -127,14 +127,14 @@ func Metric(kind, name string) string {
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
-// resourceWords returns the words for memory or for CPU time per unit of work. The argument program names one
-// program; "": all programs.
+// resourceWords returns the words for memory, or for CPU time per unit of work. With program = "", the words are for
+// all programs, otherwise for the program of this name.
 func resourceWords(of []string, resource, program string) string {
 	text, last := "memory", of[len(of)-1]
 	if resource == "cpu" {
 		text = "CPU time per " + work[last]
 	}
-	if work[last] != last { // for an amount of data, such as Gbit, the words name the kind of work, too
+	if work[last] != last { // a unit of data does not name the work, so the work comes first: "TCP CPU time per Gbit"
 		text = strings.Join(of, " ") + " " + text
 	}
 	text += wording.When(program != "", ", "+program)

@@ -29,7 +29,7 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// writer writes one document. Errors stay in the buffered writer until Flush.
+// writer writes one document. An error of a write is returned only by Flush.
 type writer struct {
 	out   *bufio.Writer
 	level int // level of the document's heading
@@ -47,7 +47,7 @@ func (m *writer) paragraph(lines ...string) {
 	}
 }
 
-func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush returns the error
+func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // the final Flush returns the error
 
 func (m *writer) heading(level int, title string) {
 	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + escape(title))
@@ -152,7 +152,7 @@ func (m *writer) facts(f document.Facts) {
 	m.list(items, false)
 }
 
-// code writes lines between fences that are longer than any fence in them.
+// code writes lines as a block of code. The fences around the block are longer than any fence in its lines.
 func (m *writer) code(s string) {
 	s = strings.TrimRight(safetext.Lines(s), "\n")
 	fence := "```"
@@ -223,7 +223,7 @@ var special = strings.NewReplacer(
 	"!", `\!`, "$", `\$`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//", "www.", "www&#46;",
 )
 
-// escape makes any string inert as one line of Markdown, also within a table.
+// escape returns any string as one line of Markdown without markup. The line may stand in a table.
 func escape(s string) string { return special.Replace(safetext.Line(s)) }
 
 func text(t document.Text) string {

@@ -159,9 +159,9 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page converts an HTML page to a picture or a PDF in a file. The function write produces the HTML. The page and all
-// temporary files lie in the directory of the file, because the page's links are relative to the directory, and a
-// sandboxed browser may not see other directories.
+// Page converts an HTML page to a picture or a PDF, in the file named to. The function write produces the HTML. The
+// HTML and the browser's output lie beside this file during the conversion. The page's links are relative to the
+// directory, and a sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {
@@ -180,8 +180,8 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 		return err
 	}
 	defer func() { err = errors.Join(err, owned.Remove(scratch)) }()
-	// The browser creates a socket in the directory of temporary files. The path of a socket may have at most
-	// 107 bytes.
+	// The browser creates a socket in the directory of temporary files. A socket's path has at most 107 bytes, so
+	// /tmp replaces a long directory.
 	temporary := os.TempDir()
 	if runtime.GOOS == "linux" && len(temporary) > 16 {
 		temporary = "/tmp"
@@ -234,8 +234,8 @@ const (
 	foot          = 40 // empty rows below a page that a screenshot keeps
 )
 
-// screenshot makes a picture of the whole page. Since the page's height is unknown before drawing, the window
-// is higher than the page, and the empty rows below the page are cut off.
+// screenshot makes a picture of the whole page. The page's height is unknown before drawing. The window is
+// therefore higher than the page, and screenshot cuts off the empty rows below the page.
 func (b browser) screenshot(ctx context.Context, made string) error {
 	for height := windowHeight; height <= highestWindow; height *= 2 {
 		data, err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height))
@@ -256,7 +256,7 @@ func (b browser) screenshot(ctx context.Context, made string) error {
 	return fmt.Errorf("the page is higher than %d pixels, more than a browser shows as one picture: PDF has no such limit", highestWindow)
 }
 
-// usedHeight returns the height of a picture without the rows of one colour at its lower end.
+// usedHeight returns the height of a picture without the empty rows at its lower end, which have one colour.
 func usedHeight(m image.Image) int {
 	r := m.Bounds()
 	ground := color.RGBAModel.Convert(m.At(r.Max.X-1, r.Max.Y-1))

@@ -112,8 +112,8 @@ func (l *Library) respond(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run. It returns errNoPage for an unknown name. A nil page means that the run has
-// ended, so that the report replaces the live page.
+// page makes a page of a run. It returns errNoPage for an unknown name. The live page of a run that has ended is
+// nil: the report replaces this page.
 func (l *Library) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
@@ -151,11 +151,11 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 	return nil
 }
 
-// access only serves readers who know the token, and only GET and HEAD requests. The first address contains the
-// token. The response sets a cookie that is derived from the token, so that no link and no browser history contains
-// the token. A server on another port may receive the cookie, which opens these pages but does not reveal the token.
-// Other web pages cannot make requests in the reader's name: the browser does not send the cookie with their
-// requests, and access rejects foreign host names that resolve to this machine.
+// access serves only readers who know the token, and only GET and HEAD requests. The first address that a reader
+// opens contains the token. The response sets a cookie that is derived from the token, so that no link and no
+// browser history contains the token. A server on another port may receive the cookie, which opens these pages but
+// does not reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send
+// the cookie with their requests, and access rejects foreign host names that resolve to this machine.
 type access struct {
 	token, host string // host: the name or address that the server listens on
 	next        http.Handler
@@ -180,7 +180,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "not the address that tare serve printed", http.StatusMisdirectedRequest)
 	case equal(token, a.token):
 		http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // without leading slashes: //other.host leads to another server
+		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // leading slashes are removed, because //other.host would lead to another server
 		http.Redirect(w, q, to.String(), http.StatusSeeOther)
 	case err == nil && equal(cookie.Value, value):
 		a.next.ServeHTTP(w, q)
@@ -203,7 +203,7 @@ func (a *access) cookie(host string) (name, value string) {
 }
 
 // named reports whether a request names this machine by an IP address, by localhost, or by the name that the server
-// listens on. No web page of a stranger has one of these names. The port may differ, for example behind a tunnel.
+// listens on. A stranger's web page has none of these names. The port may differ, for example behind a tunnel.
 func (a *access) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -47,7 +47,7 @@ type Library struct {
 	dir  string        // path without symbolic links
 	look time.Duration // interval between two checks of a run whose page listens for changes
 	mu   sync.Mutex
-	runs map[string]*run // runs by name
+	runs map[string]*run
 
 	reading sync.Mutex
 }
@@ -64,7 +64,7 @@ type run struct {
 // reading is the state of a run when it was read. A reading does not change.
 type reading struct {
 	*run
-	stamp      string // stamp of the run's files
+	stamp      string // stamp of the run's files, which shows whether they have changed
 	err        error  // error of reading; the fields below are then empty
 	listed     report.Listed
 	past       *history.Run
@@ -86,7 +86,6 @@ func Open(dir string) (*Library, error) {
 	return &Library{dir: real, look: time.Second, runs: map[string]*run{}}, nil
 }
 
-// list finds the current runs in the order of their names.
 func (l *Library) list() ([]*run, error) {
 	dirs, err := journal.Find(l.dir)
 	if err != nil {
@@ -112,7 +111,8 @@ func (l *Library) list() ([]*run, error) {
 	return all, nil
 }
 
-// find returns the run that an address below runsDir leads to, and the address within the run.
+// find returns the run that an address below runsDir leads to. The result rest is the part of the address
+// behind the run's name.
 func (l *Library) find(address string) (r *run, rest string, err error) {
 	all, err := l.list()
 	for _, r := range all {
@@ -123,9 +123,8 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// read reads the changed runs again, and returns the readings of all runs. If reading takes longer than the argument
-// wait, reading continues in the background, and read returns the latest readings. Unread counts the runs without any
-// reading.
+// read returns the latest reading of each run. It first reads the changed runs again. If this takes longer than the
+// given time, reading continues in the background. The result unread is the number of runs that were never read.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
@@ -178,8 +177,8 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed returns the run's current stamp, and whether it differs from the earlier stamp. Until the next reading
-// is due, the run counts as unchanged.
+// changed returns the current stamp of the run, and whether it differs from an earlier stamp. Before the next
+// reading is due, changed returns the earlier stamp and false.
 func (r *run) changed(earlier string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +189,8 @@ func (r *run) changed(earlier string) (stamp string, changed bool) {
 	return stamp, stamp != earlier
 }
 
-// open reads and analyses the run. The result has the run's address in place of its directory, which stays private.
+// open reads and analyses the run. Results and errors contain the run's address instead of its directory, which
+// stays private.
 func (r *run) open() (*journal.Run, *analysis.Run, error) {
 	record, err := journal.Open(r.dir)
 	if err != nil {
@@ -291,8 +291,8 @@ func (r *reading) live(now time.Time) *document.Document {
 		Live: &document.Live{Script: report.Link{To: scriptFile}.From(page), Events: eventsFile + "?seen=" + r.stamp}})
 }
 
-// events sends a server-sent event whenever the run has changed, until the reader disconnects. The argument look is
-// the interval between two checks of the run.
+// events sends a server-sent event whenever the run has changed, until the reader disconnects. It checks the run at
+// the given interval.
 func (r *run) events(w http.ResponseWriter, q *http.Request, look time.Duration) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)

@@ -39,8 +39,8 @@ func (r *run) compared(before *run) string { return r.page(comparedDir + before.
 
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index returns the page that lists all runs. Unread is the number of runs without any reading. If server is true,
-// the page links to pages that only a server has.
+// index returns the page that lists all runs. The number unread counts the runs that were never read. With server =
+// true, the page links to pages that only a server has.
 func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
 	earlier := earlierOf(all)
@@ -71,7 +71,6 @@ func index(all []*reading, skipped []history.Skipped, unread int, server bool) *
 	return withUnread(report.Runs(indexPage, "Runs", list, skipped, links...), unread)
 }
 
-// withUnread adds to a page the number of runs that the page lacks.
 func withUnread(d *document.Document, unread int) *document.Document {
 	if unread > 0 {
 		d.Blocks = append([]document.Block{document.Say(fmt.Sprintf("%d more runs are being read: load this page again to see them.", unread))}, d.Blocks...)
@@ -89,7 +88,6 @@ func (r *run) report() (*document.Document, error) {
 	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
 }
 
-// comparison is a comparison of two runs.
 type comparison struct{ before, after *run }
 
 // timeline returns the page of the history, and the comparisons that the page links to.
@@ -99,7 +97,7 @@ func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []
 	by := map[*history.Run]*run{}
 	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
 	for _, r := range all {
-		one := *r.past // package history changes the copy, but not the original
+		one := *r.past // a copy, because package history changes its runs
 		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
 	}
 	o.Compared = func(before, after *history.Run) string {
@@ -130,8 +128,8 @@ func (p comparison) page() (*document.Document, error) {
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// comparison returns the comparison at an address. The address rest lies below the later run, and names the earlier
-// run.
+// comparison returns the comparison of two runs at an address. The address within the later run (rest) names the
+// earlier run.
 func (l *Library) comparison(after *run, rest string) (comparison, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")

@@ -36,9 +36,9 @@ type siteSummary struct {
 }
 
 // Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works at any
-// address. The same runs give the same files. If raw is false, raw files are listed with their digests but not
-// copied. Files of an earlier site are replaced. Any other file in the way is an error, which Site finds before it
-// writes anything. A run is skipped if it is damaged or if check returns an error.
+// address. The same runs give the same files. With raw = false, raw files are listed with their digests, but not
+// copied. Site replaces the files of an earlier site. If another file is in the way, Site writes nothing and
+// returns an error. It skips a run that is damaged, and a run for which check returns an error.
 func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (siteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
@@ -105,7 +105,8 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	}
 }
 
-// addRun adds the files of a run that its chain covers, and a page with a list for each directory.
+// addRun adds the files of a run that its chain covers. For each directory of the run, it adds a page that
+// lists the files.
 func (s *site) addRun(r *run) error {
 	run, contents, err := journal.Contents(r.dir)
 	if errors.Is(err, journal.ErrNoChain) {
@@ -170,8 +171,8 @@ func record(dir string) ([]journal.Content, error) {
 	return contents, nil
 }
 
-// active returns the reason why a file is not published; "" if it is published. A tool's output must not
-// become a page or a program on the publisher's server.
+// active returns the reason why a file is not published; "" if it is published. The publisher's server could
+// show a tool's output as a page, or run it as a program.
 func active(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm", ".xhtml", ".xht", ".shtml", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs", ".css",
@@ -203,7 +204,7 @@ func (s *site) publish(ctx context.Context, to string) error {
 			return &InTheWay{Dir: to, File: name}
 		}
 	}
-	// The manifest lists the files of the earlier and of the new site until all files are written.
+	// Until all files are written, the manifest lists the files of the earlier and of the new site.
 	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
 	if err := writeManifest(root, both); err != nil {
 		return err
@@ -239,7 +240,7 @@ func within(dir, to string) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// InTheWay reports a file that no earlier site wrote, and that the site would replace.
+// InTheWay is the error for a file that the site would replace, although no earlier site wrote it.
 type InTheWay struct{ Dir, File string }
 
 func (e *InTheWay) Error() string {

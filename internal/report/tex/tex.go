@@ -25,13 +25,13 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// writer writes one document. Errors stay in the buffered writer until Flush.
+// writer writes one document. An error of a write is returned only by Flush.
 type writer struct {
 	out   *bufio.Writer
 	title string
 }
 
-func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // Flush returns the error
+func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // the final Flush returns the error
 
 // blocks writes the blocks below a heading. LaTeX shows the blocks for Markdown.
 func (t *writer) blocks(heading string, list []document.Block) {

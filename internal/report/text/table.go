@@ -99,7 +99,7 @@ func (g *grid) row(row document.Row) {
 	}
 }
 
-// beside returns the n-th lines of a row's cells, side by side, and their width.
+// beside returns the n-th line of every cell of a row, side by side, and their total width.
 func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	plain := g.indent
 	painted = plain
@@ -115,8 +115,8 @@ func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	return painted, columns.Width(strings.TrimRight(plain, " "))
 }
 
-// stacked writes a row that is too wide. The cells up to the last name come first. The other cells follow
-// below them, with the titles of their columns if the table shows titles.
+// stacked writes a row that is too wide for one line. The first line has the cells up to the last name. The
+// other cells follow below, with the titles of their columns if the table shows titles.
 func (g *grid) stacked(row document.Row) {
 	names, title, head := 0, 0, ""
 	for k, c := range g.side {
@@ -179,21 +179,20 @@ type grid struct {
 	drawn  bool      // a drawing was written
 }
 
-// column is a column that stands beside other columns.
 type column struct {
 	document.Column
 	at     int    // index of the column in the table
 	bare   bool   // the table shows no titles
 	title  string // title, made safe for a terminal
-	before string // space before the column
-	signed bool   // some values have signs; all others are indented
+	before string
+	signed bool // some values have signs; all others are indented
 	values []string
 	width  int
-	names  map[string]string // short forms of names
+	names  map[string]string
 }
 
-// layOut finds the columns of a table and their widths. If rows are too wide, it shortens names, and then
-// leaves out drawings.
+// layOut finds the columns of a table and their widths. If rows are too wide, it shortens names. If rows are
+// still too wide, it leaves out drawings.
 func (t *writer) layOut(indent string, table document.Table) *grid {
 	g := &grid{writer: t, Table: table, indent: indent, draw: -1}
 	if slices.ContainsFunc(table.Parts(), func(p document.Part) bool { return !p.Title.Empty() }) {
@@ -277,7 +276,8 @@ func (g *grid) naturalWidths(names int) {
 	}
 }
 
-// shorten narrows the columns of names by excess columns in all. No column gets narrower than least.
+// shorten makes the columns of names narrower. The number excess is the width to save in all, and least is the
+// smallest width of a column.
 func (g *grid) shorten(excess, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {

@@ -38,7 +38,7 @@ func Write(w io.Writer, d *document.Document, o Options) error {
 	return nil
 }
 
-// writer writes one document. Errors stay in the buffered writer until Flush.
+// writer writes one document. An error of a write is returned only by Flush.
 type writer struct {
 	out   *bufio.Writer
 	o     Options
@@ -46,7 +46,7 @@ type writer struct {
 }
 
 func (t *writer) line(s string) {
-	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // Flush returns the error
+	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // the final Flush returns the error
 	t.begun = true
 }
 
@@ -56,7 +56,7 @@ func (t *writer) gap() {
 	}
 }
 
-// hanging writes wrapped text. The first line begins with the text first, all other lines with the indent.
+// hanging writes wrapped text. The first line gets one prefix, and all other lines get the prefix indent.
 func (t *writer) hanging(first, indent, s string) {
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)

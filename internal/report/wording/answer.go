@@ -43,7 +43,7 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
-				continue // the answer has a reason already, and states only one
+				continue // the answer states only one reason, and has one already
 			}
 			silent = text
 		}
@@ -127,13 +127,13 @@ func moreOrLess(p *analysis.Point) string {
 	return estimate(plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
-// points writes the smallest and the largest overhead that p sums up, and an interval that covers the intervals of
-// all overheads.
+// points writes the overheads that p sums up as a range, and one interval that covers all their intervals.
 func points(p *analysis.Point) (point, interval string) {
 	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }
 
-// extent writes two overheads, and an interval that covers the intervals of the overheads.
+// extent writes a range of overheads, from least to most. The interval reach covers the intervals of all
+// overheads in the range.
 func (w signWords) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
 	if math.Abs(least) > math.Abs(most) && least*most >= 0 {
 		least, most = most, least
@@ -141,8 +141,8 @@ func (w signWords) extent(m experiment.Metric, least, most float64, reach analys
 	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
 }
 
-// extent writes two estimates and their common interval: "7.0 to 7.1 % less" and "[5.0, 9.2]". Estimates with
-// equal texts are written once.
+// extent writes a range of estimates, and one interval for all: "7.0 to 7.1 % less" and "[5.0, 9.2]". If both
+// ends of the range have the same text, it is written once.
 func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)
@@ -206,7 +206,7 @@ func CellNames(ids []string) []string {
 	}
 	end := 0
 	for i := range len(prefix) {
-		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // the point of a decimal number ends no part of a name
+		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // a point behind a digit may belong to a decimal number, and ends no part of a name
 			end = i + 1
 		} else if strings.HasSuffix(prefix[:i], ", ") {
 			end = i

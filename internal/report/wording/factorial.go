@@ -45,7 +45,8 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// AgainstSum returns an effect as a comparison. An interaction is compared with the sum of its parts.
+// AgainstSum returns the comparison of an effect. The comparison of an interaction is with the sum of its
+// parts instead of the baseline.
 func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
@@ -58,7 +59,8 @@ func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 // sum". An interaction that rounds to zero has no direction.
 func beyondSum(e *analysis.Effect) string { return "together " + effect(AgainstSum(e), sum(e)) }
 
-// sum names the sum that an interaction is compared with.
+// sum names the sum that an interaction is compared with: "the sum" for two layers, "singles and pairs add up to"
+// for three.
 func sum(e *analysis.Effect) string {
 	switch len(e.Of) {
 	case 2:
@@ -131,7 +133,8 @@ func BreakdownText(b *analysis.Breakdown) string {
 	return Join("; ", text, NotALine(b))
 }
 
-// partEffect splits the effect of a part into its verb and its amount.
+// partEffect returns the words for the effect of a part: a verb, such as "costs", and an amount, such as "3.4
+// % [3.0, 3.8]".
 func partEffect(p *analysis.Part) (verb, amount string) {
 	o, w := p.Overhead, plain
 	switch p.Verdict {

@@ -78,7 +78,8 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// missingTrials states whether a verdict holds even if all missing trials are bad ones.
+// missingTrials states how many trials are missing because they failed, and what they mean for the verdict: "…; the
+// verdict stands with these counted as no difference".
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {
@@ -145,7 +146,8 @@ func behaviourFinding(f analysis.OtherBehaviour) string {
 	return text + "; so few trials may differ by chance, so the verdicts stand; " + meant
 }
 
-// bound states that a resource was used up although the metrics do not measure it.
+// bound states that trials used up a resource that the metrics do not measure, and what the results can
+// therefore show.
 func bound(f analysis.Bound) string {
 	r, says := f.Resource, "the results show what that allows, not what the "+f.Tests+" could do"
 	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {

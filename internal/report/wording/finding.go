@@ -177,7 +177,8 @@ func severalFinding(f analysis.Finding) string {
 
 func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
 
-// oddSeries states how odd values, such as a drift, affect the interval, and which metrics have them.
+// oddSeries states what is odd about the values of some metrics, such as a drift during the run, and what
+// this means for their intervals.
 func oddSeries(f analysis.OddSeries) string {
 	var metrics []string
 	for _, p := range f.Places {

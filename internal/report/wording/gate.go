@@ -100,8 +100,9 @@ func gateSize(r *gate.Result, n int) string {
 	return Count(n, one, many) + of
 }
 
-// gateUnit names the unit of evidence: runs of a combination, values of independent samples, pairs of trials
-// of an imported run, or rounds.
+// gateUnit names what a gate counts: runs that are judged together, values of independent samples, pairs of trials
+// of an imported run, or rounds. The results are the singular, the plural, and a text behind the plural, such as "
+// per arm".
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case r.Occasions > 0:
@@ -116,7 +117,7 @@ func gateUnit(r *gate.Result) (one, many, of string) {
 
 func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baseline), "the baseline") }
 
-// GateShared lists the explanations that several cases share. The cases then need not repeat them.
+// GateShared lists the explanations that several cases share.
 func GateShared(r *gate.Result) []string {
 	var list []string
 	count := map[string]int{}
@@ -214,7 +215,8 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	return text + When(c.Gap != nil, ": "+Reason(c.Gap))
 }
 
-// gateBound states a bound of an overhead, or of its growth: "costs at most 4.2 %".
+// gateBound states the lower or upper end of an overhead's interval: "costs at most 4.2 %". With a history,
+// it is the end of the growth's interval.
 func gateBound(c gate.Case, bound string, v float64) string {
 	verb, word := "costs", "worse"
 	if v < 0 { // a negative v is the upper end of an interval: the arm gains at least −v

@@ -17,7 +17,8 @@ func HasNumbers(c analysis.Comparison) bool {
 		return false
 	}
 	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
-		// zeros are an estimate only if every round gave zero or no value varies; otherwise, there is no estimate
+		// an overhead of 0 is an estimate only if every round gave 0, or if no value varies; otherwise, nothing
+		// was estimated
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
@@ -62,7 +63,8 @@ func Estimate(c analysis.Comparison) string {
 // estimate joins a point and its interval. The interval may be "".
 func estimate(point, interval string) string { return strings.TrimSpace(point + " " + interval) }
 
-// signWords are the words after a positive and after a negative number, and the text before any number.
+// signWords holds the text before a number, the word after a positive number, and the word after a negative
+// number.
 type signWords struct{ before, plus, minus string }
 
 var (
@@ -70,7 +72,8 @@ var (
 	plain = signWords{}
 	// more is for changes of an amount.
 	more = signWords{"", "more", "less"}
-	// costing is for differences of two overheads, which are costs for metrics of either direction.
+	// costing is for the difference of two overheads. Overheads are costs, whether higher or lower values of
+	// the metric are better.
 	costing = signWords{"cost ", "more", "less"}
 )
 
@@ -156,8 +159,9 @@ func scaled(m experiment.Metric, o analysis.Interval) (Scale, analysis.Interval)
 	return s, analysis.Interval{Point: contrast.Finite(o.Point / s.Div), Lo: contrast.Finite(o.Lo / s.Div), Hi: contrast.Finite(o.Hi / s.Div)}
 }
 
-// decimalsOf returns the number of decimals that an interval supports. A bound other than zero must not round
-// to zero within three decimals. If the interval excludes zero, its point must not round to zero either.
+// decimalsOf returns the number of decimals that an interval supports. It adds decimals, up to three, until
+// no bound other than zero rounds to zero. If the interval excludes zero, it adds decimals until the point
+// does not round to zero either.
 func decimalsOf(o analysis.Interval) int {
 	d := decimalsFor((o.Hi - o.Lo) / 2)
 	for d < 3 && (vanishes(o.Lo, d) || vanishes(o.Hi, d)) {
@@ -207,8 +211,8 @@ func (w signWords) brief(m experiment.Metric, v float64) string {
 	return Size(m, math.Abs(v)) + " " + word
 }
 
-// manifold reports whether an interval holds gains that more than double a metric. As a share of the baseline,
-// such a gain would be a negative cost of over 100 %, which readers misread.
+// manifold reports whether an interval contains a gain that more than doubles a metric. As a share of the
+// baseline, such a gain would be a cost of less than −100 %, which readers misread.
 func manifold(m experiment.Metric, o analysis.Interval) bool {
 	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
 }

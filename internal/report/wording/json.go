@@ -39,7 +39,7 @@ func JSON(v any) any {
 }
 
 // MarshalJSON writes the value's own members and then the added members. An added member replaces an own
-// member of its name. Other added members are left out if they are empty.
+// member with the same name, even if the added one is empty. Any other empty member is not added.
 func (o object) MarshalJSON() ([]byte, error) {
 	all, err := members(o.value)
 	if err != nil {
@@ -131,8 +131,8 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words returns the members that JSON output adds to a value. Some of these members replace a member of the value,
-// because parts of that member get texts, too.
+// words returns the members that JSON output adds to a value. Some of them replace a member of the value, so that
+// the parts of this member get texts, too.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
@@ -177,7 +177,6 @@ func answers(r *analysis.Run) []object {
 	})
 }
 
-// comparisonWords returns the members that are added to a comparison.
 func comparisonWords(c *analysis.Comparison, text string) []member {
 	list := []member{{"text", text}, {"reason", figure(c.Reason)}, {"warnings", Findings(c.Warnings)}, {"findings", figuresOf(c.Warnings)}}
 	if a := c.WithInvalid; a != nil {
@@ -253,7 +252,6 @@ func viewWords(v any) []member {
 	return historyWords(v)
 }
 
-// historyWords returns the members that are added to the parts of a history.
 func historyWords(v any) []member {
 	switch v := v.(type) {
 	case *history.History:

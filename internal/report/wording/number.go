@@ -104,8 +104,9 @@ const MinusSign = "−"
 // Finite reports whether v is neither infinite nor NaN.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// decimalsFor returns the number of decimals for a value with the uncertainty half. The last decimal is the first
-// digit of the uncertainty. An uncertainty from 1 to 10 gives one decimal, a larger one none.
+// decimalsFor returns the number of decimals for a value. The number half is the value's uncertainty, such as
+// half the width of its interval. The last decimal is the uncertainty's first digit. An uncertainty from 1 to 10
+// gives one decimal, a larger one none.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {
@@ -119,7 +120,7 @@ func decimalsFor(half float64) int {
 	return min(int(math.Ceil(-math.Log10(half/0.95))), mostDecimals)
 }
 
-// Fixed writes v with a fixed number of decimals, a minus sign, and no sign before a zero.
+// Fixed writes v with a fixed number of decimals and a typographic minus sign. Zero has no sign.
 func Fixed(v float64, decimals int) string {
 	if !Finite(v) {
 		return Missing
@@ -228,7 +229,8 @@ var (
 	bits  = unitFamily{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
-// knownUnits maps the unit of a metric to a family of units. The factor converts values to the family's base unit.
+// knownUnits maps the unit of a metric to its family of units. A value times factor is in the family's base unit,
+// such as seconds.
 var knownUnits = map[string]struct {
 	family unitFamily
 	factor float64

@@ -116,7 +116,8 @@ func runs(numbers []int) string {
 	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
-// runsAre states a property of runs. Without numbers, the sentence is about the only run.
+// runsAre states what runs are: "runs 1 and 2 are not finished". Without numbers, there is only one run: "the
+// run is not finished".
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
 		return "the run is " + what

@@ -85,14 +85,14 @@ func labelValue(l experiment.Labels, name string) string {
 	return safetext.Line(l[name])
 }
 
-// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". If more is true, the
-// amount is a difference, which may be negative: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
+// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". With more = true,
+// the amount is a difference, which may be negative: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
 func Amounts(i analysis.Interval, pointOnly, more bool) string {
 	return amountText(amountWords(i, more), i, pointOnly, experiment.Metric{})
 }
 
-// amountWords returns the words for an amount. If isMore is set, the amount stands below the heading "more", so that
-// only an interval with negative values needs words.
+// amountWords returns the words for an amount. With isMore = true, the amount is a difference. A difference that may
+// be negative needs the words "more" and "less".
 func amountWords(i analysis.Interval, isMore bool) signWords {
 	if isMore && i.Lo < 0 {
 		return more

@@ -19,7 +19,7 @@ func Loop(s *analysis.LoopSummary) string {
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
-// requests writes a number of requests with three digits, or as a whole number from 100 on.
+// requests writes a number of requests: a number below 100 with three digits, a larger one as a whole number.
 func requests(v float64) string {
 	if v >= 100 && v < 1e15 {
 		return fmt.Sprintf("%.0f", v)
@@ -78,7 +78,7 @@ func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 // amountText writes an amount in the unit of a metric, even if the metric's overheads are ratios.
 func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
-	if pointOnly { // without an interval, the amount gets the decimals of an uncertainty of 1 %
+	if pointOnly { // without an interval, the decimals are those of an uncertainty of 1 %
 		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
 	}
 	return w.Interval(m, i)
@@ -102,7 +102,8 @@ func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(plain, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
-// Fit describes the level where a line fits badly; "" if the line fits at all levels.
+// Fit states that a line fits badly, and at which level: "not a line: at 64 it lies 12 % of the rise above";
+// "" if the line fits.
 func Fit(s *analysis.Scaling, f analysis.Fit) string {
 	if !f.Poor {
 		return ""

@@ -122,7 +122,8 @@ func machines(o *compare.Observation) string {
 	return "on machines whose records are the same"
 }
 
-// NotShared states why metrics of one name cannot be compared between runs; "" if some runs lack the metric.
+// NotShared states that a metric differs between runs in unit, direction or scale, so that it cannot be
+// compared; "" if some runs lack the metric.
 func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
@@ -200,7 +201,8 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy replaces the text of Why for a comparison over several occasions; "" if the text of Why is right.
+// combinedWhy explains why a comparison over several occasions has its verdict; "" if Why gives the right
+// explanation.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:

@@ -62,7 +62,8 @@ func Effect(c *analysis.Comparison) string {
 	return effect(c, versusText(c.Versus))
 }
 
-// effect writes an overhead with its direction. Versus names the other side; "" for the baseline.
+// effect writes an overhead with its direction. With versus = "", the arm is compared with the baseline, otherwise
+// with the arm or run that versus names.
 func effect(c *analysis.Comparison, versus string) string {
 	if unmeasurable(c) {
 		word := cmp.Or(When(c.Overhead.Point < 0, "gains"), "costs")
@@ -141,7 +142,7 @@ func innerText(c *analysis.Comparison) string {
 		return ""
 	}
 	inner := c.Inner.Interval
-	inner.Point = c.Overhead.Point // the sign of the overhead determines the words for the interval
+	inner.Point = c.Overhead.Point // the overhead's sign decides which bounds are "more" and which are "less"
 	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 
@@ -151,7 +152,7 @@ func Inner(c *analysis.Comparison) string {
 	return When(c.Inner != nil, innerText(c)+" ±"+Size(c.Metric, c.Margin))
 }
 
-// versusText names the other side of a comparison: "release-1.1 in run 1".
+// versusText names what an arm is compared with, if it is not the baseline: "release-1.1 in run 1".
 func versusText(v *analysis.Versus) string {
 	if v == nil {
 		return ""
@@ -159,7 +160,7 @@ func versusText(v *analysis.Versus) string {
 	return Join(" ", v.Arm, When(v.Run > 0, fmt.Sprintf("in run %d", v.Run)))
 }
 
-// AlternativeText states the verdict that includes trials with failed operations; "" for nil.
+// AlternativeText states the verdict that would result if trials with failed operations counted; "" for nil.
 func AlternativeText(a *analysis.Alternative) string {
 	if a == nil {
 		return ""

@@ -11,8 +11,8 @@
 // with the same margin, correction and controls as for a single run.
 //
 // The combination leaves out a run that is unfinished or gives no verdicts, and lists it. For each metric, the
-// combination also leaves out runs without an interval. Failures of programs are counted over all combined runs. A
-// verdict that depends on failed trials is withheld.
+// combination also leaves out runs without an interval. It counts failures of programs over all combined runs. It
+// withholds a verdict that depends on failed trials.
 package combine
 
 import (
@@ -39,8 +39,8 @@ type Result struct {
 	Runs       []Run            `json:"runs"`
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences are the properties in which the runs' occasions differ, such as machine, versions and design. Same
-	// are the equal properties. The runs ask the same question.
+	// Differences are the properties in which the runs differ, such as machine, versions and design. Same are the
+	// properties that are equal in all runs. Properties of the question never differ.
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -59,8 +59,9 @@ type Result struct {
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation returns the standard deviation of an arm's overheads between runs without any change, on the scale of
-// contrasts, and the number of runs. The deviation is 0 if fewer than two runs have the overhead.
+// Deviation returns the standard deviation between runs of an arm's overheads, on the scale of contrasts
+// (logarithms for a ratio metric). The runs have no change between them. The result runs is their number. With
+// fewer than two runs, the deviation is 0.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	if c := r.Comparison(cell, arm, metric); c != nil {
 		return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
@@ -100,7 +101,7 @@ type Comparison struct {
 	// Prediction is the interval for the overhead that a further run will find, at the confidence of the
 	// other intervals.
 	Prediction analysis.Interval `json:"prediction"`
-	Occasions  []Occasion        `json:"occasions"` // the result of each run
+	Occasions  []Occasion        `json:"occasions"` // results of the single runs
 
 	data contrast.Data
 }
@@ -154,7 +155,7 @@ var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
 // Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot be combined.
 func Runs(in []compare.Input) (*Result, error) {
-	const fewOccasions = 3 // few runs get a warning: with three, the upper bound of the spread is over six times the estimate
+	const fewOccasions = 3 // a warning up to this number of runs: with three, the upper bound of the spread is over six times the estimate
 	if len(in) < 2 {
 		return nil, errors.New("there is only one run")
 	}
@@ -287,8 +288,8 @@ func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.M
 	return c
 }
 
-// asContrast returns an overhead on the scale of contrasts with its standard error; 0 and 0 if the overhead has no
-// interval.
+// asContrast converts an overhead to the scale of contrasts, and returns it with its standard error. Both are 0 if
+// the overhead has no interval.
 func asContrast(own *analysis.Comparison, confidence float64) (at, se float64) {
 	if own.PointOnly || own.Rounds < 2 {
 		return 0, 0

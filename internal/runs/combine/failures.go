@@ -19,7 +19,7 @@ type Failures struct {
 	// corrected for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
 	// PAdjusted is the smallest p-value over the runs, for the hypothesis that the arm fails as often as the
-	// baseline. Each p-value is after Holm's correction in its run, and corrected for the number of runs.
+	// baseline. Each p-value has Holm's correction within its run, and then a correction for the number of runs.
 	PAdjusted float64 `json:"pAdjusted"`
 }
 

@@ -11,7 +11,7 @@ import (
 
 type comparison struct {
 	in        []Input
-	values    []*analysis.Values // the values of each run
+	values    []*analysis.Values
 	options   Options
 	reference reference
 	result    *Result
@@ -19,7 +19,8 @@ type comparison struct {
 
 func (c *comparison) warn(f analysis.Finding) { c.result.Warnings = append(c.result.Warnings, f) }
 
-// names returns the names that the function list finds in the plans of the runs, each name once.
+// names returns names from the plans of all runs, each name once. The function list returns the names in one
+// plan.
 func (c *comparison) names(list func(*experiment.Plan) []string) []string {
 	var names []string
 	for _, in := range c.in {
@@ -97,7 +98,7 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
-	cells, other := 0, map[string][]int{} // runs that have another unit, direction or scale of a metric, by its name
+	cells, other := 0, map[string][]int{} // other: by metric, the runs in which the metric has another unit, direction or scale
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
 		if cell == nil {
@@ -147,8 +148,8 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates returns the metric that a metric without a verdict restates in a closed loop; "" if no run has found a
-// closed loop.
+// Restates returns the metric that the given metric restates in a closed loop, so that the given metric has no
+// verdict. It returns "" if no run has found a closed loop.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {
 		for _, own := range one.Run.Comparisons {

@@ -34,7 +34,7 @@ func (c *comparison) changes(list []shared) {
 	}
 	answers := analysis.Assess(c.plan(), c.questions(asked), c.questions(controls))
 	c.result.Family.Changes = answers.Family
-	failed := map[string]bool{} // pairs of runs between which the control's overhead differs, so that there are no verdicts
+	failed := map[string]bool{} // keys of the two runs between which the control's overhead has changed: comparisons of these runs have no verdict
 	for _, i := range answers.Failed {
 		a := controls[i]
 		failed[a.against()] = true
@@ -48,9 +48,9 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about the new arm of a match (two arms that are versions of one layer) in every run that has the arm.
-// The new arm is compared with the old arm of the same run or, if the run has no old arm, of the first run that has
-// one. An arm that is matched with itself is compared with the first run.
+// matched asks about a match: an old and a new arm that are versions of one layer. It asks about every run that has
+// the new arm. The new arm is compared with the old arm of the same run. If the run has no old arm, the old arm is
+// that of the first run that has one. An arm that is matched with itself is compared with the first run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -107,11 +107,12 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	return questions
 }
 
-// against returns a text that identifies the two runs. The change of an arm and the change of the control between two
-// runs have the same text.
+// against returns a key for the two runs of a question. A change of the control between the same runs has the same
+// key.
 func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
-// change converts an answer to a Change. If failed is set, the control has changed, and the Change has no verdict.
+// change converts an answer to a Change. With failed = true, the control has changed, so the Change has no
+// verdict.
 func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
@@ -142,7 +143,8 @@ func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions withholds a verdict that two occasions alone do not support.
+// occasions withholds a verdict if the deviation of overheads between occasions is unknown. If the comparison is not
+// resolved, occasions gives the deviation as the reason.
 func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {
@@ -169,8 +171,8 @@ func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to
 	return true
 }
 
-// unlike returns the settings in which the files of two imports differ in a cell, except the settings that one of the
-// imports allows to differ.
+// unlike returns the settings of a cell that differ between the files of two imports. It leaves out the settings that
+// either import allows to differ.
 func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
 	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
 	if a.Import == nil || b.Import == nil {
@@ -208,7 +210,7 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 // reference is the baseline of its run, the run's own analysis gives the comparisons within the run.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
-	var places []int // index of the level that each question is about
+	var places []int // places[k] is the index of the level that questions[k] is about
 	ref, based := c.reference.Run-1, c.reference.Arm == c.plan().ArmWith(experiment.Baseline)
 	for _, s := range list {
 		if !s.in(ref) {

@@ -80,8 +80,8 @@ type Result struct {
 	// Confidence and Margin come from the reference's run, and hold for all comparisons.
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences and Same are the properties that the runs record, the important ones first.
-	// Unknown are the properties that cannot be compared.
+	// Differences are the recorded properties in which the runs differ. Same are the equal properties. Both
+	// lists begin with the important properties. Unknown are the properties that cannot be compared.
 	Differences []Property         `json:"differences"`
 	Same        []Property         `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`

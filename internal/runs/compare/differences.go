@@ -48,7 +48,7 @@ func (c *comparison) compareMachines(p *properties) {
 		group, name := Machine, property.Name
 		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
-		case name == "Tare": // left out here, because the plan records the version of Tare, too
+		case name == "Tare": // left out, because the plan has the version of Tare already
 			continue
 		case property.Tool != "":
 			group, name = tools, property.Tool
@@ -112,7 +112,7 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// leaves applies the function list to the plan of each run. The function returns properties by path.
+// leaves returns properties by path, for each run. The function list finds the properties in the run's plan.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
 	leaves := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
@@ -121,8 +121,8 @@ func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map
 	return leaves
 }
 
-// compareFacts compares the facts that imported files contain about the systems they come from. Settings of the
-// workload are not compared here, since they are parameters of the cells.
+// compareFacts compares what imported files record about the systems that they come from. Settings of the
+// workload are left out, since they are parameters of the cells.
 func (c *comparison) compareFacts(p *properties) {
 	settings := map[string]bool{}
 	for _, in := range c.in {
@@ -166,7 +166,7 @@ func factsOf(imported *experiment.Import) map[string]string {
 	return facts
 }
 
-// listed joins the first values of a list, and appends the number of the other values.
+// listed joins values: "a, b and 3 more". The number most is the largest number of values that are written.
 func listed(values []string, most int) string {
 	if extra := len(values) - most; extra > 0 {
 		return strings.Join(values[:most], ", ") + fmt.Sprintf(" and %d more", extra)
@@ -212,7 +212,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // differences between cells alone are left out: the names of cells show them
+			if one.differs { // left out: a parameter that differs between cells but not between runs, since the names of cells show it
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}

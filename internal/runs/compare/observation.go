@@ -45,7 +45,8 @@ type (
 		Run     int               `json:"run"`
 		Reasons []analysis.Reason `json:"-"`
 	}
-	// PilotRounds: a pilot determined a run's number of rounds. Intervals across runs do not correct for the pilot.
+	// PilotRounds: the first rounds of a run (a pilot) determined the number of all its rounds. Intervals across
+	// runs do not correct for the pilot.
 	PilotRounds struct {
 		Run int `json:"run"`
 	}

@@ -37,8 +37,8 @@ type Property struct {
 
 type properties []Property
 
-// add adds a property. The elements of has are true for the runs that are compared. The property is dropped if fewer
-// than two runs are compared, or if all of them lack a value.
+// add adds a property. Values has the property's value in each run, and has[i] is true if run i is compared. The
+// property is dropped if fewer than two runs are compared, or if none of these runs has a value.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -55,7 +55,7 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
-// addLeaves adds a property for every path in the maps of the runs. Runs with a nil map are not compared.
+// addLeaves adds a property for every path in the maps of the runs. A run with a nil map is not compared.
 func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
 	all, has := map[string]bool{}, make([]bool, len(leaves))
 	for i, of := range leaves {
@@ -176,9 +176,9 @@ func Properties(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// InQuestion reports whether a property is part of a run's question: layers, workloads and testbed with their
-// parameters (except those that experiment.OutsideQuestion names), the confidence and the margin, and the format of
-// imported files.
+// InQuestion reports whether a property is part of the question that a run asks. The question is made of layers,
+// workloads and testbed with their parameters (except those that experiment.OutsideQuestion names), the confidence,
+// the margin, and the format of imported files.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:
@@ -191,8 +191,8 @@ func (p Property) InQuestion() bool {
 	return false
 }
 
-// AffectsResult reports whether a property that is not part of the question may affect the result: the
-// slicing of trials and, if some trials failed, their time limits.
+// AffectsResult reports whether a property outside the question may affect the result. The slicing of trials may
+// affect it. If some trials failed (failed = true), their time limits may affect it, too.
 func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }

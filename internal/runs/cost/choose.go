@@ -25,7 +25,7 @@ type source struct {
 	Metric experiment.Metric
 	basis  basis
 	unit   string  // the unit of work
-	units  float64 // for a capacity, the units of work in one unit of the metric
+	units  float64 // units of work in one unit of a capacity metric
 }
 
 func (o *Options) check() error {
@@ -54,7 +54,7 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 		}
 		return nil, &Error{fmt.Sprintf("the run has no cell %q", o.Cell), "cells: " + strings.Join(cells, ", ")}
 	}
-	var cpu, parts, capacities []source // the CPU time of all programs, the CPU time of some programs, and capacities
+	var cpu, parts, capacities []source // cpu: CPU time of all programs; parts: CPU time of some programs
 	for _, s := range Sources(plan) {
 		switch name := s.Metric.Name; {
 		case o.Cell != "" && s.Cell != o.Cell:

@@ -2,12 +2,13 @@
 // capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that it needs in
 // addition to those of the baseline.
 //
-// Each trial gives a number of nodes: the rate times the CPU time per unit, divided by the CPUs of a node that may be
-// busy; or the rate divided by the capacity that may be used. The need of an arm is the typical value of these
-// numbers over rounds, estimated on their logarithms. The additional need is estimated on the differences within
-// rounds, by the estimators that the verdicts use. A slow round affects both arms and cancels. The additional need is
-// therefore more certain than the needs of arm and baseline, and not exactly their difference. For independent
-// samples (imports), the additional need is estimated as the difference of two samples.
+// Each trial gives a number of nodes. From CPU time, it is the rate times the CPU time per unit, divided by the CPUs
+// of a node that may be busy. From a capacity, it is the rate divided by the usable part of the capacity. The need of
+// an arm is the typical value of these numbers over rounds, estimated on their logarithms. The additional need is
+// estimated on the differences within rounds, by the estimators that the verdicts use. A slow round affects both arms
+// and cancels. The additional need is therefore more certain than the needs of arm and baseline, and not exactly
+// their difference. For independent samples (imports), the additional need is estimated as the difference of two
+// samples.
 //
 // The reader must check the assumptions, which docs/cost.md lists.
 package cost
@@ -94,7 +95,7 @@ type more struct {
 }
 
 // Needs are the cores and nodes that an arm needs. Nodes is the exact number of nodes, and Whole is Nodes rounded up.
-// In a More, Whole is the difference between two numbers that are rounded up.
+// In a More, all numbers are differences from the baseline. Whole is then the difference of two rounded numbers.
 type Needs struct {
 	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
 	Nodes     analysis.Interval `json:"nodes"`
@@ -176,8 +177,8 @@ func (w *worker) bill(s source) (Bill, bool) {
 	return b, true
 }
 
-// positionEffects returns the effects of the trials' positions within the round. The argument side selects the arm: 0
-// is the treatment, 1 the baseline. If the result is nil, no effects are removed.
+// positionEffects returns how a trial's position in its round affects the values of an arm. The arm is the treatment
+// with side = 0, and the baseline with side = 1. The result nil means that there are no effects to remove.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])
@@ -185,7 +186,7 @@ func positionEffects(d contrast.Data, side int) (effects []float64) {
 	return effects
 }
 
-// nodes returns the number of nodes for each value, with the effects of positions removed.
+// nodes converts values to numbers of nodes. It removes the effects of positions first.
 func (w *worker) nodes(s source, values, effects []float64) []float64 {
 	list := make([]float64, len(values))
 	for i, v := range values {
@@ -212,9 +213,9 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 	return analysis.Interval(stats.Interval(nodes).Map(back))
 }
 
-// typical estimates the typical number of nodes over rounds, or over the values of a sample, on logarithms. The
-// estimator is Rules.Level, since the machine's drift does not cancel in a single arm. Without an interval, typical
-// returns the median and false.
+// typical estimates the typical number of nodes, over rounds or over the values of a sample. It computes with
+// logarithms. It uses the estimator Rules.Level, since the machine's drift does not cancel in a single arm. If the
+// values allow no interval, typical returns the median and false.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {
@@ -228,7 +229,7 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
-// more returns the need of an arm beyond the baseline's need. For paired trials, it is estimated within rounds.
+// more returns the need of an arm beyond the baseline's need. The need of paired trials is estimated within rounds.
 func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *more {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {

@@ -53,7 +53,7 @@ const (
 	Exceeds     Reason = "exceeds"      // the overhead is shown to exceed the limit
 	Straddles   Reason = "straddles"    // the limit lies within the interval
 	NotByHolm   Reason = "not-by-holm"  // the overhead is shown to exceed the limit, but not after the correction for the number of cases
-	UnderBias   Reason = "under-bias"   // the overhead is above or below the limit, but by less than the control differs from the baseline
+	UnderBias   Reason = "under-bias"   // the overhead is nearer to the limit than the control is to the baseline
 	TooFew      Reason = "too-few"      // the values are too few for an interval that holds for noise of any shape
 	NoData      Reason = "no-data"      // the arm or the baseline has no values
 	NoControl   Reason = "no-control"   // the control has too few values to compare with
@@ -61,7 +61,7 @@ const (
 	NotRandom   Reason = "not-random"   // the run is observational
 	NoHistory   Reason = "no-history"   // the history has no run to compare with
 	FailsMore   Reason = "fails-more"   // the program fails more often than the baseline's program
-	Missing     Reason = "missing"      // the case would be decided only if the failed trials had values like the other trials
+	Missing     Reason = "missing"      // the outcome depends on the values that the failed trials would have had
 	MeanOver    Reason = "mean-over"    // the overhead of the typical round is within the limit, but the mean overhead is not
 	Behaves     Reason = "behaves"      // the overhead is within the limit, but programs behave differently than in the baseline
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
@@ -140,7 +140,7 @@ type Case struct {
 	data       contrast.Data // the values of the arm and of its own run's baseline
 	estimate   contrast.Estimate
 	stands     analysis.Interval // interval of Overhead that covers all values that the failed trials could have had
-	seen       float64           // P if failed trials are ignored
+	seen       float64           // p-value P without regard to failed trials
 	mean       float64           // the overhead of the mean, or of the typical round if there is no mean
 	ofFailures bool              // set if the case is about the frequency of failures
 }
@@ -171,8 +171,8 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-// decide gives every case its outcome. All cases are one family, except the cases that the analysis of a run has
-// decided (FailsMore). A case keeps a reason that it already has.
+// decide gives every case its outcome. Holm's correction is over all cases except FailsMore, which the analysis
+// of a run has decided. A case that already has a reason keeps it.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64
@@ -200,8 +200,7 @@ func decide(cases []Case, level float64) {
 	}
 }
 
-// settled gives a case an estimate that does not depend on failed trials. The point of the estimate counts as the
-// mean, too.
+// settled gives a case an estimate that no failed trial could change. The mean is the point of the estimate.
 func (c *Case) settled(at analysis.Interval, p float64) {
 	c.Estimated, c.Overhead, c.P = true, at, p
 	c.stands, c.seen, c.mean = at, p, at.Point
@@ -240,8 +239,9 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 	return Unresolved, Straddles
 }
 
-// Fewest returns the number of cases that the budgets of a plan make, and the smallest numbers of rounds with which a
-// case can pass and can fail. Failing needs more rounds, since it is corrected for the number of cases.
+// Fewest returns the number of cases that the budgets of a plan make. The results pass and fail are the smallest
+// numbers of rounds in which a case can pass, and can fail. Failing needs more rounds, since it is corrected for the
+// number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
 	if err != nil || len(all) == 0 { // impossible budgets are reported when the experiment file is read
@@ -252,9 +252,9 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
-// needed returns the approximate number of rounds with which a new run resolves a case with the probability power.
-// The true overhead counts as uncertain: otherwise, an estimate near the limit would lead to thousands of rounds. To
-// fail, a case must be significant after Holm's correction for the given number of cases.
+// needed returns about how many rounds a new run needs to resolve a case with the probability power. The overhead
+// counts as uncertain. Otherwise, an estimate near the limit would lead to thousands of rounds. To fail, a case must
+// be significant after Holm's correction for the given number of cases.
 func needed(c *Case, level float64, cases int, power float64) int {
 	const mostRounds = 10_000 // the largest value of Case.Needed
 	d := &c.data

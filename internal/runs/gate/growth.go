@@ -13,10 +13,10 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Against judges how much worse a run is than the runs of a history. The argument name is the history's name for the
-// reader. The argument confidence is the confidence of the growths. A limit of a ratio metric must be a share. Each
-// metric with a limit makes two cases, which must both pass: the comparison with the runs since the last change finds
-// small jumps, and the comparison with the first runs finds a slow decline.
+// Against judges how much worse a run is than the runs of a history, which has the given name. The growths have the
+// given confidence. A limit of a ratio metric must be a share. Each metric with a limit makes two cases, which must
+// both pass. The comparison with the runs since the last change finds small jumps. The comparison with the first
+// runs finds a slow decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2

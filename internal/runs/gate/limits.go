@@ -33,9 +33,9 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT, which replaces the limits of the plan on the metric, arm and
-// cell. If several such limits fit a case, the one that names the arm counts, then the one with the closest cell,
-// then the last.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces the plan's limits on the metric, arm and cell. If
+// several added limits fit a case, a limit that names the arm comes first. Next comes the limit with the closest
+// cell, and then the last one.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -69,8 +69,8 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// checkScale returns an error if the limit is an amount but the judged quantity is a share. The quantity is the joint
-// result of several runs if joint is set, and otherwise the growth since earlier runs.
+// checkScale returns an error if the limit is an amount but the judged quantity is a share. With joint = true, the
+// quantity is the joint result of several runs. With joint = false, it is the growth since earlier runs.
 func (c *Case) checkScale(joint bool) error {
 	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
 		return nil
@@ -119,7 +119,7 @@ func family(a experiment.PlannedArm) string {
 // before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // how closely the limit best fits the arm (rank) and the cell (near)
+	var rank, near int // rank and near: how closely the best limit so far fits the arm and the cell
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {
@@ -165,7 +165,6 @@ func (l *Limits) cases() ([]Case, error) {
 	return list, nil
 }
 
-// hypothesis returns the case of an arm on a metric in a cell, if there is a limit.
 func (l *Limits) hypothesis(arm experiment.PlannedArm, m experiment.Metric, cell string) (c Case, ok bool, err error) {
 	limit, ok := l.of(arm, m.Name, cell)
 	if !ok {

@@ -191,8 +191,8 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// withstand sets the parts of an estimate that do not depend on the values of failed trials. These values are assumed
-// to lie beyond all other values and beyond the limit, on the worse side and on the better side.
+// withstand sets the parts of an estimate that hold whatever values the failed trials would have had. It assumes
+// values beyond all other values and beyond the limit, first on the worse side and then on the better side.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
@@ -258,7 +258,7 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // chance of n.Count or more failures at the limit
+		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // chance of n.Count or more failures if the limit is the true share
 	}
 	c.settled(n.Share, p)
 	return c
@@ -270,7 +270,7 @@ func failsMore(cell, arm string, failed, baseline analysis.Frequency, method str
 		Estimated: true, Overhead: failed.Share, Method: method, P: p, PAdjusted: adjusted, Size: failed.Of, ofFailures: true}
 }
 
-// unboundedFailures returns true for each judged arm in a cell without a budget of failures.
+// unboundedFailures reports for each judged arm in a cell whether a budget of failures is missing.
 func unboundedFailures(cases []Case) map[cellArm]bool {
 	unbounded := map[cellArm]bool{}
 	for _, c := range cases {

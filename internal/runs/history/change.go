@@ -142,19 +142,20 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// One of a hundred independent series exceeds the limit 2.58/√n, which also serves for the rounds within a run.
-	// The residuals lack the reported changes, so they have less autocorrelation than the values.
+	// The autocorrelation of independent values exceeds the limit 2.58/√n in one of a hundred series. The same limit
+	// serves for the rounds within a run. The residuals lack the reported changes, so they have less autocorrelation
+	// than the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// search finds the changes of a stretch: first single changes, one split at a time, and then interludes between them.
-// An interlude is a series of values that differ from the values before and after, such as a regression that was
-// fixed after a week, which a single split hardly finds. The chance of a claim without any change is at most alpha,
-// which is divided between the two tests. If neighbouring runs resemble each other, so do neighbours in the surrogate
-// series for the comparison (stats.surrogates).
+// search finds the changes of a stretch. It finds single changes first, one split at a time, and then interludes
+// between them. An interlude is a series of values that differs from the values before and after, such as a
+// regression that was fixed after a week. A single split hardly finds an interlude. The chance of a claim without any
+// change is at most alpha, which the two tests share. If neighbouring runs resemble each other, neighbours in the
+// surrogate series for the tests do so, too (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
 	const interludeShare = 0.25 // the share of alpha for interludes; single changes have the rest
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
@@ -178,10 +179,10 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the values [from, to) that differ most from the values around them. It returns false unless fewer
-// than a share alpha of the surrogates differ as much. The interlude and both sides of it have at least `least`
-// values each. A test on ranks would miss interludes: six values cannot have higher ranks than the six highest,
-// however far they are from the rest.
+// interlude finds the values [from, to) that differ most from the values around them. The result found is true only
+// if fewer than a share alpha of the surrogates differ as much. The interlude has at least `least` values, and so
+// has each side of it. A test on ranks would miss interludes: six values cannot have higher ranks than the six
+// highest, however far they are from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
 	// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
@@ -203,8 +204,9 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 }
 
 // mostApart finds the values [from, to) whose mean is farthest from the mean of the other values. The result most is
-// the square of the distance in the unit √(1/inside + 1/outside), from the numbers of values. The argument step is
-// the ratio of successive lengths (1: all lengths). The slice sums is a buffer with one element more than the values.
+// the square of this distance, divided by 1/inside + 1/outside, where inside and outside are the numbers of values.
+// The number step is the ratio of successive lengths (1: all lengths). The slice sums is a buffer with one element
+// more than the values.
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {
@@ -281,8 +283,9 @@ func siteFrom(logs []float64, top float64, at int) changeSite {
 	return out
 }
 
-// winsorized limits the values to three robust standard deviations (of both sides together) around the median of
-// their own side of a change. It makes the median of the left side 0, so that sums of squares keep their precision.
+// winsorized limits each value to three robust standard deviations around the median of its side of a change. The
+// standard deviation is over both sides. The median of the left side becomes 0, so that sums of squares keep their
+// precision.
 func winsorized(x []float64, at int) []float64 {
 	const robust = 1.4826 // the standard deviation of normal values per median absolute deviation
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])

@@ -12,10 +12,10 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// parameters are the parameters of one arm in one cell, by path: everything that is meant to affect the values. These
-// are the layers of the arm and of the baseline, the workload and the testbed (except those that
-// experiment.OutsideQuestion names), but not the rounds, the seed, limits, margins, and imported files with their
-// pairing.
+// parameters are the parameters of one arm in one cell, by path: everything that is meant to affect the values. They
+// include the layers of the arm and of the baseline, the workload and the testbed (except those that
+// experiment.OutsideQuestion names). They do not include the rounds, the seed, limits, margins, and imported files
+// with their pairing.
 type parameters map[string]string
 
 // parametersOf returns the parameters of every cell and arm of a plan, by cell and arm.
@@ -107,8 +107,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// recordEvents records in every run the facts that differ from earlier runs. It compares each kind of fact with the
-// last earlier run that records the kind.
+// recordEvents records in every run the facts that differ from earlier runs. A fact is compared with the last
+// earlier run that records facts of this kind.
 func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {

@@ -52,9 +52,9 @@ type GrowthEstimate struct {
 // Growth compares a new run with the history of its experiment: every overhead of its treatments, or the level of its
 // only arm. The new run and later runs are left out of the history.
 //
-// Recent compares with the runs since the last change. Anchor compares with the first runs of the history. Their
-// number is the smallest length of a segment. If the argument anchor names a run, such as the first after an accepted
-// change, Anchor compares with the runs from that run on. Growth returns an error if the experiment has no such run.
+// Recent compares with the runs since the last change. Anchor compares with the first runs of the history, as many as
+// the shortest allowed segment has. If the argument anchor names a run, such as the first after an accepted change,
+// Anchor begins at that run. Growth returns an error if the experiment has no such run.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0
@@ -152,8 +152,8 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	return gap
 }
 
-// comparable finds the earlier series of the new value, and the stretch of runs with the new value's parameters. If
-// the series has no such stretch, comparable returns the reason.
+// comparable finds the series that the new value continues, and the stretch of its runs that have the new run's
+// parameters. Without such a stretch, comparable returns the reason.
 func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key

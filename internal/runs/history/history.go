@@ -40,7 +40,8 @@ const (
 	// changes.
 	DefaultAlpha = 0.02
 	// DefaultSegment is the smallest number of runs between two changes, before the first change, and after the last.
-	// With smaller numbers, alarms hardly come earlier, since few runs are hardly significant (hack/bench/history).
+	// With a smaller number, alarms hardly come earlier, since a change within so few runs is rarely significant
+	// (hack/bench/history).
 	DefaultSegment = 5
 	// confidence is the confidence of levels, of growth, and of the sizes and positions of changes. The interval of a
 	// single run has the confidence of the run's own plan.
@@ -86,7 +87,7 @@ const (
 type Series struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
-	Metric experiment.Metric `json:"metric"` // the metric in the form of the latest run
+	Metric experiment.Metric `json:"metric"` // the metric as the latest run defines it
 	// Of is OfOverhead or OfLevel. Overheads are shares (0.05: costs 5 %) or, on a difference scale, in the metric's
 	// unit. Levels are in the metric's unit.
 	Of string `json:"of"`
@@ -105,16 +106,16 @@ type Series struct {
 // Point is one run in a series.
 type Point struct {
 	Run int `json:"run"` // the index of the run in the experiment
-	// Stretch is the index of the point's stretch in the series; -1 for a point that is left out and whose parameters
-	// no included point has.
+	// Stretch is the index of the point's stretch in the series. It is -1 if the point is left out and no included
+	// point has its parameters.
 	Stretch int `json:"stretch"`
-	// Value is the estimate with its interval, which has width zero if the run allows no interval; nil if the run has
-	// no value.
+	// Value is the estimate with its interval; nil if the run has no value. The interval has width zero if the run
+	// allows none.
 	Value *analysis.Interval `json:"value,omitempty"`
 	// LeftOut is the reason why statistics leave this point out; nil if they include it.
 	LeftOut analysis.Reason `json:"-"`
 
-	at    float64 // the estimate on the scale of computation
+	at    float64 // the estimate on the scale of computation (see type scale)
 	se    float64 // the standard error of the estimate; 0: unknown
 	asked parameters
 }
@@ -123,7 +124,7 @@ type Point struct {
 // no stretch.
 type Stretch struct {
 	First int `json:"first"` // the index of the first run
-	// Differs lists the parameters that differ from the latest earlier run that is not left out; empty for the first
+	// Differs lists the parameters that differ from the last included run before the stretch; empty for the first
 	// stretch.
 	Differs []Difference `json:"-"`
 
@@ -161,8 +162,8 @@ type Change struct {
 	Last      int    `json:"last"`      // the index of the last run of the old level
 	Direction string `json:"direction"` // Worse, Better, Rose, Fell or Spread
 	// Size is the level after the change minus the level before: a share or, on a difference scale, in the metric's
-	// unit. Positive is worse. The interval is not corrected for the choice of the position, which makes changes look
-	// large.
+	// unit. Positive is worse. Changes look large, because their position is chosen where values differ most. The
+	// interval is not corrected for this choice.
 	Size analysis.Interval `json:"size"`
 	// The first run of the new level lies between Earliest and Latest with the history's confidence. Sure is the
 	// probability that Run is the first run of the new level. These numbers assume a single step and independent
@@ -200,7 +201,7 @@ type Run struct {
 
 	values   []value
 	path     string // the absolute path of the directory, without links
-	identity uint64 // number that a run and its copies share, just like the start
+	identity uint64 // number that is equal in a run and its copies, as their start is
 	facts    facts
 }
 
@@ -219,7 +220,7 @@ type (
 	NothingToCompare struct{}
 	// NoValidTrial: no valid trial has the metric.
 	NoValidTrial struct{}
-	// Incomparable: the value does not fit the scale of the series.
+	// Incomparable: the value does not fit the scale of the series, such as 0 on a logarithmic scale.
 	Incomparable struct{}
 	// Observed: the run is observational, and other runs of the series are experiments.
 	Observed struct{}
@@ -235,7 +236,8 @@ type (
 	NewRunWithout struct {
 		Why analysis.Reason `json:"-"`
 	}
-	// NewIncomparable: the value of the new run does not fit the scale of the series.
+	// NewIncomparable: the new run's value does not fit the scale of the series, such as 0 on a logarithmic
+	// scale.
 	NewIncomparable struct{}
 	// FewRuns: too few earlier runs are comparable.
 	FewRuns struct {
@@ -248,7 +250,7 @@ type (
 	}
 	// NoSeries: no earlier run of the experiment has the metric.
 	NoSeries struct{}
-	// Unlike: of the new run and the series, one is an experiment and the other is observational.
+	// Unlike: the new run is an experiment and the series is observational, or the reverse.
 	Unlike struct{}
 	// OtherParameters: no earlier run has the parameters of the new run.
 	OtherParameters struct {

@@ -55,7 +55,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	}
 	for i := range found {
 		if _, reached := machine.Exhausted(errs[i]); reached {
-			return nil, nil, errs[i] // the error is not the run's fault
+			return nil, nil, errs[i] // this machine has no more of a resource, so the run is not at fault
 		}
 		if errs[i] != nil {
 			skipped = append(skipped, Skipped{found[i], errs[i].Error()})
@@ -132,8 +132,8 @@ func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	return r
 }
 
-// identityOf returns a number that differs between two runs with the same start. It depends on the seed or, for
-// imported runs, which have no seed, on the trials.
+// identityOf returns a number that differs between two runs with the same start. The number is the seed of the
+// run. An imported run has no seed, so its number depends on its trials.
 func identityOf(j *journal.Run) uint64 {
 	if j.Plan.Import == nil {
 		return j.Plan.Seed
@@ -210,8 +210,8 @@ func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	return list
 }
 
-// median returns the median with its interval by order statistics, which has width zero if there are too few values;
-// nil if there are no values.
+// median returns the median with its interval by order statistics; nil if there are no values. With too few values,
+// the interval has width zero.
 func median(values []float64, confidence float64) *analysis.Interval {
 	if len(values) == 0 {
 		return nil
@@ -223,5 +223,5 @@ func median(values []float64, confidence float64) *analysis.Interval {
 	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
 }
 
-// z returns half the width of a normal estimate's interval in standard errors, for a confidence.
+// z returns half the width of a normal estimate's interval, in standard errors: 1.96 at a confidence of 95 %.
 func z(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

@@ -11,7 +11,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// New builds the history of runs, which may be in any order. The history keeps the runs.
+// New builds the history of runs, which may be in any order. The history keeps these runs, and changes them.
 func New(runs []*Run, skipped []Skipped, o Options) *History {
 	if o.Alpha <= 0 {
 		o.Alpha = DefaultAlpha
@@ -191,7 +191,7 @@ func (s scale) value(y float64) float64 {
 // unit. Positive is worse.
 func (s scale) change(d float64) float64 { return contrast.Magnitude(d, s.metric) }
 
-// difference is the inverse of change. It returns +Inf for a share that no loss can reach.
+// difference is the inverse of change. It returns +Inf for a loss of 100 % or more.
 func (s scale) difference(change float64) float64 {
 	return contrast.Cost(contrast.FromOverhead(change, s.metric), s.metric)
 }

@@ -207,8 +207,8 @@ type value struct {
 	invalid bool
 }
 
-// gather collects the values of valid trials, and of invalid trials if withInvalid is set, in the order of the
-// trials.
+// gather collects the values of valid trials in the order of the trials. With withInvalid = true, it collects
+// the values of invalid trials, too.
 func gather(trials []journal.Trial, withInvalid bool) series {
 	s := series{}
 	for i := range trials {
@@ -252,7 +252,8 @@ func (s series) moments(cell, arm, metric string) Moments {
 type differenceKey struct{ cell, metric, a, b string }
 
 // judge returns the verdicts on pairs of arms. Pairs with the baseline keep the verdicts of the run. The same rules
-// judge the pairs of other arms as a family of their own. In an invalid run, no pair gets a verdict.
+// judge all other pairs, as a family of their own. If the run is invalid or unfinished, these other pairs get no
+// verdict.
 func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
 	verdicts := map[differenceKey]*analysis.Comparison{}
 	base := run.Plan.ArmWith(experiment.Baseline)
