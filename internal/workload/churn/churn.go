@@ -134,13 +134,13 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // one limit for deleting leftovers, and one for making objects
+	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // making objects and deleting leftovers have a limit of their own each
 	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
 
-// measured lists the metrics. A quantile is included only if at least a hundred requests lie beyond the quantile.
-// The highest quantile of the time until ready is the headline.
+// measured lists the metrics. A p99, for example, is listed only if at least 100 requests are expected to take
+// longer than the p99. The headline is the highest listed quantile of the time until an object is ready.
 func (c *Config) measured() []experiment.Metric {
 	counts := c.counts()
 	var metrics []experiment.Metric
@@ -158,13 +158,13 @@ func (c *Config) measured() []experiment.Metric {
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
 }
 
-// usualPace is the number of objects per second that a cluster is assumed to make and delete outside of the
-// measurement, for estimates.
+// usualPace is an assumed number of objects per second. Estimates of a trial's duration assume that a cluster makes
+// and deletes objects at this pace outside of the measurement.
 const usualPace = 100
 
 // expected estimates the duration of a trial, with its parts before and after the measurement.
 func (c *Config) expected() time.Duration {
-	expected := c.span() + 2*c.Settle.Std() // one settling before the measurement and one after
+	expected := c.span() + 2*c.Settle.Std() // the cluster settles twice: before the measurement and after it
 	made := c.fixed()
 	if c.Churn.One() > 0 {
 		made += c.Objects.One()
@@ -191,8 +191,9 @@ func (c *Config) fixed() int {
 	return n
 }
 
-// rights lists the rights to make, change, watch and delete the objects, and to remove leftovers of a run. The name of
-// a resource is guessed from its kind by Kubernetes' usual spelling. Only the cluster knows the name for certain.
+// rights lists the rights that the workload needs: to make, change, watch and delete objects, and to remove
+// leftovers of a run. The name of a resource is guessed from its kind by Kubernetes' usual spelling, such as pods
+// from Pod.
 func (c *Config) rights(namespace string) []experiment.Right {
 	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)
@@ -201,7 +202,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	for _, t := range c.Templates {
 		s, err := t.compile()
 		if err != nil {
-			continue // validation refuses the template
+			continue // Validate reports this error
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: s.kind.group, Version: s.kind.version, Kind: s.kind.name})
 		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Namespace: namespace,
@@ -281,7 +282,7 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 	return errs
 }
 
-// churnsBy reports whether trials churn with this operation.
+// churnsBy reports whether objects are churned, and by the operation o.
 func (c *Config) churnsBy(o operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }

@@ -16,9 +16,9 @@ import (
 	"tare/internal/testbed"
 )
 
-// sendAll sends all requests and returns when all have a response. The times of the requests count from the argument
-// start. One goroutine waits for each request's due time and hands the request to a free worker. When no worker is
-// free, this request and the requests behind it are late, which the send lag shows.
+// sendAll sends all requests and returns when each has a response. The due times of the requests count from start,
+// which is a time. One goroutine waits for the due time of each request and then hands the request to a free worker.
+// While no worker is free, requests are sent late. The metric of the send lag shows this delay.
 func (s *runningTrial) sendAll(ctx context.Context, start time.Time, all []*timedRequest) error {
 	due := make(chan *timedRequest)
 	var workers sync.WaitGroup
@@ -100,9 +100,9 @@ func (p *target) request(o *timedRequest) request {
 // background makes the garbage collector delete an object's dependents after the object, as kubectl does.
 var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)
 
-// foreground makes the API server keep an object until all of its dependents are gone, so that Tare only waits for the
-// object. Pods have no dependents. They are deleted without foreground, which costs the garbage collector work for each
-// object.
+// foreground makes the API server keep an object until its dependents are gone. Tare therefore waits for the object
+// only. Pods have no dependents. Tare deletes pods without foreground, which would cost the garbage collector work
+// for each pod.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is the number of deletions that are requested at the same time.

@@ -175,8 +175,8 @@ func (c *Config) place() testbed.Place {
 	return c.In
 }
 
-// needs asks for the network if the program runs in a pod or node, and for a cluster if the program's pods have their
-// own image.
+// needs asks for the network if the program runs in a pod or node. If the file gives an image for the pods, needs
+// asks for a cluster.
 func (c *Config) needs() experiment.Needs {
 	in := c.place()
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
@@ -188,13 +188,13 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. CPU time and peak
-// memory are optional, since the kernel may count neither for a program that ends at once.
+// metrics returns the metrics in the file. A file without metrics gets wall clock, CPU time and peak memory. A
+// program may end before the kernel counts CPU time or memory, so these metrics are optional.
 func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
-	if c.Server != nil { // the metrics of Cost include CPU time and memory of client and server
+	if c.Server != nil { // with a server, experiment.Cost gives CPU time and memory
 		return []metric{{Name: "wall-clock", From: wallClock}}
 	}
 	return []metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}

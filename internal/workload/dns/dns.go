@@ -41,8 +41,8 @@ const name = "dns"
 type resolution string
 
 const (
-	byDNS resolution = "dns"  // a proxy looks each host up repeatedly
-	none  resolution = "none" // a proxy uses a connection's original address, and sends no queries
+	byDNS resolution = "dns"  // a proxy asks DNS for each host again and again
+	none  resolution = "none" // a proxy forwards a connection to its original address, and needs no DNS
 )
 
 func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
@@ -101,8 +101,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}, proxies}
 }
 
-// Declare declares that the workload needs a client's and a server's pod, and that proxies need the local
-// testbed.
+// Declare says what the workload needs: a client's and a server's pod, and for proxies the local testbed and Envoy.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.TLS.ReadFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
 		Elsewhere: "on a cluster the workload dns only sends queries at a rate; the queries of a mesh's own sidecars are not measured yet"}

@@ -81,7 +81,7 @@ func (c *Config) Declare() experiment.Declaration {
 		d.Needs.Clients = max(d.Needs.Clients, n)
 	}
 	if d.Needs.Clients == 1 {
-		d.Needs.Clients = 0 // one client is the default
+		d.Needs.Clients = 0 // 0 asks for the default, which is one client's pod
 	}
 	c.Server.Declare(&d)
 	return d
@@ -119,12 +119,12 @@ func (c *Config) rate() float64 {
 // Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
 
-// MeasuresWith returns what Measures returns, with extra metrics of package load.
+// MeasuresWith returns what Measures returns, and additionally the named extra metrics of package load.
 func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,
 		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
-		Slice:    &experiment.Slice{}, // slices share the duration
+		Slice:    &experiment.Slice{}, // slices divide the duration among themselves
 	}
 	m.Cost = &experiment.Cost{Prefix: "request", Unit: "request", Parts: []string{"client", "server"}}
 	if c.URL != "" {

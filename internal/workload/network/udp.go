@@ -16,18 +16,17 @@ import (
 	"tare/internal/workload"
 )
 
-// A measurement at the rate that the search found may lose more than the limit. Tare then repeats the measurement:
-// first at the same rate, then at a rate lower by backOff. Each further repetition doubles the reduction. In all, there
-// are at most measureAttempts measurements.
+// The measurement may lose more than the limit, although the search found the rate. Tare then repeats the
+// measurement, at most until there are measureAttempts of them. The second measurement has the same rate. The third
+// has a rate lower by the share backOff. The share doubles before each later one.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
 )
 
-// iperf3 keeps a rate by sending one burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a
-// burst has 125 kB, about half of what the smallest buffer holds with the kernel's overhead for each packet. At
-// higher rates the timer is shortened so that bursts do not grow, down to the shortest period with which iperf3 still
-// keeps a rate.
+// iperf3 keeps a rate by sending a burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a burst
+// has 125 kB. The smallest buffer holds about twice as much, with the kernel's overhead for packets. At higher rates
+// a shorter period keeps bursts from growing. iperf3 keeps a rate only with periods of at least shortestTick.
 const (
 	burst        = 125_000 // size of a burst, in bytes
 	shortestTick = 20      // shortest period of the pacing timer, in µs
@@ -40,7 +39,7 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 			return nil, err
 		}
 	}
-	moved, omit := 0.0, c.Probe.Std()/4 // each step warms up in its first quarter
+	moved, omit := 0.0, c.Probe.Std()/4 // the first quarter of each step is its warm-up
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
 		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-omit, omit))
 		if err != nil {
@@ -60,8 +59,8 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
 
-// measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much. The
-// argument before is the payload of the search, in bytes.
+// measureUDP measures at the rate that the search found. If this loses too much, it measures at lower rates. The
+// search has sent a payload of before bytes.
 func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
@@ -93,9 +92,9 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
 }
 
-// udpOptions describes a UDP run. iperf3 takes the rate of each stream; the rate 0 is as much as the sender can send.
-// Without a datagram size, iperf3 uses the segment size of its TCP control connection (start.test_start.blksize in
-// its JSON), which fits the path's MTU in every arm.
+// udpOptions describes a UDP run. The option -b is the rate of one stream; 0 is as much as the sender can send.
+// Without a datagram size, iperf3 takes the segment size of its own TCP connection, start.test_start.blksize in the
+// JSON. This size fits the path's MTU in every arm.
 func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit time.Duration) runOptions {
 	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
@@ -112,8 +111,8 @@ func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit t
 	return o
 }
 
-// sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Other
-// arms would send larger datagrams, and would be faster.
+// sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Arms
+// with a known MTU send larger datagrams, and would look faster for this reason alone.
 func (o runOptions) sized(client *iperf3.Report) error {
 	if !o.fits || client.Start.TestStart.Block != 536 { // TCP's segment size for a path with an unknown MTU (RFC 9293)
 		return nil
@@ -161,7 +160,7 @@ type search struct {
 	steps []step
 }
 
-// find returns the highest rate whose loss is within the limit. The rate is at most the ceiling; 0: there is no
+// find searches the highest rate whose loss is within the limit. Rates above the ceiling are not tried; 0: no
 // ceiling.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
@@ -172,7 +171,7 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	for lower == 0 || upper/lower > 1+resolution {
 		offered := min(next, upper*0.999)
 		at, err := s.step(ctx, offered)
-		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary
+		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary: try again
 			at, err = s.step(ctx, offered)
 		}
 		switch {
@@ -219,9 +218,9 @@ const (
 	grantedBuffer = 208 << 10 // size that every kernel grants, in bytes; default of rmem_max and wmem_max
 )
 
-// buffers returns the size of UDP's socket buffers that the pods' kernels grant, in bytes, up to wantedBuffer. Older
-// kernels show the limits of buffers only outside of pods. Tare can read those limits only if the testbed's nodes are
-// on this machine.
+// buffers returns the size, in bytes, of the UDP socket buffers that the pods' kernels grant, at most wantedBuffer.
+// Older kernels show the limits of buffers outside of pods only. There, Tare can read the limits only if the
+// testbed's nodes are on this machine.
 func (p peers) buffers(ctx context.Context) (int64, error) {
 	places := []testbed.Place{p.server}
 	if _, here := testbed.As[testbed.Nodes](p.site); here {

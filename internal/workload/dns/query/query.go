@@ -22,11 +22,11 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// Kinds of errors that package load does not have. The map codes has the kinds of response codes; other codes have
-// kinds such as "rcode-11".
+// truncated and foreign are kinds of errors that only DNS has. A response with an error code has the code's name as
+// its kind, such as "servfail", or its number, such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
-	foreign   load.Kind = "foreign"   // the response is to another question
+	foreign   load.Kind = "foreign"   // the response repeats another question than the query's
 )
 
 var codes = map[dnsmessage.RCode]load.Kind{
@@ -42,7 +42,7 @@ type Config struct {
 	ServerName string                 `json:"serverName,omitempty"` // name in the server's certificate; "": the host
 	Sockets    int                    `json:"sockets"`              // number of sockets or connections
 	Names      []string               `json:"names"`                // names that queries ask for in turn
-	Families   int                    `json:"families"`             // 1: IPv4 only; 2: IPv4 and then IPv6 of each name
+	Families   int                    `json:"families"`             // 1: queries for IPv4; 2: queries for IPv4 and for IPv6 in turn
 	Timeout    time.Duration          `json:"timeout"`              // limit for a response, from the intended time
 }
 

@@ -73,7 +73,7 @@ type session struct {
 
 	ctx     context.Context // context of the session; Close ends it
 	cancel  context.CancelFunc
-	links   sync.WaitGroup // goroutines of links
+	links   sync.WaitGroup // counts the running goroutines of links
 	running sync.Mutex     // held while a span runs
 	run     atomic.Pointer[activeSpan]
 }
@@ -108,7 +108,7 @@ func Open(c Config) (*session, error) {
 	for range c.Connections {
 		s.connections = append(s.connections, &connection{session: s, number: len(s.connections)})
 	}
-	for range c.Streams { // makes neighbouring slots belong to different connections
+	for range c.Streams { // consecutive slots belong to different connections
 		for _, c := range s.connections {
 			sl := &slot{conn: c, number: len(s.slots)}
 			c.slots = append(c.slots, sl)
@@ -122,9 +122,9 @@ func Open(c Config) (*session, error) {
 // now returns the time since the session began.
 func (s *session) now() time.Duration { return time.Since(s.began) }
 
-// Run runs a span of load and returns its result. A server that is unreachable or answers badly is part of
-// the result, and no error. Errors are an invalid span, a span whose start has passed, the end of ctx, and a
-// closed session. A session runs one span at a time.
+// Run runs a span of load and returns its result. An unreachable server, or one that answers badly, shows in the
+// result. Run returns an error if the span is invalid, if its start has passed, if ctx ends, or if the session is
+// closed. Spans of a session run one after the other.
 func (s *session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func waitUntil(ctx context.Context, start time.Time) error {
 // dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
 const dialsAtATime = 32
 
-// connect makes the missing connections, until one connection fails. After a failure, each remaining
-// connection is made by its first request. The request fails if its connection cannot be made.
+// connect makes the connections that a session lacks. After the first failure it makes no more. Each missing
+// connection is then dialled by its first request, which fails if the dial fails.
 func (s *session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
@@ -209,10 +209,10 @@ func (s *session) connect(ctx context.Context) {
 	all.Wait()
 }
 
-// Close ends the session with any span under way, and waits until its connections are closed.
+// Close ends the session and any running span. It waits until the session's connections are closed.
 func (s *session) Close() {
 	s.cancel()
-	s.running.Lock() // waits for the end of the span
+	s.running.Lock() // Run holds the lock until its span has ended
 	defer s.running.Unlock()
 	s.links.Wait()
 	s.loops.close()
@@ -221,9 +221,9 @@ func (s *session) Close() {
 
 // ClientRequest is one request to a Client. Exactly one field is set.
 type ClientRequest struct {
-	Open  *Config `json:"open,omitempty"`  // opens a session, and closes the session before it
-	Run   *Span   `json:"run,omitempty"`   // runs a span through the session
-	Clock bool    `json:"clock,omitempty"` // asks only for the time, which every response holds
+	Open  *Config `json:"open,omitempty"`  // opens a session; the earlier session is closed
+	Run   *Span   `json:"run,omitempty"`   // runs a span in the open session
+	Clock bool    `json:"clock,omitempty"` // asks for nothing but the time, which is part of every response
 }
 
 type clientResponse struct {
@@ -244,8 +244,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Serve reads one ClientRequest in JSON, carries it out, and writes the response as one line of JSON. The end
-// of the input ends a span under way.
+// Serve reads one ClientRequest in JSON, carries it out, and writes the response as one line of JSON. If the input
+// ends before a span is over, the span is broken off.
 func (c *Client) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -286,9 +286,8 @@ func (c *Client) carryOut(ctx context.Context, r ClientRequest) (*Result, error)
 	return nil, errors.New("a request without content")
 }
 
-// ReadResponse reads a client's response. It returns the result of a span, or nil for another request, and
-// the time by the clock of the client's process. The error is ErrLate if the start of the span had already
-// passed.
+// ReadResponse reads a client's response. It returns the result of a span (nil for other requests) and the time by
+// the clock of the client's process. The error is ErrLate if the request came after the span's start.
 func ReadResponse(text []byte) (*Result, time.Time, error) {
 	var r clientResponse
 	switch err := json.Unmarshal(text, &r); {

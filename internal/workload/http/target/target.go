@@ -50,8 +50,8 @@ const most = 64 << 20
 // longest is the longest delay of a response.
 const longest = 5 * time.Minute
 
-// New makes the server; conf is nil for a server without TLS. Start it by Serve, or by ServeTLS with empty
-// file names.
+// New makes the server. Without TLS, conf is nil. The caller then calls Serve, or with TLS ServeTLS with empty file
+// names.
 func New(conf *tls.Config) *http.Server {
 	served := new(atomic.Int64)
 	counted := func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func New(conf *tls.Config) *http.Server {
 }
 
 type responseSpec struct {
-	bytes  int // bytes of the response's body; -1: the request gives no number
+	bytes  int // size of the response's body in bytes; -1: the request asks for no size
 	delay  time.Duration
 	status int
 }
