@@ -76,7 +76,7 @@ func Unavailable(c experiment.Cost, r Result) []string {
 // Quantile is the share of values at or below a value, from 0 to 1: 0.99 is the 99th percentile.
 type Quantile float64
 
-// Supported reports whether at least a hundred of n values lie beyond the quantile.
+// Supported reports whether n values are enough for the quantile: at least a hundred of them must lie above it.
 func (q Quantile) Supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
 // String returns the quantile's name in metrics: "p99".
@@ -114,7 +114,8 @@ type Observation struct {
 // MostMarks is the largest number of elements of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds observations of an aspect. Of each kind (KindOf) it keeps the first element of Marks, up to MostMarks kinds.
+// Add adds observations to an aspect. Their numbers are added up. Of Marks, Add keeps the first of each kind
+// (KindOf), for at most MostMarks kinds.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs

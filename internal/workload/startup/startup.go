@@ -121,7 +121,7 @@ const (
 	mean          = "start-mean"     // mean time until the first byte, in s
 	memory        = "memory"         // memory of all instances, in bytes
 	cpu           = "cpu"            // CPUs that all instances use together
-	machineMemory = "memory-machine" // fall of the machine's available memory, in bytes
+	machineMemory = "memory-machine" // decrease of the machine's available memory, in bytes
 )
 
 // phases lists the phases of a pod in the order in which a pod reaches them.
@@ -157,23 +157,23 @@ func (c *Config) Measures() experiment.Measures {
 
 var quantiles = []workload.Quantile{0.5, 0.9}
 
-// start is the record of one start in a raw file.
+// start records one start in a raw file: its times, in s.
 type start struct {
 	First  float64            `json:"first"`            // time until the first byte, in s
-	Phases map[string]float64 `json:"phases,omitempty"` // time until the watch showed the phase, in s, by metric
+	Phases map[string]float64 `json:"phases,omitempty"` // by phase: time until the watch showed it, in s
 	used   testbed.Usage
 }
 
 // starter starts instances of the program at a site.
 type starter interface {
-	// once starts an instance, and waits for its first byte. It then ends the instance or waits for its end.
+	// once starts an instance and waits for its first byte. Then the instance ends or is killed.
 	once(ctx context.Context) (start, error)
 	// stay starts n instances that run until the method end is called. It waits for the first byte of each instance.
 	stay(ctx context.Context, n int) error
-	// uses returns what the instances that stay started use: memory now, and CPU time so far.
+	// uses returns the resources of all instances that stay has started: memory now, and CPU time so far.
 	uses(ctx context.Context) (use, error)
-	// end ends the instances that stay started, and releases the starter's own resources at the site. A second call
-	// does nothing.
+	// end ends all instances that stay has started. It also releases what the starter itself holds at the site. A
+	// second call does nothing.
 	end(ctx context.Context) error
 }
 
@@ -182,7 +182,7 @@ type use struct {
 	CPU       time.Duration `json:"cpu"` // CPU time so far
 	Memory    int64         `json:"memory"`
 	Available int64         `json:"available,omitempty"` // available memory of the machine in bytes; 0 if unknown
-	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read at this site
+	Unknown   bool          `json:"unknown,omitempty"`   // CPU and Memory cannot be read at this site
 }
 
 func (c *Config) starter(ctx context.Context, site testbed.Site) (starter, error) {
@@ -340,7 +340,7 @@ func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, err
 	return workload.Result{Values: values}, nil
 }
 
-// late returns the broken rule of a start that took longer than the limit.
+// late returns an error for a start that took longer than the limit Timeout. The error breaks a rule.
 func (c *Config) late(ctx context.Context, state string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -142,8 +142,8 @@ func (c *Config) least() quantity.Size {
 	return (c.Size+c.Size/10)/trailer*trailer + 64<<20
 }
 
-// volume returns the size of the volume to ask for. A size above 1 GiB is in whole GiB, since clouds have
-// volumes of whole GiB only.
+// volume returns the size of the volume to ask for. Clouds have volumes of whole GiB only, so a size above 1 GiB is
+// rounded up to whole GiB.
 func (c *Config) volume() quantity.Size {
 	if c.Volume > 0 {
 		return c.Volume
@@ -155,7 +155,8 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix returns the beginning of the metrics' names. The argument buffered is set for trials through the page cache.
+// prefix returns the beginning of metric names: "read" or "write". With buffered = true, for a trial through the
+// page cache, it is "buffered-read" or "buffered-write".
 func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
@@ -172,9 +173,9 @@ const part = "fio"
 // startUp is the time that one start and end of fio takes. A trial runs fio three times.
 const startUp = 350 * time.Millisecond
 
-// Measures returns the metrics of a trial. The limit has time for laying out the data; the expected time does not.
-// With direct: auto there are two sets of metrics, and a trial has one set. Cost and loop are then left out, since
-// neither holds for all trials.
+// Measures returns the metrics of a trial. The limit includes time for laying out the data, and the expected time
+// does not. With direct: auto, a trial has one of two sets of metrics: past the page cache or through it. Cost and
+// loop would fit only one set, and are left out.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -212,8 +213,8 @@ func (c *Config) measured(p string) []experiment.Metric {
 	return metrics
 }
 
-// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there is no
-// such relation, since neither metric includes the time of fsync.
+// loop names two metrics: latency and I/O per second. In a closed loop, each follows from the other. With fsync
+// there is no such relation, since neither metric includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
@@ -258,8 +259,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
 }
 
-// tryDirectory runs fio for a second on a file of this machine. It uses the page cache, since the probe tests fio and
-// not the disk.
+// tryDirectory runs fio for a second on a file of this machine. The I/O goes through the page cache: the probe is
+// about fio, and the speed of the disk does not matter.
 func tryDirectory(ctx context.Context) (err error) {
 	dir, err := owned.Dir("", "fio")
 	if err != nil {

@@ -84,8 +84,8 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{Helper},
 }
 
-// Declare describes the places where the workload runs. The place host is for the local testbed only, since a
-// cluster's layers do not act on Tare's machine.
+// Declare says where the workload can run. The place host exists on the local testbed only: the layers of a cluster
+// do not act on Tare's machine.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
@@ -105,7 +105,7 @@ const (
 	longest       = time.Hour
 	mostProcesses = 1000
 	mostPath      = 3000                 // longest path in bytes; the probe stores a path in 4 KiB
-	leastProcess  = 5 * time.Millisecond // shortest measured time of a process, enough for some batches
+	leastProcess  = 5 * time.Millisecond // shortest measured time of a process: long enough for some batches
 )
 
 func (c *Config) validate() []experiment.FieldError {
@@ -138,7 +138,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// The metrics, each the time of one operation.
+// Names of the metrics. Each metric is the time of one operation.
 const (
 	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
 	wallMetric = "operation-wall"     // wall clock: median over the batches of a process
@@ -147,7 +147,7 @@ const (
 
 var metricNames = []string{cpuMetric, wallMetric, meanMetric}
 
-// startUp is the time that a slice takes besides its measured time. Each process adds processStartUp.
+// A slice takes startUp, and processStartUp for each of its processes, in addition to its measured time.
 const (
 	startUp        = 60 * time.Millisecond
 	processStartUp = 3 * time.Millisecond

@@ -41,7 +41,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // the audit file grows in each trial, and must not fill its volume
+	if up.auditFile != "" { // empties the audit file, which would otherwise fill its volume over many trials
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -60,8 +60,8 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
 }
 
-// fail returns an error that breaks the rule "server", and has the servers set up again before the next trial. It
-// returns errors of a lost connection or an ended context unchanged.
+// fail returns an error that breaks the rule "server". It also makes Tare set the servers up again before the next
+// trial. If the connection to the cluster is lost or the context has ended, fail returns err unchanged.
 func (up *servers) fail(ctx context.Context, err error) error {
 	if _, lost := errors.AsType[*testbed.Disturbance](err); lost || ctx.Err() != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // the size is read first, since every later request is audited too
+	if r.up.auditFile != "" { // reads the size before the next request, which is audited, too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}

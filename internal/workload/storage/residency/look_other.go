@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// look is not supported, since only Linux pods have the files.
+// look does nothing here. The files are in pods, which run on Linux only.
 func look(context.Context, Request) (*Report, error) { return nil, errors.ErrUnsupported }

@@ -25,7 +25,8 @@ var Helper = testbed.Helper{Name: "storage-residency", Run: helperrpc.Answering(
 type Request struct {
 	// Paths lists files, block devices and directories. The helper examines all files of a directory.
 	Paths []string `json:"paths"`
-	// Drop writes the files' cached data to the disk and drops it from the page cache before the helper counts pages.
+	// Drop asks the helper to drop the files from the page cache before it counts pages. Data that is not on the
+	// disk yet is first written to it.
 	Drop bool `json:"drop,omitempty"`
 }
 
