@@ -12,20 +12,19 @@
 //	            kind: Pod
 //	            …
 //
-// The load is open: each request has an intended time, from which latencies and times until ready count, so that a
-// slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
-// when none is free the generator is late, which is measured and has a limit.
+// The load is open: each request has an intended time. Latencies, and times until an object is ready, count from the
+// intended time. A slow response therefore does not hide the wait of the requests behind it. A limited number of
+// workers sends the requests. When no worker is free, the generator is late: its lag is measured and has a limit.
 //
-// A trial begins without objects of earlier trials. Prepare deletes all leftovers, waits until the leftovers
-// are gone, and then lets the cluster settle, since the trial before has just deleted its objects.
-// Without churn the measured part makes all objects. With churn, Prepare makes the objects, and the measured
-// part takes a share of the objects down and up again, or changes this share. The trial then waits until all
-// objects are ready, and lets the cluster settle. After the trial, its objects are deleted
-// (workload.Trial.Clear).
+// A trial begins without objects of earlier trials. Prepare deletes leftovers and waits until they are gone. It then
+// lets the cluster settle, since the trial before has just deleted its objects.
+// Without churn, the measured part makes all objects. With churn, Prepare makes the objects. The measured part then
+// changes a share of the objects, or takes this share down and up again. The trial waits until all objects are
+// ready, and lets the cluster settle. Trial.Clear deletes the objects of the trial at its end.
 //
-// The files: template.go turns a template into requests, and schedule.go computes their due times. api.go sends one
-// request, and generate.go all of them; it also deletes leftovers. watch.go and ready.go see objects become ready.
-// record.go computes metrics and raw files. trial.go runs a trial, and makes single objects for Try.
+// The files: template.go turns a template into requests, and schedule.go computes their due times. generate.go sends
+// all requests and deletes leftovers, and api.go sends a single request. watch.go and ready.go see objects become
+// ready. record.go computes metrics and raw files. trial.go runs a trial, and makes single objects for Try.
 package churn
 
 import (

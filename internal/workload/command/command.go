@@ -9,22 +9,22 @@
 //	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
 //	        - {name: wall, from: wall-clock}
 //
-// A trial runs the program once, after the warm-up runs. A trial in slices runs the program once in each
-// slice, and the trial's values are averages over these runs. If the file gives no metrics, Tare measures
-// wall clock, CPU time and peak memory, of the program and of the children that it waited for. The first
-// metric is the headline unless the file chooses others.
+// A trial runs the program once, after the warm-up runs. In a trial in slices, each slice runs the program once, and
+// values are averages over these runs. If the file gives no metrics, Tare measures wall clock, CPU time and peak
+// memory. They include the program's children that the program waited for. The first metric is the headline unless
+// the file chooses others.
 //
-// Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
-// Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
-// no output is read in part. A metric that is not found makes the trial invalid too. The message then shows the ends of the
-// output.
+// Standard output and error are kept with the run. They stay unchanged, but the values of references ($NAME) are
+// masked. Metrics are read from the original output, of at most 16 MiB. A larger output makes the trial invalid, so
+// that no output is read in part. A metric that is not found makes the trial invalid, too. The message then shows
+// the beginning and the end of the output.
 //
 // In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod,
 // and the address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand
 // for these addresses. On a cluster the pods may use any image that contains the program.
 //
-// With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
-// is the server's port. With factors, texts contain names such as $(qps), which stand for the level of a trial:
+// With a server, the program is its client. The server stays up in the server's pod (package service), at the port
+// TARE_PORT. With factors, texts contain names such as $(qps). Each stands for the trial's level of the factor:
 //
 //	command:
 //	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]

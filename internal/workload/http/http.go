@@ -1,6 +1,5 @@
-// Package http measures what a layer costs a request. It sends HTTP/1.1, HTTP/2 or gRPC requests from the
-// client's pod to a server in the server's pod (see package load), in an open loop at a given rate, or in a
-// closed loop.
+// Package http measures what a layer costs a request. The client's pod sends HTTP/1.1, HTTP/2 or gRPC requests to a
+// server in the server's pod (see package load). The load is an open loop at a given rate, or a closed loop.
 //
 //	workloads:
 //	  - http: {rate: [100, 1000], connections: 16, answer: 1kB, duration: 10s}
@@ -8,8 +7,8 @@
 // The server is Tare's own, any program (package service), or a server at a URL. It stays up between trials.
 // Clients and their connections last for one trial, including all its slices.
 //
-// The latency of a trial is one histogram of all its requests. A trial has a quantile only if at least 100
-// requests lie beyond it.
+// The latency of a trial is one histogram of all its requests. A trial has a quantile only if at least 100 requests
+// take longer than the quantile.
 package http
 
 import (

@@ -1,15 +1,16 @@
 // Package network measures the path between two pods with iperf3 (3.12 and later), one protocol on one path in each
 // trial.
 //
-// A trial starts a one-off server in the server's pod and a client in the client's pod, and keeps the JSON of both
-// unchanged. A value that iperf3 does not give is missing, never zero. A failed run makes the trial invalid.
+// A trial starts a server in the server's pod and a client in the client's pod, for this trial only. The JSON of
+// both is kept unchanged. A value that iperf3 does not give is missing, and never zero. A failed run makes the trial
+// invalid.
 //
 // TCP is one run of the given duration after the warm-up. The metrics are the bandwidth at the receiver, retransmits,
 // and the mean of the round-trip times that the sender's kernel reported.
 //
 // UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops
-// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see udp.go),
-// and one run of the full duration at this rate is the measurement.
+// packets. A search therefore finds the highest offered rate at which the loss stays within the limit (see udp.go).
+// One run of the full duration at this rate is the measurement.
 package network
 
 import (

@@ -8,12 +8,13 @@
 //	        run: [./server, --listen, $(TARE_PORT)]
 //	        ready: {log: 'listening'}
 //
-// A service starts when the site is ready and the arm's layers are up. The service is ready when the client's
-// pod reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory count apart
-// from the client's. If the service ends, the trial under way fails, and the arm is set up again before the
-// next trial.
+// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod reaches it,
+// or when its output shows so (Ready). Its output during a trial is recorded with the trial. Its CPU time and memory
+// are counted separately from the client's. If the service ends, the trial under way fails. The arm is then set up
+// again before the next trial.
 //
-// Workloads with their own servers (a builtin server, the members of a cluster) start them by Start.
+// Some workloads have servers of another kind, such as a builtin server or the members of a cluster. They start them
+// by the function Start.
 package service
 
 import (

@@ -1,23 +1,22 @@
 // Package storage measures a volume with fio (3.33 and later): one kind of I/O, at one block size and depth, in each
 // trial.
 //
-// fio runs in the client's pod, on a file of the volume or on the block device itself, on either testbed. Only blocks
-// that were written before are read: file systems and thin volumes answer reads of unwritten blocks from memory, far
-// faster than any disk. The first trial at a site therefore lays the data out, with contents that do not compress,
-// and writes a mark to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
+// fio runs in the client's pod, on a file of the volume or on the block device itself. It reads only blocks that
+// were written before. File systems and thin volumes answer reads of other blocks from memory, far faster than any
+// disk. The first trial at a site therefore lays the data out, with contents that do not compress, and writes a mark
+// to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
 //
-// Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
-// (residency, read.go).
+// Tare checks whether I/O went past the page cache. It examines the page cache after each trial that asked for
+// direct I/O (residency, read.go).
 //
-// The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
-// belongs to the measured I/O alone.
+// The warm-up is a separate run of fio. With fio's own ramp_time, the CPU time of the measured process would include
+// the warm-up.
 //
-// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. In a
-// closed loop, latency and I/O per second are two views of the same quantity. The plan records this relation
-// (Loop).
+// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and
+// I/O per second then follow from each other. The plan records this relation (Loop).
 //
-// Random offsets are drawn again in each round, and are the same for all arms of a round: the trials of a pair read
-// the same blocks, and no round reads the blocks that a cache still holds from the round before.
+// Random offsets are drawn anew in each round. A cache may still hold blocks from the round before, so other blocks
+// are read. Within a round all arms have the same offsets, so that the trials of a pair read the same blocks.
 package storage
 
 import (

@@ -129,14 +129,14 @@ type operations struct {
 	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
 }
 
-// mostEncrypted returns the largest number of bytes that a key can encrypt. An RSA key encrypts one block by OAEP
-// with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
+// mostEncrypted returns the largest number of bytes that a key can encrypt. With an RSA key this is one block by
+// OAEP with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit: math.MaxInt.
 func mostEncrypted(key EncryptionKey) int {
 	bits, rsa := strings.CutPrefix(string(key), "rsa-")
 	if !rsa {
 		return math.MaxInt
 	}
-	n, _ := strconv.Atoi(bits) // each type of RSA key has its number of bits in its name
+	n, _ := strconv.Atoi(bits) // names of RSA keys end in the number of bits, such as rsa-2048
 	return n/8 - 66
 }
 
@@ -169,7 +169,8 @@ const (
 	signingKey    = "signing"
 )
 
-// payload returns n bytes of random text to sign, encrypt or store. Every set-up gets the same text.
+// payload returns a random text of n bytes, which the load signs, encrypts or stores. Every set-up gets the same
+// text.
 func payload(n int) string {
 	random := rand.New(rand.NewPCG(1, 0x7461_7265))
 	text := make([]byte, n)

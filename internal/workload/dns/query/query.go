@@ -1,11 +1,10 @@
-// Package query sends DNS queries in an open loop and measures response times. It works like package load
-// does for HTTP: every query has an intended time that does not depend on the server, and its latency runs
-// from that time. A query ends exactly once: as OK, or as an error of one kind.
+// Package query sends DNS queries in an open loop and measures response times. Package load does this for HTTP.
+// Every query has an intended time, which does not depend on the server. Its latency counts from this time. A query
+// ends exactly once: as OK, or as an error of one kind.
 //
-// Queries use a number of sockets in turn, over UDP, TCP or TLS. Any number of queries may be under way, as
-// in real resolvers: no query waits for the response to another query. One goroutine paces and writes
-// queries, and each socket has a goroutine that reads. A response belongs to the query with the same id, and
-// must repeat the query's name.
+// Queries use several sockets in turn, over UDP, TCP or TLS. As in real resolvers, no query waits for the response
+// to another one, and any number of queries may be under way. One goroutine paces and writes queries, and each
+// socket has a goroutine that reads. A response belongs to the query with its id, and must repeat this query's name.
 package query
 
 import (

@@ -1,6 +1,6 @@
-// Package zone is Tare's own DNS server, which counts queries. Each name of the server's zone holds the time
-// to live of the name's addresses, and the label under which queries for the name count. One server can
-// therefore serve all trials without a configuration for each trial.
+// Package zone is Tare's own DNS server, which counts queries. A name in the server's zone contains two settings:
+// the time to live of its addresses, and the label under which queries for it count. One server can therefore serve
+// all trials without a new configuration.
 //
 //	host-17.ttl-5.t3.tare.test.   addresses for 5 seconds, counted as t3
 //

@@ -10,9 +10,8 @@
 //	/served              the number of earlier requests
 //	POST to these paths  the same responses, after reading the body
 //
-// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for these responses on any path. A gRPC call of
-// any method is answered with the message of the call, or with N bytes. The call ends with the status in the
-// header Tare-Grpc-Status.
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for N bytes, or a delay, on any path. The response
+// to a gRPC call is the message of the call, or N bytes. Its status is the number in the header Tare-Grpc-Status.
 //
 // The server uses net/http. Its cost per request is therefore typical of many servers.
 package target
