@@ -12,10 +12,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// Price returns the cost metrics of a trial: CPU time and memory per part of the workload. The layers' own processes
-// took the CPU time layers. The machine took the CPU time machine; 0: unknown, and its metric is left out. Metrics
-// with other unknown data are left out, too (see Unavailable). A trial that did no work, or a part without usage, is
-// an error.
+// Price returns the cost metrics of a trial: CPU time per unit of work, and memory. layers is the CPU time of the
+// layers' own processes. machine is the CPU time of the whole machine; 0: unknown, and its metric is left out.
+// Metrics with other unknown data are left out, too (see Unavailable). A trial that did no work, or a part without
+// usage, is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)

@@ -133,7 +133,7 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // making objects and deleting leftovers have a limit of their own each
+	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // two limits: for making objects, and for deleting leftovers
 	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
@@ -179,7 +179,8 @@ func (c *Config) paceLimit() time.Duration {
 	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowestPace
 }
 
-// slowestPace is the lowest number of objects per second that a cluster makes and deletes while nothing else loads it.
+// slowestPace is the lowest pace, in objects per second, at which a cluster without other load makes and deletes
+// objects.
 const slowestPace = 10
 
 func (c *Config) fixed() int {
@@ -281,7 +282,7 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 	return errs
 }
 
-// churnsBy reports whether objects are churned, and by the operation o.
+// churnsBy reports whether trials churn objects by the operation o.
 func (c *Config) churnsBy(o operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
@@ -305,7 +306,7 @@ func (s *source) tryOut(scales bool) error {
 	return nil
 }
 
-// judge checks the rules that only this workload has.
+// judge checks the trial by the rules that other workloads do not have.
 func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	lag := time.Duration(out.lag.ValueAtPercentile(99))
 	reached := out.rate()

@@ -16,9 +16,9 @@ import (
 	"tare/internal/testbed"
 )
 
-// sendAll sends all requests and returns when each has a response. The due times of the requests count from start,
-// which is a time. One goroutine waits for the due time of each request and then hands the request to a free worker.
-// While no worker is free, requests are sent late. The metric of the send lag shows this delay.
+// sendAll sends all requests and returns when each has a response. One goroutine waits for the due time of each
+// request, which counts from start. It then hands the request to a free worker. While no worker is free, requests
+// are sent late. The metric of the send lag shows this delay.
 func (s *runningTrial) sendAll(ctx context.Context, start time.Time, all []*timedRequest) error {
 	due := make(chan *timedRequest)
 	var workers sync.WaitGroup
@@ -50,8 +50,9 @@ func keepTime(ctx context.Context, start time.Time, all []*timedRequest, due cha
 	return nil
 }
 
-// carryOut sends one request. After a response with status 429 it waits for the time that the response names and sends
-// the request again, as every client of Kubernetes does. The tracker does not wait for the object of a failed request.
+// carryOut sends one request. After a response with status 429 it pauses for the time that the response names, and
+// sends the request again. Every client of Kubernetes does this. If the request fails, the tracker stops waiting for
+// its object.
 func (s *runningTrial) carryOut(ctx context.Context, start time.Time, o *timedRequest) {
 	if o.answered != nil {
 		defer close(o.answered)
@@ -155,7 +156,8 @@ func (p *target) cleanOne(ctx context.Context, r schema.GroupVersionResource) (l
 	}
 }
 
-// shortestClean is the first pause before the remaining objects are listed again.
+// shortestClean is the pause before the list of remaining objects is read for the second time. Later pauses are
+// longer.
 const shortestClean = 20 * time.Millisecond
 
 // deleteOne requests the deletion of an object. An object that is already gone is no error.

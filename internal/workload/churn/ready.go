@@ -99,7 +99,8 @@ func (c Condition) String() string {
 // replicated holds the kinds whose status counts replicas.
 var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
 
-// forKind returns the condition that auto means for a kind of object. It returns any other condition unchanged.
+// forKind returns the condition to use for a kind of object. It replaces auto by the kind's usual condition, and
+// returns any other condition unchanged.
 func (c Condition) forKind(k kind) Condition {
 	switch {
 	case c.how != auto:
@@ -112,8 +113,8 @@ func (c Condition) forKind(k kind) Condition {
 	return Condition{how: exists}
 }
 
-// watchedObject holds the fields of a watched object that Tare reads. Only some conditions need the spec and the
-// status, which therefore stay encoded until then.
+// watchedObject holds the fields of a watched object that Tare reads. The spec and the status stay encoded until a
+// condition needs them.
 type watchedObject struct {
 	Metadata struct {
 		Name              string            `json:"name"`
@@ -140,8 +141,8 @@ type statusCondition struct {
 	Observed *int64 `json:"observedGeneration"`
 }
 
-// met reports whether an object is ready. An object that is being deleted is not ready. An object whose status cannot
-// be decoded is not ready either: a kind may put anything into its status.
+// met reports whether an object is ready. An object that is being deleted is not ready. Neither is an object whose
+// status cannot be decoded: a kind may put anything into its status.
 func (c Condition) met(o *watchedObject) bool {
 	if o.Metadata.DeletionTimestamp != "" {
 		return false

@@ -38,9 +38,9 @@ func (h *histogram) add(d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // RecordValue cannot fail within its bounds
 }
 
-// values adds the mean and the quantiles, in s, to the map into. Failed requests, and objects that were never ready,
-// have no value. They count as slower than all values. Otherwise an arm that loses its slowest requests would look
-// faster. A quantile that falls on a missing value is left out. The mean is left out if any value is missing.
+// values adds the mean and the quantiles, in s, to a map of metrics. Failed requests, and objects that were never
+// ready, have no value. They count as slower than all values. Otherwise an arm that loses its slowest requests would
+// look faster. A quantile that falls on a missing value is left out. The mean is left out if any value is missing.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
 	if n > 0 && n >= h.planned {
@@ -56,7 +56,7 @@ func (h *histogram) values(name string, into map[string]float64) {
 
 // outcome is the result of the measured part of a trial.
 type outcome struct {
-	offered   float64 // offered requests per second
+	offered   float64 // offered rate, in requests per second
 	requests  []*timedRequest
 	start     time.Time
 	latencies map[verb]*histogram
@@ -196,7 +196,7 @@ func (out *outcome) summary() map[string]any {
 // that did not happen is empty.
 func (out *outcome) writeRequests(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // Error returns this error
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // the call of Error below returns the error, too
 	seconds := func(d time.Duration) string {
 		if d <= 0 {
 			return ""

@@ -48,7 +48,7 @@ type timedRequest struct {
 	throttled         int    // number of responses with status 429
 
 	// readyAt is the time, in nanoseconds, when the watch first showed the object ready. settled is true once the
-	// object is ready or gone: the trial then waits for the object no longer.
+	// object is ready or gone: the trial no longer waits for it.
 	readyAt atomic.Int64
 	settled atomic.Bool
 }

@@ -87,7 +87,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// render returns the template's object. The name, labels and owners that Tare adds are missing in it.
+// render returns the template's object, to which Tare adds the name, labels and owners later.
 func (s *source) render(v values) (map[string]any, error) {
 	var out limited
 	err := s.template.Execute(&out, map[string]any{"Index": v.Index, "Name": v.Name, "Namespace": v.Namespace, "Objects": v.Objects, "Revision": v.Revision})

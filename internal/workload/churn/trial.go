@@ -47,7 +47,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t) }, nil
 }
 
-// begin does the work of Prepare. The caller ends the trial by finish.
+// begin deletes leftovers, makes the objects that must exist before the measurement, and starts the watches. The
+// caller must end the trial by finish.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
@@ -59,7 +60,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial,
 			return err
 		}
 		defer p.close()
-		return p.clean(ctx, c.paceLimit()) // the next trial begins when the deletion, which is load, is over
+		return p.clean(ctx, c.paceLimit()) // waits for the end of the deletion, which would be load in the next trial
 	}
 	p, err := c.targetAt(ctx, on)
 	if err != nil {
@@ -321,8 +322,8 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	return err
 }
 
-// single returns a copy of the workload with one object of each template. The copy waits for ready objects no longer
-// than for pods.
+// single returns a copy of the workload with one object of each template. The copy waits for the objects no longer
+// than the time limit for pods.
 func (c *Config) single(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)

@@ -45,8 +45,7 @@ type watch struct {
 	breaks int
 }
 
-// newTracker returns a tracker that knows the requests in all lists. The tracker begins to wait for objects when
-// phase is called.
+// newTracker returns a tracker for the given requests. The tracker begins to wait for objects when phase is called.
 func (p *target) newTracker(requests ...[]*timedRequest) *tracker {
 	t := &tracker{target: p, all: make(chan struct{}, 1)}
 	at := map[schema.GroupVersionResource]*watch{}
@@ -136,7 +135,8 @@ func (e *event) refusal() error {
 	return a
 }
 
-// seeObject ends the wait for the requests on an object that now meets their conditions.
+// seeObject gets the new state of an object. It ends the wait for each request on this object whose condition is now
+// met.
 func (w *watch) seeObject(o *watchedObject) {
 	waiting := w.awaited[o.Metadata.Name]
 	if len(waiting) == 0 {

@@ -155,8 +155,8 @@ func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int)
 	return result, nil
 }
 
-// cause explains why a request to the client failed. If the server has ended, cause returns the error of this end in
-// place of err.
+// cause explains why a request to the client failed. If the server has ended, cause returns an error about the
+// server. Otherwise it returns err.
 func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
 		if ended := l.up.program.BrokenRule(ctx); ended != nil {

@@ -16,8 +16,8 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// objective limits the latency and errors of a rate that a server can carry. It has at least one limit on the
-// latency.
+// objective holds limits on latency and errors. A server carries a rate if a load at this rate meets the limits. At
+// least one of them is on the latency.
 type objective struct {
 	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" min:"0s" max:"1m" doc:"latency that at most half of the requests may exceed"`
 	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" min:"0s" max:"1m" doc:"latency that at most one request in ten may exceed"`
@@ -113,7 +113,7 @@ func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	})
 	var beyond *load.Result
 	var resources []testbed.Resource
-	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // resources near the capacity
+	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // the last tries are near the capacity
 		resources = testbed.Joined(resources, t.Resources)
 	}
 	if err == nil {

@@ -194,7 +194,7 @@ func (r *Trial) Finish(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// End ends the clients. It returns the result of the trial, and the result of the load.
+// End ends the clients. It returns the results of the trial and of its load.
 func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) {
 	sent := load.Merge(r.results...)
 	if err := cmp.Or(errors.Join(r.record(sent), r.endClients(ctx)), r.serverEnded(ctx)); err != nil {
@@ -239,7 +239,8 @@ func (r *Trial) endClients(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// fail ends a trial after an error, and returns the cause: the end of a server, or the error.
+// fail ends the clients after an error. If a server has ended, fail returns an error about this server, and
+// otherwise err.
 func (r *Trial) fail(ctx context.Context, err error) error {
 	_ = r.endClients(context.WithoutCancel(ctx))
 	if ctx.Err() == nil {

@@ -68,8 +68,8 @@ func (o runOptions) arguments() []string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// settle is a time limit. It holds for a server that begins to listen before a run, and again for its end after the
-// run.
+// settle is the time limit for a server to begin to listen before a run. The server's end after the run has the same
+// limit.
 const settle = 10 * time.Second
 
 func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
@@ -121,7 +121,7 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain names the side that failed, and reports a timeout of iperf3 as a broken rule. If the trial itself was
+// explain adds the side that failed to an error. A timeout of iperf3 breaks a rule. If the trial itself was
 // cancelled, explain returns the cancellation.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)

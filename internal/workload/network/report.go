@@ -189,7 +189,7 @@ func read(client, server *iperf3.Report, d direction, length, omit float64) (fig
 // covered is the smallest share of the measured time that the intervals must cover.
 const covered = 0.5
 
-// plausible returns an error if a run's totals are impossible. The run's measured time is given in seconds.
+// plausible returns an error if the totals cannot come from a run with this measured time, given in seconds.
 func plausible(sent, received totals, udp bool, seconds float64) error {
 	for _, t := range []totals{sent, received} {
 		if !(t.seconds >= covered*seconds && t.seconds <= seconds/covered+1) {

@@ -17,8 +17,8 @@ import (
 )
 
 // The measurement may lose more than the limit, although the search found the rate. Tare then repeats the
-// measurement, at most until there are measureAttempts of them. The second measurement has the same rate. The third
-// has a rate lower by the share backOff. The share doubles before each later one.
+// measurement, until there are measureAttempts of them. The second measurement has the same rate. The third lowers
+// the rate by the share backOff. Each later one lowers it again, by twice the share of the one before.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
@@ -26,7 +26,7 @@ const (
 
 // iperf3 keeps a rate by sending a burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a burst
 // has 125 kB. The smallest buffer holds about twice as much, with the kernel's overhead for packets. At higher rates
-// a shorter period keeps bursts from growing. iperf3 keeps a rate only with periods of at least shortestTick.
+// a shorter period keeps bursts from growing. iperf3 cannot keep a rate with periods below shortestTick.
 const (
 	burst        = 125_000 // size of a burst, in bytes
 	shortestTick = 20      // shortest period of the pacing timer, in µs

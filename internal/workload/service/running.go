@@ -143,8 +143,8 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 // Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
-// outputStream receives the stdout or stderr of a program. A testbed passes output to Write. A testbed with
-// testbed.Printer is asked for it by read.
+// outputStream receives the stdout or stderr of a program. Most testbeds pass output to Write. A testbed with
+// testbed.Printer is asked for output by read.
 type outputStream struct {
 	name string
 	to   *outputTail
@@ -182,7 +182,7 @@ type outputTail struct {
 	dropped int // number of older bytes that were dropped
 }
 
-// maxTail bounds the output that is kept between two trials, in bytes.
+// maxTail is the largest part of the output, in bytes, that is kept between two trials.
 const maxTail = 1 << 20
 
 func (r *outputTail) Write(b []byte) (int, error) {
@@ -305,9 +305,9 @@ func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, erro
 	return all, errors.Join(errs...)
 }
 
-// ClockAhead measures by how much a client's clock is ahead of this machine's clock. It calls now, which asks the
-// client for its time, three times, and uses the fastest response. The error of the result is at most within: half
-// of the time that this response took.
+// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The function now asks the
+// client for its time. ClockAhead calls it three times, and uses the fastest response. The error of the result is at
+// most within: half of the time that this response took.
 func ClockAhead(now func() (time.Time, error)) (ahead, within time.Duration, err error) {
 	for i := range 3 {
 		before := time.Now()

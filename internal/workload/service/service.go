@@ -78,7 +78,7 @@ func (c *Config) Shared() string {
 	return "server " + string(text)
 }
 
-// Server is a server that is up.
+// Server is a server that runs and is ready.
 type Server struct {
 	*Running
 	Address ByPath // server's addresses, as the client's pod reaches it
@@ -143,9 +143,9 @@ func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// Addresses returns the addresses of a server at a site. Port 0 stands for a port that the site's service forwards;
-// each server of the site gets another one. A port that the service does not forward is reachable at the server's
-// pod only.
+// Addresses returns the addresses of a server at a site. Port 0 asks for a port that the site's service forwards.
+// Each server of the site then gets a different port. A port that the service does not forward is reachable at the
+// server's pod only.
 func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	network, ok := testbed.As[testbed.Network](s.Site)
 	if !ok {

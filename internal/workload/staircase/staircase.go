@@ -27,7 +27,8 @@ type Fineness struct {
 	Usual int
 }
 
-// Fine finds a capacity to 2.2 %, in tries of about a second. Coarse finds a capacity to 9 %, in longer tries.
+// Fine finds a capacity to within 2.2 %, by tries of about a second. Coarse finds a capacity to within 9 %, by
+// longer tries.
 var (
 	Fine   = Fineness{Halvings: 5, Turns: 8, Usual: 23}
 	Coarse = Fineness{Halvings: 3, Turns: 4, Usual: 13}
@@ -59,9 +60,9 @@ const (
 	settling = 2
 )
 
-// First draws the first load of a search. The upper end of the range is twice its lower end, and Near lies in its
-// middle. All later loads of a search lie on a grid through the first load. If all searches began at the same load,
-// their results would share one error, which repetition would not show.
+// First draws the first load of a search, between Near ÷ √2 and Near × √2 if Least and Most allow. All later loads
+// of a search lie on a grid through the first load. If all searches began at the same load, their results would
+// share one error, which repetition would not show.
 func (s Search) First(seed uint64) float64 {
 	most := math.Log(s.Most)
 	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), math.Log(s.Least))
@@ -99,7 +100,7 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		if !carried {
 			bound, up = least, -1
 		}
-		for step() > up*(bound-x) && halved < s.Halvings { // a bound that cut the step off would lead away from the grid
+		for step() > up*(bound-x) && halved < s.Halvings { // halves the step until it fits: a step cut off by the bound would leave the grid
 			halved++
 		}
 		if x += up * step(); up*(bound-x) < 0 {

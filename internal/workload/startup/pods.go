@@ -240,7 +240,8 @@ func (s *podStarter) failed(p *progress) string {
 	return p.failed
 }
 
-// failure returns the error of a pod that did not start, with the events and logs that the cluster has about the pod.
+// failure returns an error for a pod that did not start. The error contains the cluster's events and logs of the
+// pod.
 func (s *podStarter) failure(ctx context.Context, p *progress, err error) error {
 	_, lost := errors.AsType[*testbed.Disturbance](err)
 	switch {

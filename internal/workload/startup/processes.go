@@ -144,7 +144,7 @@ func (h *processStarter) stay(ctx context.Context, n int) error {
 	return nil
 }
 
-// uses adds up the resources of all instances. An instance that has ended is an error.
+// uses adds up the resources of all instances that keep running. If one of them has ended, uses returns an error.
 func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
 	for _, p := range h.up {
 		shared, ok := testbed.ProcessAs[testbed.Proportional](p)

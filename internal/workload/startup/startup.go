@@ -157,7 +157,7 @@ func (c *Config) Measures() experiment.Measures {
 
 var quantiles = []workload.Quantile{0.5, 0.9}
 
-// start records one start in a raw file: its times, in s.
+// start records one start, with its times in s, in a raw file.
 type start struct {
 	First  float64            `json:"first"`            // time until the first byte, in s
 	Phases map[string]float64 `json:"phases,omitempty"` // by phase: time until the watch showed it, in s

@@ -140,8 +140,8 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp runs the warm-up. Sequential I/O warms up in the second half of the data, so that the measurement does not
-// begin with blocks that were just read.
+// ramp runs the warm-up. Sequential I/O warms up in the second half of the data. The measurement then begins with
+// blocks that were not read just before.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
 	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
@@ -181,8 +181,8 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed returns the seed of fio's offsets. The seed differs between rounds, between cells, and between warm-up and
-// measurement. It is the same for all arms. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
+// seed returns the seed of fio's offsets. All arms have the same seed. It differs between rounds, between cells, and
+// between warm-up and measurement. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())

@@ -254,8 +254,8 @@ var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// checkDirect looks for gVisor, which ignores O_DIRECT. In gVisor only direct: auto lets the trial go on, through
-// the page cache. Otherwise checkDirect returns an error.
+// checkDirect is called before a trial that asks for I/O past the page cache. If the kernel is gVisor, which ignores
+// O_DIRECT, direct: true is an error. With direct: auto the trial goes on, through the page cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	_, err := testbed.Run(ctx, t.site, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})

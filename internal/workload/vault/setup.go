@@ -153,7 +153,7 @@ func (up *servers) State(ctx context.Context) (*vaultserver.State, error) {
 // Audited returns by how many bytes the leader's audit file grew during the last trial's load.
 func (up *servers) Audited() int64 { return up.audited }
 
-// place returns the pod of the member at a URL, or the server's pod for an unknown URL.
+// place returns the pod of the member with this URL. For an unknown URL it returns the server's pod.
 func (up *servers) place(url string) testbed.Place {
 	return testbed.Member(1 + slices.Index(up.urls, url))
 }
@@ -181,7 +181,7 @@ func (up *servers) memberEnded(ctx context.Context) error {
 	return nil
 }
 
-// Down ends the members, or removes the data at an existing server.
+// Down ends the members. At an existing server it removes the data that Tare made there.
 func (up *servers) Down(ctx context.Context) error {
 	if up.down {
 		return nil

@@ -145,8 +145,8 @@ type operation struct {
 	weight float64
 }
 
-// drawn lists the operations with a weight. If no operation has a weight, drawn lists the four operations of
-// transit with equal weights.
+// drawn lists the operations that have a weight. If none has, it lists the four operations of transit with equal
+// weights.
 func (o operations) drawn() []operation {
 	if o == (operations{}) {
 		o = operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}

@@ -47,7 +47,8 @@ func (w Within) limit(what string) string {
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
 func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
-// most returns the largest number of sidecars that a search may try: objective.most, or else 16 times n.
+// most returns the largest number of sidecars that a search may try. Without objective.most it is 16 times n, or
+// mostSidecars if that is less.
 func (o *Objective) most(n int) int {
 	return cmp.Or(o.Most, min(16*n, mostSidecars))
 }
@@ -72,7 +73,7 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 
 const (
 	capacity    = "capacity"
-	readyBeyond = "ready-beyond" // of twice the capacity: number of sidecars ready in time, divided by the capacity
+	readyBeyond = "ready-beyond" // number of sidecars ready in time at twice the capacity, divided by the capacity
 
 	overload = 2 // after the search, this multiple of the capacity is tried
 )
@@ -86,7 +87,7 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 	}, workload.TimeMetrics("ready", n, quantiles)...)
 }
 
-// longestTry is the time that a try with n sidecars takes if the server carries them.
+// longestTry returns how long a try with n sidecars takes at most, if the server carries them.
 func (c *Config) longestTry(n int) time.Duration {
 	return c.rampTime(n) + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
@@ -98,14 +99,14 @@ type tryRecord struct {
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
 	Took     float64 `json:"took"`                   // time at which the last of the Ready sidecars was ready, in s
-	Push     float64 `json:"push"`                   // of the changes that reached enough sidecars: the longest time, in s
+	Push     float64 `json:"push"`                   // longest time, in s, that a change took to reach enough sidecars
 	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time of the server, in s
 	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory of the server, in bytes
 	Heap     int64   `json:"serverHeap,omitempty"`   // heap in use when all sidecars were ready, in bytes
 
 	Resources []testbed.Resource `json:"resources,omitempty"`
 
-	times []time.Duration // of each sidecar that was ready: time until it was ready
+	times []time.Duration // time until ready, of each sidecar that was ready
 	bytes uint64
 	used  map[string]testbed.Usage
 }
@@ -136,7 +137,7 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	}
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
-		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // resources near the capacity
+		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // the last tries are near the capacity
 			result.Resources = testbed.Joined(result.Resources, t.Resources)
 		}
 		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes

@@ -25,8 +25,8 @@ func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, 
 	return sorted[rank-1], true
 }
 
-// addDistribution adds the mean and the quantiles of n times to values. If times are missing, there is no mean, and
-// no quantile that falls on a missing time.
+// addDistribution adds the mean and the quantiles of n times to a map of values. If times are missing, there is no
+// mean, and no quantile that falls on a missing time.
 func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {
@@ -68,8 +68,8 @@ func (s *stage) late() (list []time.Duration) {
 	return list
 }
 
-// sum adds up the counts of all clients. It also returns the number of sidecars that the stage waited for, and the
-// time of the last sidecar that finished.
+// sum adds up the counts of all clients. It also returns how many sidecars the stage waited for, and when the last
+// of them finished.
 func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
 	for _, r := range s.Reports {

@@ -38,7 +38,7 @@ const (
 
 // xdsServer is the server that sidecars at a site connect to.
 type xdsServer struct {
-	resident  // server that the workload started; remote: it started none
+	resident  // server that the workload started; a value of type remote if it started none
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
@@ -99,7 +99,7 @@ func (up *xdsServer) security() (s xdstransport.Security) {
 	return s
 }
 
-// layered puts the protocol and encryption that layers set into the request o.
+// layered changes the request o: layers may set its protocol and encryption.
 func (up *xdsServer) layered(o *fleet.Open) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
@@ -229,8 +229,8 @@ func (r *trial) sendAll(ctx context.Context, request func(i int, c *client) flee
 	return service.Each(r.clients, func(i int, c *client) (fleet.Response, error) { return c.send(ctx, request(i, c)) })
 }
 
-// longestWait is the longest wait in one request to a client. The server's memory is read after each request, at
-// least this often.
+// longestWait is the longest wait in one request to a client. After each request the server's memory is read, at
+// least once a second.
 const longestWait = time.Second
 
 // awaitStage waits until all clients have finished their stage, but no longer than the limit. It returns the record

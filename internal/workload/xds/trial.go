@@ -108,8 +108,8 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp connects or disconnects the first n sidecars, and waits for them. After the last of them is due, it waits at
-// most for the time wait.
+// ramp connects or disconnects the first n sidecars. It waits for them, but after the last one's due time no longer
+// than the time wait.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {
@@ -181,8 +181,8 @@ func (r *trial) clear(ctx context.Context) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// changes makes the workload's changes of the server's configuration. It yields a stage for each. Before the next
-// change, it waits until the push has reached all sidecars, or for the limit.
+// changes makes the workload's changes of the server's configuration, and yields a stage for each. Before the next
+// change, it waits until the push has reached all sidecars, or until the limit has passed.
 func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*stage, error] {
 	return func(yield func(*stage, error) bool) {
 		due := time.Now()
@@ -206,7 +206,7 @@ const (
 	mostLead  = 5 * time.Second
 )
 
-// change makes one change. The push counts from the time that the clients were told, at which the command starts.
+// change makes one change. The clients know its time in advance. The push counts from this time.
 func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
 	meter := testbed.StartMeter(ctx, r.t.Site) // starts the meter first, since starting it takes time
 	since, err := r.announce(ctx)

@@ -104,8 +104,8 @@ type resource string
 // Values lists the types in the order of package sidecar.
 func (resource) Values() []string { return []string{"cds", "eds", "lds", "rds"} }
 
-// types lists the types of resources that show a push: a sidecar has received it with its first response of one of
-// them.
+// types lists the types of resources that show a push. A sidecar has received the push when the first response of
+// one of these types arrives.
 func (c *change) types() []sidecar.Type {
 	var list []sidecar.Type
 	for _, r := range c.Push {
@@ -315,7 +315,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// within adds an error unless the duration is at least least and at most the constant longest.
+// within adds an error if the duration is shorter than least, or longer than the constant longest.
 func within(errs *experiment.FieldErrors, field string, d quantity.Duration, least time.Duration) {
 	workload.CheckTime(errs, field, d, least, longest)
 }

@@ -25,7 +25,7 @@ import (
 // its kind, such as "servfail", or its number, such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
-	foreign   load.Kind = "foreign"   // the response repeats another question than the query's
+	foreign   load.Kind = "foreign"   // the question in the response is not the query's question
 )
 
 var codes = map[dnsmessage.RCode]load.Kind{

@@ -111,7 +111,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
 	s.mu.Lock()
-	made := s.result // the result before the span, which has the connections made so far
+	made := s.result // the result so far; its counts of connections are kept
 	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()

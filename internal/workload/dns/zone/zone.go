@@ -39,7 +39,7 @@ func Name(i int, ttl time.Duration, label string) string {
 }
 
 type name struct {
-	text  string // the whole name in lower case
+	text  string // name in lower case
 	ttl   uint32 // time to live in seconds
 	label string
 }
@@ -308,7 +308,7 @@ func (s *Server) connection(conn net.Conn) {
 		_, _ = to.Write(length[:])
 		_, _ = to.Write(r)
 		if from.Buffered() > 0 {
-			continue // queries are waiting: one write sends their responses, too
+			continue // more queries have arrived: a later write sends all responses
 		}
 		if err := to.Flush(); err != nil {
 			return

@@ -23,7 +23,7 @@ type activeSpan struct {
 	session    *session
 	span       Span
 	begin, end time.Duration // begin and end of the measured time
-	last       time.Duration // end of the drain, in which responses still count after the measured time
+	last       time.Duration // end of the drain; until then, responses still count
 	tallies    []tally
 	wake       chan struct{} // wakes the method pace: a slot is free again
 	done       chan struct{} // closed when no request is under way and none will follow
@@ -234,7 +234,7 @@ func (r *activeSpan) finish() {
 	}
 	r.closeIfDone()
 	r.mu.Unlock()
-	r.ended.Store(true) // a request whose sender does not see this is given up below
+	r.ended.Store(true) // senders see this and stop; requests that are already under way are given up below
 	for _, c := range r.session.connections {
 		c.giveUp(Unanswered, now)
 	}
@@ -282,7 +282,7 @@ type tally struct {
 	_      [48]byte // padding: the locks of two tallies lie on different cache lines
 }
 
-// add counts a request that has ended. The argument begin is the start of the measured time.
+// add counts a request that has ended. The measured time starts at begin.
 func (b *tally) add(x Exchange, begin time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

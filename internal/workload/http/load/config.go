@@ -48,7 +48,8 @@ type Config struct {
 	// and are opened before a span begins. Otherwise the first request of a connection opens it, which adds to this
 	// request's latency.
 	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
-	// Requests are the kinds of requests, drawn by their weights. An empty list is one plain GET of the URL.
+	// Requests lists the kinds of requests. Each request is of a kind drawn by the weights. An empty list means one
+	// kind: a plain GET of the URL.
 	Requests []Request `json:"requests,omitempty"`
 	// TLS is the client's side of TLS, for an https URL; nil trusts the system's certificates.
 	TLS *TLS `json:"tls,omitempty"`
@@ -138,7 +139,8 @@ func (c Config) validate() error {
 	return errors.Join(wrong...)
 }
 
-// Trust returns a TLS configuration that trusts certificates in PEM; "" trusts the system's.
+// Trust returns the TLS configuration of a client that trusts the given certificates, in PEM. With "" the client
+// trusts the system's certificates.
 func Trust(ca string) (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {

@@ -102,8 +102,8 @@ func (l *eventLoop) run() {
 	}
 }
 
-// readable reads from the connection once. An event of an earlier link may call it in vain: the read then finds
-// nothing.
+// readable reads from the connection once. If the event belongs to an earlier link of the connection, there is
+// nothing to read.
 func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
 	n, err := c.socket.Read(c.http1.parser.space())
 	if errors.Is(err, unix.EAGAIN) {
@@ -145,7 +145,7 @@ type socket struct {
 	net.Conn
 	fd int
 
-	mu     sync.RWMutex // readers of the lock use the descriptor; release closes it under the writer's lock
+	mu     sync.RWMutex // held for reading while the descriptor is in use, and for writing while it is closed
 	closed bool
 }
 

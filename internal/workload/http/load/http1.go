@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// http1 is the wire of HTTP/1.1: one request at a time, without pipelining.
+// http1 implements wire for HTTP/1.1, with one request at a time (no pipelining).
 type http1 struct {
 	link    *link
 	conn    net.Conn
@@ -72,8 +72,8 @@ func (h *http1) read() error {
 	}
 }
 
-// received parses the n bytes that a read returned, and takes the error failed with which the read ended. It returns
-// nil while the connection goes on, and otherwise the reason why the connection ends.
+// received parses the n bytes of a read. The error of this read is failed. The result is nil while the connection
+// goes on, and otherwise the reason for the connection's end.
 func (h *http1) received(n int, failed error) error {
 	begins := n > 0 && h.parser.state == nil
 	if begins {

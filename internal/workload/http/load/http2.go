@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// http2conn is the wire of HTTP/2 (RFC 9113), also for gRPC.
+// http2conn implements wire for HTTP/2 (RFC 9113) and gRPC.
 type http2conn struct {
 	link   *link
 	conn   net.Conn
@@ -62,7 +62,7 @@ func newHTTP2(k *link, conn net.Conn) *http2conn {
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: windowSize})
 	_ = h.framer.WriteWindowUpdate(0, windowSize-65535)
-	return h // the first request, or the response to the server's settings, is sent together with this preface
+	return h // the first request, or the response to the server's settings, sends this preface, too
 }
 
 // flush writes the buffered frames. The caller holds the writing lock.
@@ -133,7 +133,7 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 			c.mu.Unlock()
 			return
 		}
-		if !current() { // the request was answered before it was sent whole, or was given up
+		if !current() { // the request has ended: its response came early, or it was given up
 			c.mu.Unlock()
 			h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
 			return

@@ -31,9 +31,9 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends request number turn of a slot. If the slot already carries a later request, write sends nothing.
-	// With last = true, this is the last request of the network connection. If sending fails, the method read
-	// returns the error.
+	// write sends the slot's request with the number turn. If the slot already carries a later request, write sends
+	// nothing. With last = true, this is the last request of the network connection. If sending fails, the method
+	// read returns the error.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
 	// read reads responses until the network connection ends, and ends the requests that have a response. It
 	// returns the cause of the connection's end. Requests still under way fail with this error.
@@ -150,8 +150,7 @@ func (k *link) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// kind returns the kind of an error of the dial: Timeout if the dial's time was over, otherwise the given
-// kind.
+// kind returns Timeout if the dial failed because its time was over. Otherwise it returns the given kind.
 func (k *link) kind(err error, otherwise Kind) Kind {
 	if k.ctx.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return Timeout
@@ -255,7 +254,7 @@ type slot struct {
 	stream  stream // state of an HTTP/2 request
 }
 
-// send sends a request through a free slot. Since the time since, the request could have been sent.
+// send sends a request through a free slot. The request could have been sent since the time since.
 func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
@@ -271,7 +270,8 @@ func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c.put(sl)
 }
 
-// put sends a slot's request on the open link, or on a new link. The caller holds the lock; put releases it.
+// put sends a slot's request on the open link. Without an open link, it makes one. The caller holds the lock, which
+// put releases.
 func (c *connection) put(sl *slot) {
 	k := c.current()
 	sl.link = k

@@ -45,8 +45,8 @@ type metricRow struct {
 	extra    bool // the metric is only for workloads that ask for it
 }
 
-// metrics lists the metrics of loads, in the order of output. The workloads http, dns and vault all have the metrics
-// without extra = true. A workload names the extra metrics that it has, too.
+// metrics lists the metrics of loads, in the order of output. The workloads http, dns and vault all have these
+// metrics. A metric with extra = true is an exception: only workloads that name it have it.
 var metrics = []metricRow{
 	{Metric: seconds("latency-p50"), timing: latency, quantile: 0.5},
 	{Metric: seconds("latency-p90"), timing: latency, quantile: 0.9},
@@ -156,7 +156,7 @@ func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates 
 	}
 }
 
-// timerError is a lateness that any timer may have.
+// timerError is how late any timer may be. A lag up to timerError breaks no rule.
 const timerError = 50 * time.Microsecond
 
 // LeastRate is the share of the offered rate that a load must reach.

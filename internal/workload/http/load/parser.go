@@ -77,8 +77,8 @@ func (p *responseParser) next() (a response, done bool, err error) {
 	return response{status: p.head.status, body: p.body, close: p.head.close}, true, nil
 }
 
-// end is called when the connection has ended. A response without a length is complete then. Any other response is
-// cut off, which is an error.
+// end is called when the connection has ended. A response without a length is complete then. Otherwise end returns
+// an error: io.EOF between two responses, or io.ErrUnexpectedEOF inside a response.
 func (p *responseParser) end() (a response, done bool, err error) {
 	if p.state != nil && p.left < 0 {
 		p.state = nil

@@ -41,8 +41,8 @@ type Result struct {
 	// intended time to its error.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
-	// FirstByte is, for requests that ended OK, the time from the start of the latency to the first byte of
-	// the response.
+	// FirstByte holds a time for each request that ended OK: from the start of its latency to the first byte of the
+	// response.
 	FirstByte *Histogram `json:"firstByte"`
 	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
@@ -93,7 +93,7 @@ func NewResult() *Result {
 	return r
 }
 
-// Add counts a request that has ended. The argument begin is the start of the measured time.
+// Add counts a request that has ended. The measured time starts at begin.
 func (r *Result) Add(x Exchange, begin time.Duration) {
 	for _, t := range timings {
 		if d, covered := t.time(x); covered {
@@ -168,8 +168,8 @@ func (r *Result) Behaviour() workload.Behaviour {
 // quantile, or if the quantile falls on a failed request.
 func (r *Result) Quantile(q float64) (time.Duration, bool) { return r.quantile(r.Latency, q) }
 
-// quantile does for any histogram what Quantile does for Latency. The histogram must hold one time for each request
-// that ended OK.
+// quantile returns the quantile q over all requests from a histogram. The histogram holds one time for each request
+// that ended OK. Failed requests count as slower. The result is false where it is false in Quantile.
 func (r *Result) quantile(h *Histogram, q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
 	if r.Due-rank < Beyond || rank > h.Count() {

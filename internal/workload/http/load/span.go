@@ -12,7 +12,7 @@ type Arrivals string
 
 const (
 	Constant Arrivals = "constant" // evenly spaced
-	Poisson  Arrivals = "poisson"  // independent of each other: gaps are exponential
+	Poisson  Arrivals = "poisson"  // random, with exponentially distributed gaps
 )
 
 // Values lists the arrivals.

@@ -10,8 +10,8 @@
 //	/served              the number of earlier requests
 //	POST to these paths  the same responses, after reading the body
 //
-// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for N bytes, or a delay, on any path. The response
-// to a gRPC call is the message of the call, or N bytes. Its status is the number in the header Tare-Grpc-Status.
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for N bytes, or a delay, on any path. The response to
+// a gRPC call is the message of the call, or N bytes. The header Tare-Grpc-Status makes a call fail with a status.
 //
 // The server uses net/http. Its cost per request is therefore typical of many servers.
 package target
@@ -49,8 +49,8 @@ const most = 64 << 20
 // longest is the longest delay of a response.
 const longest = 5 * time.Minute
 
-// New makes the server. Without TLS, conf is nil. The caller then calls Serve, or with TLS ServeTLS with empty file
-// names.
+// New makes the server. With conf = nil, the server has no TLS, and the caller starts it by Serve. Otherwise the
+// caller starts it by ServeTLS with empty file names.
 func New(conf *tls.Config) *http.Server {
 	served := new(atomic.Int64)
 	counted := func(w http.ResponseWriter, r *http.Request) {

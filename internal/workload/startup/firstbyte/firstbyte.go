@@ -32,7 +32,7 @@ import (
 // is killed, even if the program ends.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
-// Listener receives the calls of started pods. As a helper, it also answers each Request.
+// Listener receives the calls of started pods. It is a helper, which also answers each Request.
 var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
 
 var Helpers = []testbed.Helper{Caller, Listener}
@@ -108,7 +108,7 @@ type Request struct {
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
-	// Ago is how long before the response the call came.
+	// Ago is the time from the caller's call to this response.
 	Ago time.Duration `json:"ago,omitempty"`
 }
 

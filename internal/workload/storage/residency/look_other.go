@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// look does nothing here. The files are in pods, which run on Linux only.
+// look only works in pods, which run on Linux.
 func look(context.Context, Request) (*Report, error) { return nil, errors.ErrUnsupported }

@@ -66,7 +66,7 @@ type Ramp struct {
 	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
 }
 
-// Push makes all ready sidecars wait for a response of the server.
+// Push makes all ready sidecars wait for the response that the server sends after a change.
 type Push struct {
 	Since time.Time      `json:"since"` // time of the change, by the clock of the fleet's machine; earlier responses do not count
 	Types []sidecar.Type `json:"types"` // types of resources whose response counts as the push; none: any type
@@ -203,8 +203,8 @@ func (f *Fleet) node(index int) ([]byte, error) {
 	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))
 }
 
-// address returns the address of a sidecar by its number: 10.1.0.1 and on. The last number of an address is from 1
-// to 250.
+// address returns the address of a sidecar by its number: 10.1.0.1, 10.1.0.2 and so on. The last part of an address
+// is from 1 to 250.
 func address(number int) string {
 	const last, block = 250, 250 * 250
 	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)

@@ -19,8 +19,8 @@ import (
 type stage struct {
 	start    time.Time
 	due      []time.Duration // times, since start, at which members should connect or disconnect
-	times    []time.Duration // of each member: time from its due time (with a push: from start) to its finish; or pending, or unexpected
-	lags     []time.Duration // of each member whose attempt has begun: time from its due time to that attempt
+	times    []time.Duration // time of each member from its due time, or with a push from start, until its finish; or pending, or unexpected
+	lags     []time.Duration // time from a member's due time to its attempt, of each member whose attempt has begun
 	push     *Push           // what members wait for; nil: they connect or disconnect
 	expected int             // number of members that the stage waits for
 	left     int             // number of members that have not finished the stage
@@ -34,7 +34,8 @@ const (
 	unexpected = -2 // the stage does not wait for the member
 )
 
-// newStage makes a stage with one member for each element of waits. The stage waits for the members with true.
+// newStage makes a stage with a member for each element of waits. The stage waits for each member whose element is
+// true.
 func newStage(waits []bool) *stage {
 	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
 	for i, wait := range waits {
@@ -210,7 +211,7 @@ type member struct {
 	index int
 	ready bool               // guarded by the fleet's lock
 	stop  context.CancelFunc // disconnects the sidecar; nil: it is not connected
-	gone  chan struct{}      // closed when the goroutine that connect started last has ended
+	gone  chan struct{}      // closed when the goroutine that the last call of connect started has ended
 }
 
 // Before Envoy reconnects, it pauses at random. The bound of the pause is first leastWait. It doubles each time, up

@@ -55,7 +55,7 @@ type response struct {
 	wrong               error    // reason why the sidecar rejects the response
 }
 
-// responses holds response values for reuse, unless they have grown large.
+// responses keeps used values of type response, except for large ones, so that they are used again.
 var responses = sync.Pool{New: func() any { return new(response) }}
 
 const largeWork = 1 << 20

@@ -135,8 +135,8 @@ func first(packed []byte) (url []byte, ok bool) {
 	return url, n >= 0
 }
 
-// wrapped finds the Any in a Resource of a delta response. Of the Resource, b holds only the beginning. The result
-// is as much of the Any as b holds. With ok = false, b ends before the Any.
+// wrapped finds the Any in a Resource of a delta response. Its argument b holds only the beginning of the Resource.
+// The result is the part of the Any that b holds. With ok = false, b ends before the Any.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)

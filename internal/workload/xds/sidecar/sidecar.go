@@ -157,8 +157,8 @@ type sidecar struct {
 	ready   bool
 	// names holds, for EDS and RDS, the names of the resources that the sidecar asks for.
 	names [types]names
-	// versions holds the last accepted version of each type. nonces holds the nonce of the last response of each
-	// type.
+	// versions holds, by type, the version that the sidecar accepted last. nonces holds, by type, the nonce of the
+	// last response.
 	versions, nonces [types]string
 }
 

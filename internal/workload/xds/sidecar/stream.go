@@ -48,7 +48,7 @@ const (
 )
 
 // opening returns the bytes that are sent first on each connection. They are the same for all connections, since
-// header compression starts anew on each.
+// each connection begins with an empty state of header compression.
 func opening(s Server) []byte {
 	scheme, path := "http", "StreamAggregatedResources"
 	if s.TLS != nil {

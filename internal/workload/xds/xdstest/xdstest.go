@@ -41,7 +41,7 @@ import (
 
 // Mesh is the configuration that the server sends to sidecars.
 type Mesh struct {
-	Clusters  int // number of clusters whose endpoints are asked for by name; one more cluster contains its endpoints
+	Clusters  int // number of clusters whose endpoints are asked for by name; one more cluster contains its own endpoints
 	Endpoints int // endpoints of each cluster
 	Listeners int // number of listeners whose routes are asked for by name
 	Bulk      int // additional bytes in the endpoints of each cluster
