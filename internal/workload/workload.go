@@ -120,8 +120,8 @@ type Result struct {
 	// connections (layer.Did).
 	Connections []string
 	// Behaviour lists exit statuses, answers and files of the trial's programs, as far as the workload observed
-	// them; nil: it observed none. The runner observes exit statuses and stderr itself, where the workload reads a
-	// program's stderr.
+	// them; nil: it observed none. If the workload reads a program's stderr, the runner adds this stderr and the
+	// program's exit status.
 	Behaviour Behaviour
 }
 

@@ -156,8 +156,8 @@ func (p *target) cleanOne(ctx context.Context, r schema.GroupVersionResource) (l
 	}
 }
 
-// shortestClean is the pause before the list of remaining objects is read for the second time. Later pauses are
-// longer.
+// shortestClean is the pause before the remaining objects are listed again. While no new object appears, each pause
+// is twice as long as the one before, up to a second.
 const shortestClean = 20 * time.Millisecond
 
 // deleteOne requests the deletion of an object. An object that is already gone is no error.

@@ -196,7 +196,7 @@ func (out *outcome) summary() map[string]any {
 // that did not happen is empty.
 func (out *outcome) writeRequests(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // the call of Error below returns the error, too
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // Error below returns this error
 	seconds := func(d time.Duration) string {
 		if d <= 0 {
 			return ""

@@ -121,21 +121,19 @@ func (o runOptions) sized(client *iperf3.Report) error {
 		"set one size for all arms, such as datagram: 1400B", client.Start.SystemInfo)
 }
 
-// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1, but with a
-// limit above zero. It repeats steps whose loss may be temporary, following the loss verification of ETSI GS NFV-TST
+// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1. Unlike there,
+// the limit is above zero. Steps whose loss may be temporary are repeated, as in the loss verification of ETSI GS NFV-TST
 // 009, section 12.3.3:
 //
 //   - The first step offers the link's rate, or as much as the sender can send if the link has no cap. If the loss is
-//     within the limit, this rate is the result. Otherwise the search brackets the result: the sender's rate is the
-//     bracket's upper end, and the received rate is tried next. If the link is the bottleneck, the received rate is
-//     its capacity.
+//     within the limit, this rate is the result. Otherwise the rate that was sent is the upper end of a bracket around
+//     the result. The next step tries the rate that was received: if the link is the bottleneck, this is its capacity.
 //   - Each further step takes a quarter off the rate until the loss is within the limit. Then each step tries the
-//     geometric mean of the bracket, until the bracket's ends differ by no more than resolution. The lower end is the
-//     result.
-//   - A step whose loss is over the limit, but at most passing times the limit, is repeated once and fails only if it
-//     fails again. A pause of the receiver's CPU can lose this many packets in a short step.
-//   - The search ends at a step within the limit in which the sender clearly missed the offered rate: the sender
-//     cannot send more.
+//     geometric mean of the bracket's ends, until they differ by no more than resolution. The lower end is the result.
+//   - If the loss of a step is at most passing times the limit, the step is repeated once, and fails if it fails again.
+//     A pause of the receiver's CPU can lose this many packets in a short step.
+//   - If the sender clearly misses the offered rate in a step within the limit, the search ends: the sender cannot send
+//     more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // share of the last rate that the next step offers, until a rate is within the limit

@@ -100,7 +100,7 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		if !carried {
 			bound, up = least, -1
 		}
-		for step() > up*(bound-x) && halved < s.Halvings { // halves the step until it fits: a step cut off by the bound would leave the grid
+		for step() > up*(bound-x) && halved < s.Halvings { // a step that the bound cuts off would leave the grid: try half the step
 			halved++
 		}
 		if x += up * step(); up*(bound-x) < 0 {

@@ -240,8 +240,8 @@ func (s *podStarter) failed(p *progress) string {
 	return p.failed
 }
 
-// failure returns an error for a pod that did not start. The error contains the cluster's events and logs of the
-// pod.
+// failure returns an error for a pod that did not start. If the start took too long, the error contains the
+// cluster's events and logs of the pod.
 func (s *podStarter) failure(ctx context.Context, p *progress, err error) error {
 	_, lost := errors.AsType[*testbed.Disturbance](err)
 	switch {

@@ -87,7 +87,7 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 	}, workload.TimeMetrics("ready", n, quantiles)...)
 }
 
-// longestTry returns how long a try with n sidecars takes at most, if the server carries them.
+// longestTry returns the longest time that a try with n sidecars takes if the server carries them.
 func (c *Config) longestTry(n int) time.Duration {
 	return c.rampTime(n) + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }

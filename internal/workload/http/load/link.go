@@ -270,8 +270,8 @@ func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c.put(sl)
 }
 
-// put sends a slot's request on the open link. Without an open link, it makes one. The caller holds the lock, which
-// put releases.
+// put sends a slot's request on the link that takes new requests. While this link dials, the request waits. The
+// caller holds the lock, which put releases.
 func (c *connection) put(sl *slot) {
 	k := c.current()
 	sl.link = k
