@@ -12,10 +12,10 @@ import (
 	"tare/internal/experiment"
 )
 
-// Price returns the cost metrics of a trial. The argument layers is the CPU time of the layers' own processes.
-// The argument machine is the CPU time of the whole machine; if it is 0, the machine's metric is left out.
-// Metrics whose data are unknown are left out too (see Unavailable). A trial without work, or without the
-// usage of a part, is an error.
+// Price returns the cost metrics of a trial: CPU time per unit of work, and memory. layers is the CPU time of the
+// layers' own processes. machine is the CPU time of the whole machine; 0: unknown, and its metric is left out.
+// Metrics with other unknown data are left out, too (see Unavailable). A trial that did no work, or a part without
+// usage, is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -40,20 +40,20 @@ func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[stri
 	if machine > 0 {
 		values[c.Prefix+"-cpu-machine"] = machine.Seconds() / r.Work
 	}
-	if known { // without all parts the sum would be too low
+	if known { // the sum needs all parts
 		values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
 	}
 	return values, nil
 }
 
-// OfLayers names the cost metrics that include the layers' own processes.
+// OfLayers names the two cost metrics that include CPU time of the layers' own processes.
 func OfLayers(c experiment.Cost) []string {
 	return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"}
 }
 
-// Unavailable names the cost metrics that a trial lacks. If the usage of a part (such as "server") is
-// unknown, the trial lacks the part's metrics and the sum of CPU times. If a part ended before its memory
-// could be read, the trial lacks the metric of the part's memory.
+// Unavailable names the cost metrics that a trial lacks. If the usage of a part, such as "server", is unknown, the
+// part's metrics and the sum of CPU times are lacking. If a part ended before its memory was read, only its memory
+// metric is lacking.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	known := true
@@ -76,7 +76,7 @@ func Unavailable(c experiment.Cost, r Result) []string {
 // Quantile is the share of values at or below a value, from 0 to 1: 0.99 is the 99th percentile.
 type Quantile float64
 
-// Supported reports whether at least a hundred of n values lie beyond the quantile.
+// Supported reports whether n values are enough for the quantile: at least a hundred of them must lie above it.
 func (q Quantile) Supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
 // String returns the quantile's name in metrics: "p99".
@@ -114,7 +114,8 @@ type Observation struct {
 // MostMarks is the largest number of elements of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds observations of an aspect. Of each kind (KindOf) it keeps the first element of Marks, up to MostMarks kinds.
+// Add adds observations to an aspect. Their numbers are added up. Of Marks, Add keeps the first of each kind
+// (KindOf), for at most MostMarks kinds.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs

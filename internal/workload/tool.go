@@ -37,8 +37,8 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
 
-// Check returns an error if the tool's version at a place such as "the volume" is too old. The version at the place may
-// differ from the version on this machine. The argument text is the tool's output with the version.
+// Check returns an error if the tool is too old at a place such as "the volume". The tool there may differ from the
+// tool on this machine. text is the output in which the tool gives its version.
 func (t Tool) Check(text, where string) error {
 	version, ok := t.ReadVersion(text)
 	switch {
@@ -74,8 +74,8 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 }
 
-// ProbeVersion reads the version of a program at a path. For a missing program, the argument err is the reason, and the
-// argument hint says what a user can do.
+// ProbeVersion reads the version of the program at a path. A program that was not found has err != nil, and the hint
+// tells the user what to do.
 func ProbeVersion(ctx context.Context, name, path string, err error, hint string) testbed.Finding {
 	if err != nil {
 		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: hint}
@@ -89,7 +89,7 @@ func ProbeVersion(ctx context.Context, name, path string, err error, hint string
 	return testbed.Finding{Name: name, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
 }
 
-// Start starts the tool as a program under test. The argument args begins with the tool's name.
+// Start starts the tool as a program under test. The first of the args is the tool's name.
 func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place, args []string, stdout, stderr io.Writer) (testbed.Process, error) {
 	process, err := site.Start(ctx, where, testbed.Command{Args: args, Env: []string{"LC_ALL=C"}, Stdout: stdout, Stderr: stderr, Subject: true})
 	if errors.Is(err, exec.ErrNotFound) {

@@ -2,14 +2,14 @@
 // site, and yields metrics. Each workload is a package below this package. Package catalog lists all
 // workloads.
 //
-// A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures
-// give what the file and the plan must know before anything runs. Prepare begins a trial.
+// A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures describe
+// the workload before anything runs: what it needs, and what it measures. Prepare begins a trial.
 //
 // # The sequence
 //
-// For the experiment file the runner calls, in the order of experiment.Declaration: ReadFiles, Validate, and
-// the other declared functions. Then factors are expanded. Measures and Prepare therefore see each parameter
-// at one level.
+// When the runner reads an experiment file, it calls the functions of experiment.Declaration in their order,
+// beginning with ReadFiles and Validate. Then factors are expanded. Measures and Prepare therefore see each
+// parameter at one level.
 //
 // For each trial, after the proofs that the arm's layers are in force:
 //
@@ -19,8 +19,8 @@
 //	…            proofs, rules, and the record of the trial
 //	Trial.Clear  removes what the trial left at its site
 //
-// A Resident keeps a server or the like up at a site between its trials. A Sliceable can have its trials cut
-// into slices.
+// A Resident keeps something up at a site between its trials, such as a server. A Sliceable can cut its trials into
+// slices.
 //
 // Prepare and Measured together must end within experiment.Measures.Limit.
 package workload
@@ -40,14 +40,14 @@ import (
 // Workload holds a workload's parameters, all at one level, ready to run.
 type Workload interface {
 	experiment.WorkloadConfig
-	// Prepare begins a trial. It does the work that is not measured, such as a search for a rate, warm-up
-	// runs, or laying out files, and returns the measured part. Prepare and Measured return an *Invalid error
-	// for a trial that breaks a rule. Any other error ends the run.
+	// Prepare begins a trial. It does the work that is not measured, such as warm-up runs or laying out files, and
+	// returns the measured part. If the trial breaks a rule, Prepare or the measured part returns an *Invalid error.
+	// Any other error ends the run.
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload whose objects, such as pods from templates, would first be made in a trial. Try makes enough
-// objects to show whether they work, and removes these objects again. `tare doctor --try` calls Try at each arm's site.
+// Trier is a workload that makes objects in its trials, such as pods from templates. Try makes just enough of them
+// to show whether they work, and then removes them. `tare doctor --try` calls Try at each arm's site.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }
@@ -61,23 +61,25 @@ type Trial struct {
 	Site testbed.Site
 	// Raw takes raw files, such as the output of tools.
 	Raw Raw
-	// Standing is the server, or the like, that a Resident keeps up at the site; nil for other workloads.
+	// Standing is the Server that a Resident keeps up at the site. It is nil for other workloads.
 	Standing Server
-	// Lateness multiplies the lateness that a workload allows its load generator (limits.late); 0 means 1.
+	// Lateness is a factor: how many times the allowed lateness (limits.late) a load generator may be late; 0 means
+	// 1.
 	Lateness float64
-	// Round is the trial's round, from 1. Random draws should differ between rounds, and be the same for all
-	// arms of a round.
+	// Round is the trial's round, from 1. A workload that draws at random uses it in the seed. All arms of a round
+	// then get the same draws, and each round gets others.
 	Round int
-	// Seed is the seed for draws of this trial alone, such as the start of a search (experiment.Plan.TrialSeed).
+	// Seed is the seed for draws that no other trial must share, such as the start of a search
+	// (experiment.Plan.TrialSeed).
 	Seed uint64
-	// Clear removes what the trial leaves at its site, such as objects in a cluster. Prepare sets Clear
-	// before anything else, if it is needed. The runner calls Clear after every trial, valid or not, once the
-	// trial is recorded and before another trial starts in any arm. If Clear fails, the runner calls it again
-	// within the trial's limit. After that the error of Clear ends the run.
+	// Clear removes what the trial leaves at its site, such as objects in a cluster. A Prepare that needs Clear sets
+	// it before it does anything else. The runner calls Clear after every trial, valid or not, when the trial is
+	// recorded, and before another trial starts in any arm. If Clear fails, the runner repeats the call within the
+	// trial's limit. After that, the error of Clear ends the run.
 	Clear func(ctx context.Context) error
 }
 
-// Late reports whether a load generator's lag exceeds the product of the allowed lag and Lateness.
+// Late reports whether a load generator was too late: its lag is more than Lateness times the allowed lag.
 func (t *Trial) Late(lag, allowed time.Duration) bool {
 	return lag.Seconds() > cmp.Or(t.Lateness, 1)*allowed.Seconds()
 }
@@ -88,7 +90,7 @@ type Raw interface {
 	Create(name string) (io.WriteCloser, error)
 }
 
-// Discard is a Raw that keeps nothing, for probes.
+// Discard is a Raw for probes. It keeps no files.
 var Discard Raw = discard{}
 
 type discard struct{}
@@ -100,30 +102,31 @@ func (discard) Close() error                          { return nil }
 // Result is the result of one trial.
 type Result struct {
 	Values map[string]float64 // values by metric name, in the metric's unit
-	// Used is the usage of the programs under test, by part: "client", "server".
+	// Used is the usage of the programs under test, by part of the workload: "client", "server".
 	Used map[string]testbed.Usage
-	// Resources lists the use of shared resources. It is set if the workload measures this use better than
-	// the runner, which only sees the whole trial.
+	// Resources is the use of resources that programs share. A workload sets it if the runner's measurement would be
+	// worse: the runner only sees the trial from beginning to end.
 	Resources []testbed.Resource
-	// Unavailable names metrics that the testbed cannot measure in this trial, such as the metrics of a
-	// program with unavailable Usage. The absence of these metrics breaks no rule.
+	// Unavailable names metrics that the testbed cannot measure in this trial. An example is CPU time of a program
+	// whose Usage is unavailable. A trial that lacks these metrics breaks no rule.
 	Unavailable []string
 	// Work is the amount of work done, in the unit of experiment.Cost.
 	Work float64
-	// Sent is the payload moved between the pods in bytes; 0 if unknown.
+	// Sent is the payload, in bytes, that moved between the pods; 0: unknown.
 	Sent uint64
-	// Failed is the share of operations that failed, 0 to 1.
+	// Failed is the share of the trial's operations that failed, 0 to 1.
 	Failed float64
-	// Connections lists the kinds of connections that carried the work. Workloads set it if a layer acts on
-	// their connections (layer.Did).
+	// Connections lists the kinds of connections that the trial used. A workload sets it for layers that change
+	// connections (layer.Did).
 	Connections []string
-	// Behaviour lists exit statuses, answers and files of the trial's programs, as the workload observed
-	// them; nil if it observed none. The runner adds the exit statuses and stderr of programs whose stderr
-	// the workload reads.
+	// Behaviour lists exit statuses, answers and files of the trial's programs, as far as the workload observed
+	// them; nil: it observed none. If the workload reads a program's stderr, the runner adds this stderr and the
+	// program's exit status.
 	Behaviour Behaviour
 }
 
-// Rules that make a trial invalid. They are fixed before the run, and none depends on the value of a metric.
+// Rules that make a trial invalid. They are fixed before the run. No rule is about a large or small value of a
+// metric.
 const (
 	RuleExit        = "exit-status"  // a program failed
 	RuleParse       = "parse"        // output cannot be read
@@ -132,11 +135,11 @@ const (
 	RuleErrors      = "errors"       // failed operations over the limit
 	RuleRate        = "rate"         // the requested rate was not reached
 	RuleLate        = "late"         // the generator fell behind
-	RuleProof       = "proof"        // a proof of treatment failed
+	RuleProof       = "proof"        // a proof failed: the layers were not in force, or could not be shown to be
 	RuleForeignCPU  = "foreign-cpu"  // other programs used the CPU
-	RuleSteal       = "steal"        // the hypervisor took the CPU
+	RuleSteal       = "steal"        // the hypervisor gave the CPU to other virtual machines
 	RulePressure    = "cpu-pressure" // tasks waited for a CPU
-	RuleThrottled   = "throttling"   // the clock or the cgroup was throttled
+	RuleThrottled   = "throttling"   // the CPU's clock or the cgroup's CPU time was throttled
 	RuleStopped     = "stopped"      // Tare or the machine was suspended during the trial
 	RuleLeftRunning = "left-running" // processes of a program ran on after its end
 	RuleServer      = "server"       // the server that the load goes to has ended
@@ -144,10 +147,10 @@ const (
 	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 
-// OfMachine reports whether a rule is about the machine's condition, which may improve, and not about the workload
-// or a layer. A load generator that lacks CPU time is late, so the rule on lateness is about the machine's
-// condition. Throttling by a limit on CPU time, such as a pod's limit, is not about this condition, since the
-// limit stays.
+// OfMachine reports whether a rule is about the machine's condition, which may improve. Other rules are about the
+// workload or a layer. A load generator is late if it lacks CPU time, so RuleLate is about the machine.
+// RuleThrottled is not about the machine if a limit on CPU time throttled the trial (cpuLimited), since the limit
+// stays.
 func OfMachine(rule string, cpuLimited bool) bool {
 	switch rule {
 	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped, RuleLate:
@@ -158,14 +161,12 @@ func OfMachine(rule string, cpuLimited bool) bool {
 	return false
 }
 
-// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured
-// values. The rule on a generator's lateness is not independent, since the lateness may depend on the
-// latency.
+// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured values.
+// RuleLate is not: a generator's lateness may depend on the latency.
 func IndependentOfValues(rule string) bool { return rule != RuleLate }
 
-// Repeated reports whether a trial that broke a rule is tried again: if the machine's condition spoilt the trial,
-// or if a proof failed. The other rules are about the program in its arm. A trial that broke one of them counts as
-// a result of the arm.
+// Repeated reports whether a trial that broke a rule is tried again. This is so if a proof failed, or if the rule is
+// about the machine's condition. A trial that broke any other rule counts as a result of its arm.
 func Repeated(rule string, cpuLimited bool) bool {
 	return rule == RuleProof || OfMachine(rule, cpuLimited)
 }
@@ -199,14 +200,15 @@ type Kind struct {
 	Helpers []testbed.Helper
 }
 
-// CheckTime adds an error to the field if the duration d is shorter than least or longer than most.
+// CheckTime adds an error for the field unless least ≤ d ≤ most.
 func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, least, most time.Duration) {
 	if d.Std() < least || d.Std() > most {
 		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(most))
 	}
 }
 
-// CheckNumbers adds an error for each level below 1 or above most. The argument things is the noun for the error.
+// CheckNumbers adds an error for each level below 1 or above most. The noun in the error is things, such as
+// "sidecars".
 func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
 	for i, n := range levels {
 		if n < 1 || n > most {
@@ -240,7 +242,7 @@ func ReadFile(read func(string) ([]byte, error), field, path string, into *strin
 // The Server should use next to no CPU while no trial uses it, since trials of other arms run then.
 type Resident interface {
 	Workload
-	// Shared names the Server. Cells with the same name share one Server. "": the workload needs no Server.
+	// Shared returns the name of the Server. Cells with the same name share one Server. "": the workload needs none.
 	Shared() string
 	// SetUp starts the Server. If SetUp fails, it leaves nothing behind.
 	SetUp(ctx context.Context, s SetUp) (Server, error)
@@ -250,20 +252,22 @@ type Resident interface {
 type SetUp struct {
 	// Site is the arm's site. It starts programs under test through the wrappers of the arm's layers.
 	Site testbed.Site
-	// Number is the Server's number at the site, from 0. Each Server needs ports of its own.
+	// Number is the Server's number among the Servers at the site, from 0. It serves to choose ports that no other
+	// Server has.
 	Number int
 }
 
 // Server is something that a Resident keeps up at one site, such as a server.
 type Server interface {
-	// Check returns an error if the Server is broken. The arm is then set up again. Check takes next to no time.
+	// Check returns an error if the Server is broken. The arm is then set up again. Check must be fast, since it
+	// runs before each trial.
 	Check(ctx context.Context) error
 	// Down ends the Server. A second call does nothing.
 	Down(ctx context.Context) error
 }
 
-// Running is a Server with processes. The CPU time of these processes during a trial does not count as CPU
-// time of foreign programs.
+// Running is a Server with processes of its own. The CPU time that they use during a trial does not count as use by
+// foreign programs.
 type Running interface {
 	// CPU returns the CPU time that the processes have used so far.
 	CPU() (time.Duration, error)
@@ -282,22 +286,22 @@ type Running interface {
 // programs.
 type Sliceable interface {
 	Workload
-	// PrepareSlices replaces Prepare for a trial that is cut into n slices. The context ends with the trial,
-	// and then ends all processes that were started with it.
+	// PrepareSlices takes the place of Prepare for a trial of n slices. The context ends when the trial ends.
+	// Processes that were started with the context end, too.
 	PrepareSlices(ctx context.Context, t *Trial, n int) (Sliced, error)
 }
 
-// Sliced is a trial that is cut into slices. An error of any method ends the trial, as an error of Measured
-// does. No other method is called after an error.
+// Sliced is a trial that is cut into slices. If a method returns an error, the trial ends and no other method is
+// called. The error counts like an error of Measured.
 type Sliced interface {
-	// Run runs slice i, from 0. CPU time, conditions and wall-clock time of the trial only cover the calls of
-	// Run.
+	// Run runs slice i, from 0. The CPU time, conditions and wall-clock time of the trial are those during the calls
+	// of Run.
 	Run(ctx context.Context, i int) error
 	// Finish returns the result of all slices together, and ends the processes that ran between slices.
 	Finish(ctx context.Context) (Result, error)
 }
 
-// Uncut implements Prepare by PrepareSlices: the whole trial is one slice.
+// Uncut implements Prepare for a Sliceable: the trial is one slice.
 func Uncut(ctx context.Context, w Sliceable, t *Trial) (Measured, error) {
 	s, err := w.PrepareSlices(ctx, t, 1)
 	if err != nil {

@@ -67,13 +67,13 @@ const (
 	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 )
 
-// contentTypes holds the values of the Content-Type header, by method.
+// contentTypes maps each HTTP method to the Content-Type header of its requests.
 var contentTypes = map[string]string{
 	http.MethodPost: "application/json", http.MethodDelete: "application/json", http.MethodPatch: "application/merge-patch+json",
 }
 
 type request struct {
-	method, path string // the path includes the query
+	method, path string // path contains the query string, too, such as ?limit=500
 	accept       string
 	body         []byte
 }
@@ -108,7 +108,7 @@ func lost(err error) error {
 	return &apiError{message: safetext.Head(err.Error(), mostSaid)}
 }
 
-// Bounds on the part of a response that is read.
+// mostRefusal, mostSaid and mostAnswer limit how much of a response is read or kept.
 const (
 	mostRefusal = 64 << 10 // bytes of an error response
 	mostSaid    = 300      // characters of a message by the server or the system

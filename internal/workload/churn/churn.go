@@ -12,20 +12,19 @@
 //	            kind: Pod
 //	            …
 //
-// The load is open: each request has an intended time, from which latencies and times until ready count, so that a
-// slow response does not hide the wait of the requests behind it. A bounded number of workers sends the requests;
-// when none is free the generator is late, which is measured and has a limit.
+// The load is open: each request has an intended time. Latencies, and times until an object is ready, count from the
+// intended time. A slow response therefore does not hide the wait of the requests behind it. A limited number of
+// workers sends the requests. When no worker is free, the generator is late: its lag is measured and has a limit.
 //
-// A trial begins without objects of earlier trials. Prepare deletes all leftovers, waits until the leftovers
-// are gone, and then lets the cluster settle, since the trial before has just deleted its objects.
-// Without churn the measured part makes all objects. With churn, Prepare makes the objects, and the measured
-// part takes a share of the objects down and up again, or changes this share. The trial then waits until all
-// objects are ready, and lets the cluster settle. After the trial, its objects are deleted
-// (workload.Trial.Clear).
+// A trial begins without objects of earlier trials. Prepare deletes leftovers and waits until they are gone. It then
+// lets the cluster settle, since the trial before has just deleted its objects.
+// Without churn, the measured part makes all objects. With churn, Prepare makes the objects. The measured part then
+// changes a share of the objects, or takes this share down and up again. The trial waits until all objects are
+// ready, and lets the cluster settle. Trial.Clear deletes the objects of the trial at its end.
 //
-// The files: template.go turns a template into requests, and schedule.go computes their due times. api.go sends one
-// request, and generate.go all of them; it also deletes leftovers. watch.go and ready.go see objects become ready.
-// record.go computes metrics and raw files. trial.go runs a trial, and makes single objects for Try.
+// The files: template.go turns a template into requests, and schedule.go computes their due times. generate.go sends
+// all requests and deletes leftovers, and api.go sends a single request. watch.go and ready.go see objects become
+// ready. record.go computes metrics and raw files. trial.go runs a trial, and makes single objects for Try.
 package churn
 
 import (
@@ -134,13 +133,13 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // one limit for deleting leftovers, and one for making objects
+	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // two limits: for making objects, and for deleting leftovers
 	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
 
-// measured lists the metrics. A quantile is included only if at least a hundred requests lie beyond the quantile.
-// The highest quantile of the time until ready is the headline.
+// measured lists the metrics. A p99, for example, is listed only if at least 100 requests are expected to take
+// longer than the p99. The headline is the highest listed quantile of the time until an object is ready.
 func (c *Config) measured() []experiment.Metric {
 	counts := c.counts()
 	var metrics []experiment.Metric
@@ -158,13 +157,13 @@ func (c *Config) measured() []experiment.Metric {
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
 }
 
-// usualPace is the number of objects per second that a cluster is assumed to make and delete outside of the
-// measurement, for estimates.
+// usualPace is an assumed number of objects per second. Estimates of a trial's duration assume that a cluster makes
+// and deletes objects at this pace outside of the measurement.
 const usualPace = 100
 
 // expected estimates the duration of a trial, with its parts before and after the measurement.
 func (c *Config) expected() time.Duration {
-	expected := c.span() + 2*c.Settle.Std() // one settling before the measurement and one after
+	expected := c.span() + 2*c.Settle.Std() // the cluster settles twice: before the measurement and after it
 	made := c.fixed()
 	if c.Churn.One() > 0 {
 		made += c.Objects.One()
@@ -180,7 +179,8 @@ func (c *Config) paceLimit() time.Duration {
 	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowestPace
 }
 
-// slowestPace is the lowest number of objects per second that a cluster makes and deletes while nothing else loads it.
+// slowestPace is the lowest pace, in objects per second, at which a cluster without other load makes and deletes
+// objects.
 const slowestPace = 10
 
 func (c *Config) fixed() int {
@@ -191,8 +191,9 @@ func (c *Config) fixed() int {
 	return n
 }
 
-// rights lists the rights to make, change, watch and delete the objects, and to remove leftovers of a run. The name of
-// a resource is guessed from its kind by Kubernetes' usual spelling. Only the cluster knows the name for certain.
+// rights lists the rights that the workload needs: to make, change, watch and delete objects, and to remove
+// leftovers of a run. The name of a resource is guessed from its kind by Kubernetes' usual spelling, such as pods
+// from Pod.
 func (c *Config) rights(namespace string) []experiment.Right {
 	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)
@@ -201,7 +202,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	for _, t := range c.Templates {
 		s, err := t.compile()
 		if err != nil {
-			continue // validation refuses the template
+			continue // Validate reports this error
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: s.kind.group, Version: s.kind.version, Kind: s.kind.name})
 		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Namespace: namespace,
@@ -281,7 +282,7 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 	return errs
 }
 
-// churnsBy reports whether trials churn with this operation.
+// churnsBy reports whether trials churn objects by the operation o.
 func (c *Config) churnsBy(o operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
@@ -305,7 +306,7 @@ func (s *source) tryOut(scales bool) error {
 	return nil
 }
 
-// judge checks the rules that only this workload has.
+// judge checks the trial by the rules that other workloads do not have.
 func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	lag := time.Duration(out.lag.ValueAtPercentile(99))
 	reached := out.rate()

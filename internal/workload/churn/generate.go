@@ -16,9 +16,9 @@ import (
 	"tare/internal/testbed"
 )
 
-// sendAll sends all requests and returns when all have a response. The times of the requests count from the argument
-// start. One goroutine waits for each request's due time and hands the request to a free worker. When no worker is
-// free, this request and the requests behind it are late, which the send lag shows.
+// sendAll sends all requests and returns when each has a response. One goroutine waits for the due time of each
+// request, which counts from start. It then hands the request to a free worker. While no worker is free, requests
+// are sent late. The metric of the send lag shows this delay.
 func (s *runningTrial) sendAll(ctx context.Context, start time.Time, all []*timedRequest) error {
 	due := make(chan *timedRequest)
 	var workers sync.WaitGroup
@@ -50,8 +50,9 @@ func keepTime(ctx context.Context, start time.Time, all []*timedRequest, due cha
 	return nil
 }
 
-// carryOut sends one request. After a response with status 429 it waits for the time that the response names and sends
-// the request again, as every client of Kubernetes does. The tracker does not wait for the object of a failed request.
+// carryOut sends one request. After a response with status 429 it pauses for the time that the response names, and
+// sends the request again. Every client of Kubernetes does this. If the request fails, the tracker stops waiting for
+// its object.
 func (s *runningTrial) carryOut(ctx context.Context, start time.Time, o *timedRequest) {
 	if o.answered != nil {
 		defer close(o.answered)
@@ -100,9 +101,9 @@ func (p *target) request(o *timedRequest) request {
 // background makes the garbage collector delete an object's dependents after the object, as kubectl does.
 var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)
 
-// foreground makes the API server keep an object until all of its dependents are gone, so that Tare only waits for the
-// object. Pods have no dependents. They are deleted without foreground, which costs the garbage collector work for each
-// object.
+// foreground makes the API server keep an object until its dependents are gone. Tare therefore waits for the object
+// only. Pods have no dependents. Tare deletes pods without foreground, which would cost the garbage collector work
+// for each pod.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is the number of deletions that are requested at the same time.
@@ -155,7 +156,8 @@ func (p *target) cleanOne(ctx context.Context, r schema.GroupVersionResource) (l
 	}
 }
 
-// shortestClean is the first pause before the remaining objects are listed again.
+// shortestClean is the pause before the remaining objects are listed again. While no new object appears, each pause
+// is twice as long as the one before, up to a second.
 const shortestClean = 20 * time.Millisecond
 
 // deleteOne requests the deletion of an object. An object that is already gone is no error.

@@ -99,7 +99,8 @@ func (c Condition) String() string {
 // replicated holds the kinds whose status counts replicas.
 var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
 
-// forKind returns the condition that auto means for a kind of object. It returns any other condition unchanged.
+// forKind returns the condition to use for a kind of object. It replaces auto by the kind's usual condition, and
+// returns any other condition unchanged.
 func (c Condition) forKind(k kind) Condition {
 	switch {
 	case c.how != auto:
@@ -112,8 +113,8 @@ func (c Condition) forKind(k kind) Condition {
 	return Condition{how: exists}
 }
 
-// watchedObject is the part of a watched object that Tare reads. Spec and status are decoded only when a condition
-// needs them.
+// watchedObject holds the fields of a watched object that Tare reads. The spec and the status stay encoded until a
+// condition needs them.
 type watchedObject struct {
 	Metadata struct {
 		Name              string            `json:"name"`
@@ -140,8 +141,8 @@ type statusCondition struct {
 	Observed *int64 `json:"observedGeneration"`
 }
 
-// met reports whether an object is ready. An object that is being deleted is not ready. An object whose status cannot
-// be decoded is not ready either: a kind may put anything into its status.
+// met reports whether an object is ready. An object that is being deleted is not ready. Neither is an object whose
+// status cannot be decoded: a kind may put anything into its status.
 func (c Condition) met(o *watchedObject) bool {
 	if o.Metadata.DeletionTimestamp != "" {
 		return false
@@ -151,7 +152,7 @@ func (c Condition) met(o *watchedObject) bool {
 	}
 	observed, known := o.observed()
 	if known && observed < o.Metadata.Generation {
-		return false // the status describes an earlier generation of the object
+		return false // the object has changed since this status was written
 	}
 	if c.how == field {
 		return c.fieldMet(o)
@@ -167,7 +168,8 @@ func (c Condition) met(o *watchedObject) bool {
 	return have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
 }
 
-// observed returns the generation that the status describes, if the status names one.
+// observed returns the status's field observedGeneration: the generation of the object that the status describes.
+// Without this field, known is false.
 func (o *watchedObject) observed() (generation int64, known bool) {
 	var s struct {
 		Observed *int64 `json:"observedGeneration"`
@@ -186,7 +188,7 @@ func (s *status) condition(name string) (have statusCondition) {
 	return have
 }
 
-// complete reports whether the status has as many replicas as the spec asks for, all of them up to date.
+// complete reports whether all replicas that the spec asks for are available and up to date.
 func (s status) complete(o *watchedObject) bool {
 	var spec struct {
 		Replicas *int64 `json:"replicas"`
@@ -204,7 +206,7 @@ func (s status) complete(o *watchedObject) bool {
 	return s.Available == want && s.Replicas == want
 }
 
-// fieldMet reports whether a field of the status has the condition's value, compared as text.
+// fieldMet compares a field of the status, as text, with the value that the condition asks for.
 func (c Condition) fieldMet(o *watchedObject) bool {
 	var status map[string]any
 	if json.Unmarshal(o.Status, &status) != nil {
@@ -222,9 +224,9 @@ func (c Condition) fieldMet(o *watchedObject) bool {
 	return false
 }
 
-// checkUpdate returns an error if the condition cannot show that an updated object is ready. A condition on
-// the status shows this only if an update changes more than metadata. The API server then gives the object a
-// new generation, which the status must reach.
+// checkUpdate returns an error if the condition cannot show that an updated object is ready. Only a change outside
+// of metadata gives the object a new generation. Without a new generation, the status from before the update still
+// counts as ready.
 func (s *source) checkUpdate() error {
 	if s.ready.how != condition && s.ready.how != field {
 		return nil
@@ -245,9 +247,9 @@ func (s *source) checkUpdate() error {
 	return nil
 }
 
-// hasGeneration reports whether the object shows for which of its generations the condition is met. The field
-// observedGeneration shows the generation, in the status or in the status's entry for the condition. Without a
-// generation, an object that was ready before an update also looks ready after the update.
+// hasGeneration reports whether the status says which generation of the object it describes. The field
+// observedGeneration of the status, or of its entry for the condition, holds this generation. Without the field, an
+// object that was ready before an update looks ready after it.
 func (c Condition) hasGeneration(o *watchedObject) bool {
 	if c.how == exists {
 		return true
@@ -265,8 +267,9 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated notes the first update among requests on an object whose status has no observedGeneration: nothing shows
-// when this update is complete. It reports whether the first request is an update.
+// noteUndated is called with requests on an object whose status has no observedGeneration, so that the end of an
+// update does not show. It keeps the first update among the requests for an error message. It returns true if
+// requests[0] is an update.
 func (w *watch) noteUndated(requests []*timedRequest) bool {
 	for _, o := range requests {
 		if o.verb == update {
@@ -277,8 +280,7 @@ func (w *watch) noteUndated(requests []*timedRequest) bool {
 	return requests[0].verb == update
 }
 
-// checkUndated returns an error if a kind's status does not show whether it describes an object before or after an
-// update.
+// checkUndated returns an error if noteUndated has kept an update.
 func (t *tracker) checkUndated() error {
 	o := t.undated.Load()
 	if o == nil {

@@ -17,7 +17,8 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 
-// Bounds of histograms in nanoseconds, the unit of HdrHistogram's logs, and the number of significant digits.
+// shortestSeen and longestSeen are the bounds of histograms in nanoseconds, the unit of HdrHistogram's logs. digits
+// is the number of significant digits.
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
@@ -26,7 +27,7 @@ const (
 
 type histogram struct {
 	*hdrhistogram.Histogram
-	planned int // number of values that the trial planned
+	planned int // number of values that the histogram gets if nothing fails
 }
 
 func newHistogram() *histogram {
@@ -37,10 +38,9 @@ func (h *histogram) add(d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // RecordValue cannot fail within its bounds
 }
 
-// values adds the mean and the quantiles that the planned number of values supports, in s. The value of a
-// failed request, or of an object that was never ready, is missing. A missing value counts as longer than all
-// known values. Otherwise an arm that loses its slowest requests would look faster. A quantile among the
-// missing values is therefore left out. The mean is left out if any value is missing.
+// values adds the mean and the quantiles, in s, to a map of metrics. Failed requests, and objects that were never
+// ready, have no value. They count as slower than all values. Otherwise an arm that loses its slowest requests would
+// look faster. A quantile that falls on a missing value is left out. The mean is left out if any value is missing.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
 	if n > 0 && n >= h.planned {
@@ -56,7 +56,7 @@ func (h *histogram) values(name string, into map[string]float64) {
 
 // outcome is the result of the measured part of a trial.
 type outcome struct {
-	offered   float64 // offered requests per second
+	offered   float64 // offered rate, in requests per second
 	requests  []*timedRequest
 	start     time.Time
 	latencies map[verb]*histogram
@@ -113,8 +113,8 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 // mostFailures is the greatest number of different messages that are kept.
 const mostFailures = 20
 
-// rate returns the number of successful requests per second. It divides by the planned time or the time that sending
-// took, whichever is longer.
+// rate returns the number of successful requests per second. The time is the planned time of sending, or the actual
+// time if that was longer.
 func (out *outcome) rate() float64 {
 	return out.perSecond(out.succeeded, out.lastSent+due(1, out.offered))
 }
@@ -196,7 +196,7 @@ func (out *outcome) summary() map[string]any {
 // that did not happen is empty.
 func (out *outcome) writeRequests(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // an error shows in the call of Error below
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // Error below returns this error
 	seconds := func(d time.Duration) string {
 		if d <= 0 {
 			return ""

@@ -25,11 +25,10 @@ func (v verb) String() string { return [...]string{"create", "update", "delete"}
 
 func (v verb) metric() string { return v.String() + "-latency" }
 
-// readyMetric begins the names of the metrics of the time until an object is ready.
+// readyMetric is the first part of metric names such as ready-p99: times until an object is ready.
 const readyMetric = "ready"
 
-// timedRequest is one request with a due time, and its result. Times count from the beginning of sendAll, by this
-// machine's clock.
+// timedRequest is one request with its due time and its result. All its times count from the beginning of sendAll.
 type timedRequest struct {
 	at       time.Duration // due time
 	verb     verb
@@ -40,7 +39,7 @@ type timedRequest struct {
 	body     []byte
 	awaited  bool // set if the trial waits until the object is ready
 
-	after    *timedRequest // last request on the same object; its response must arrive before this request is sent
+	after    *timedRequest // earlier request on the same object; this request waits for that request's response
 	answered chan struct{} // closed when the response has arrived; nil if no request comes after this one
 
 	// The worker that sends the request writes these fields.
@@ -48,8 +47,8 @@ type timedRequest struct {
 	failure           string // reason of the failure; "": the request succeeded
 	throttled         int    // number of responses with status 429
 
-	// readyAt is the time when the watch first showed the object ready, in nanoseconds. settled is set when the trial
-	// no longer waits for the object: it is ready, or gone.
+	// readyAt is the time, in nanoseconds, when the watch first showed the object ready. settled is true once the
+	// object is ready or gone: the trial no longer waits for it.
 	readyAt atomic.Int64
 	settled atomic.Bool
 }
@@ -78,7 +77,8 @@ func (c *Config) churned() int {
 	return min(max(n, 1), c.Objects.One())
 }
 
-// turns returns the number of times that the objects are churned: as many whole turns as fit into the duration.
+// turns returns how often each churned object is churned. A turn that the duration would cut off is left out, but
+// there is at least one turn.
 func (c *Config) turns() int {
 	requests := c.churned()
 	if c.Operation != Update {
@@ -87,7 +87,7 @@ func (c *Config) turns() int {
 	return max(1, int(c.Duration.Std().Seconds()*float64(c.Rate.One()))/requests)
 }
 
-// span returns the time over which the measured requests are spread.
+// span returns the number of measured requests divided by the rate: the time that sending takes.
 func (c *Config) span() time.Duration {
 	n := 0
 	for _, k := range c.counts() {
@@ -112,7 +112,7 @@ type scheduleBuilder struct {
 	*target
 	moving []int // indexes of the templates that are not fixed
 	bytes  int
-	latest map[int]*timedRequest // last request on each object, by the object's index
+	latest map[int]*timedRequest // by the object's index: the latest request on this object
 }
 
 // mostBytes bounds the memory of all requests of a trial. The requests are encoded before the trial, so that
@@ -166,8 +166,8 @@ func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
 	return o, l.write(o, "")
 }
 
-// churn makes the requests of all turns, in which the churned objects go down and up again or change. The churned
-// objects are spread evenly among all objects.
+// churn makes the requests of all turns. In a turn, each churned object is changed, or goes down and up again. With
+// 10 of 100 objects, every tenth object is churned.
 func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	c := l.config
 	var list []*timedRequest
@@ -185,8 +185,8 @@ func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	return list, nil
 }
 
-// changes returns the one or two changes of a turn. Each change is a function that makes the request for the object at
-// an index. The first change is made to all churned objects before the second change begins.
+// changes returns the steps of a turn, such as down and up. Each step is a function that makes the request for the
+// object at an index. All churned objects take the first step before any takes the second step.
 func (l *scheduleBuilder) changes(turn int) []func(index int) (*timedRequest, error) {
 	change := func(scale string) func(int) (*timedRequest, error) {
 		return func(index int) (*timedRequest, error) {
@@ -228,7 +228,8 @@ const (
 	up   = "up"
 )
 
-// write encodes the body of a request. The argument scale is the direction of scaling; "": the request does not scale.
+// write encodes the body of a request. A request that scales has scale = "down" or "up"; any other request has scale
+// = "".
 func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	s := l.sources[o.source]
 	v := values{Index: o.index, Name: o.name, Namespace: l.namespace, Objects: l.config.Objects.One(), Revision: o.revision}

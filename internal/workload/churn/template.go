@@ -38,7 +38,8 @@ func (k kind) String() string {
 	return k.group + "/" + k.version + " " + k.name
 }
 
-// revisionKey is an annotation with the object's revision. It shows the watch which update an event is about.
+// revisionKey is an annotation that holds the object's revision. By the revision, the watch sees which update an
+// event shows.
 const revisionKey = "tare/revision"
 
 type source struct {
@@ -86,7 +87,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// render makes an object from the template, without Tare's own additions.
+// render returns the template's object, to which Tare adds the name, labels and owners later.
 func (s *source) render(v values) (map[string]any, error) {
 	var out limited
 	err := s.template.Execute(&out, map[string]any{"Index": v.Index, "Name": v.Name, "Namespace": v.Namespace, "Objects": v.Objects, "Revision": v.Revision})
@@ -153,8 +154,8 @@ func kindOf(object map[string]any) (kind, error) {
 	return k, nil
 }
 
-// clusterScoped holds well-known kinds that are not namespaced. For other kinds the cluster is asked before the first
-// trial.
+// clusterScoped holds well-known kinds that have no namespace. A file with a template of these kinds is refused. For
+// other kinds the cluster is asked before the first trial.
 var clusterScoped = map[string]bool{
 	"Namespace": true, "Node": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
 	"CustomResourceDefinition": true, "StorageClass": true, "PriorityClass": true, "RuntimeClass": true, "APIService": true,
@@ -176,7 +177,7 @@ func plainWord(s string) bool {
 
 const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 
-// ownership is the labels and owner references by which the objects belong to a run.
+// ownership holds the labels and owner references that mark the objects as a run's.
 type ownership struct {
 	labels map[string]string
 	owners []metav1.OwnerReference // owners of the objects: if the run is lost, Kubernetes deletes the objects together with their owners

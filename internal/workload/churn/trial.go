@@ -47,7 +47,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t) }, nil
 }
 
-// begin does the work of Prepare. The caller ends the trial by finish.
+// begin deletes leftovers, makes the objects that must exist before the measurement, and starts the watches. The
+// caller must end the trial by finish.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
@@ -59,7 +60,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *runningTrial,
 			return err
 		}
 		defer p.close()
-		return p.clean(ctx, c.paceLimit()) // waits until the objects are gone, so that their deletion is no load in the next trial
+		return p.clean(ctx, c.paceLimit()) // waits for the end of the deletion, which would be load in the next trial
 	}
 	p, err := c.targetAt(ctx, on)
 	if err != nil {
@@ -117,7 +118,7 @@ func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namesp
 // would delete pods of this trial.
 func newStem() string { return fmt.Sprintf("churn-%06x", rand.N(1<<24)) }
 
-// find asks for the resource of a kind, within the time limit of a request.
+// find asks the cluster which resource belongs to a kind. It waits at most requestTimeout.
 func (p *target) find(ctx context.Context, k kind) (schema.GroupVersionResource, error) {
 	limited, cancel := context.WithTimeout(ctx, p.config.Request.Std())
 	defer cancel()
@@ -145,7 +146,8 @@ func (p *target) path(r schema.GroupVersionResource) string {
 	return root(r.Group, r.Version) + "/namespaces/" + p.namespace + "/" + r.Resource
 }
 
-// query returns the URL path and query that select the trial's objects, with further query parameters.
+// query returns the URL path and query string that select the trial's objects. The query string contains the
+// parameters, too.
 func (p *target) query(r schema.GroupVersionResource, parameters url.Values) string {
 	parameters.Set("labelSelector", p.selector)
 	return p.path(r) + "?" + parameters.Encode()
@@ -239,7 +241,7 @@ func (s *runningTrial) makeBase(ctx context.Context) error {
 	return testbed.Pause(ctx, s.config.Settle.Std())
 }
 
-// finish sends the load, waits until the objects are ready, and ends the trial.
+// finish runs the measured part: it sends the requests, waits until the objects are ready, and computes the result.
 func (s *runningTrial) finish(ctx context.Context, t *workload.Trial) (workload.Result, error) {
 	defer s.close()
 	defer s.end()
@@ -292,8 +294,8 @@ func (p *target) keepExamples(raw workload.Raw, all *schedule) error {
 	return nil
 }
 
-// Try makes one object of each template, waits until the object is ready, and deletes it. Try runs a trial
-// without churn, in which the generator cannot be late.
+// Try makes one object of each template, waits until the object is ready, and deletes it. Try is a trial without
+// churn. In it, late requests break no rule.
 func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	on, err := kube.Of(site)
 	if err != nil {
@@ -320,8 +322,8 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	return err
 }
 
-// single returns the workload with one object of each template. Its readyTimeout is at most the time limit
-// for pods.
+// single returns a copy of the workload with one object of each template. The copy waits for the objects no longer
+// than the time limit for pods.
 func (c *Config) single(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)

@@ -29,23 +29,23 @@ type tracker struct {
 	all     chan struct{}             // receives a value when left reaches 0
 	watches []*watch
 	running sync.WaitGroup               // goroutines of the watches
-	undated atomic.Pointer[timedRequest] // an update whose end the object's status does not show
+	undated atomic.Pointer[timedRequest] // an update whose completion the object's status does not show
 }
 
 type watch struct {
 	*tracker
 	resource schema.GroupVersionResource
 	version  string // resource version of the last event
-	// awaited holds the requests on objects that are not ready, by the object's name and in the order of revisions.
-	// Once the watch runs, only its goroutine changes the map.
+	// awaited holds, by object name, the requests on an object that is not ready yet. They are in the order of
+	// revisions. Once the watch runs, only its goroutine changes the map.
 	awaited map[string][]*timedRequest
-	// lost is the time without a connection, in which the watch saw nothing. lost and breaks are read only after the
-	// watch has ended.
+	// lost is the time for which the watch had no connection and saw nothing. The fields lost and breaks are read
+	// only after the watch has ended.
 	lost   time.Duration
 	breaks int
 }
 
-// newTracker makes a tracker for lists of requests. The tracker waits for none of them until phase is called.
+// newTracker returns a tracker for the given requests. The tracker begins to wait for objects when phase is called.
 func (p *target) newTracker(requests ...[]*timedRequest) *tracker {
 	t := &tracker{target: p, all: make(chan struct{}, 1)}
 	at := map[schema.GroupVersionResource]*watch{}
@@ -76,8 +76,8 @@ func (t *tracker) run(ctx context.Context) error {
 	return nil
 }
 
-// phase begins a phase of the trial, such as the measured part. In it the tracker waits for the objects of these
-// requests. The times of the requests count from the argument start.
+// phase begins a phase of the trial, such as the measured part. The tracker then waits for the objects of the
+// phase's requests. Their times count from start, the beginning of the phase.
 func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
 	for _, o := range requests {
@@ -93,7 +93,7 @@ func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	t.left.Store(n)
 }
 
-// settle records that the tracker no longer waits for a request. Further calls for the same request have no effect.
+// settle ends the tracker's wait for a request's object. A second call for a request does nothing.
 func (t *tracker) settle(o *timedRequest) {
 	if o.awaited && o.settled.CompareAndSwap(false, true) && t.left.Add(-1) == 0 {
 		t.all <- struct{}{}
@@ -130,12 +130,13 @@ type event struct {
 // refusal returns the error in an event of type ERROR.
 func (e *event) refusal() error {
 	a := &apiError{}
-	_ = json.Unmarshal(e.Object.Code, &a.code) // an event without a code counts as a broken connection
+	_ = json.Unmarshal(e.Object.Code, &a.code) // without a code, the event counts as a broken connection
 	a.reason, a.message = safetext.Head(string(e.Object.Reason), mostSaid), safetext.Head(string(e.Object.Message), mostSaid)
 	return a
 }
 
-// seeObject ends the wait for the requests on an object that now meets their conditions.
+// seeObject gets the new state of an object. It ends the wait for each request on this object whose condition is now
+// met.
 func (w *watch) seeObject(o *watchedObject) {
 	waiting := w.awaited[o.Metadata.Name]
 	if len(waiting) == 0 {
@@ -167,7 +168,7 @@ func (w *watch) seeGone(name string) {
 	delete(w.awaited, name)
 }
 
-// list reads the state of all objects, and sets the version from which the watch continues.
+// list reads the state of all objects. The watch then continues from the version of this list.
 func (w *watch) list(ctx context.Context) error {
 	query := url.Values{"limit": {"500"}}
 	for {
@@ -192,8 +193,9 @@ func (w *watch) list(ctx context.Context) error {
 // reopenPause is the pause before a broken watch is opened again.
 const reopenPause = 100 * time.Millisecond
 
-// follow watches until the context is done. The API server ends each watch after some minutes; follow then opens it
-// again at the last version. If the API server no longer has this version, follow lists the objects first.
+// follow reads the watch until the context is done. The API server ends each watch after some minutes. The next
+// watch then begins at the last version. If the API server has dropped that version, follow calls list and begins at
+// the listed version.
 func (w *watch) follow(ctx context.Context) {
 	var broken time.Time
 	alive := func() {
@@ -228,7 +230,7 @@ func (w *watch) follow(ctx context.Context) {
 	}
 }
 
-// stream reads events until the connection ends. It calls alive when the connection is open.
+// stream reads events until the connection ends. As soon as the connection is open, it calls the function alive.
 func (w *watch) stream(ctx context.Context, alive func()) error {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version}}
 	body, err := w.watching.send(ctx, request{method: http.MethodGet, path: w.query(w.resource, query), accept: whole})
@@ -260,8 +262,8 @@ func (w *watch) stream(ctx context.Context, alive func()) error {
 	}
 }
 
-// unseen returns the longest time for which one of the watches saw nothing, and the number of breaks of all watches.
-// It may be called only after the watches have ended.
+// unseen sums up what watches missed: the longest time without a connection of any one watch, and the number of
+// breaks of all watches. The watches must have ended.
 func (t *tracker) unseen() (longest time.Duration, breaks int) {
 	for _, w := range t.watches {
 		longest, breaks = max(longest, w.lost), breaks+w.breaks

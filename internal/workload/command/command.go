@@ -9,22 +9,22 @@
 //	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
 //	        - {name: wall, from: wall-clock}
 //
-// A trial runs the program once, after the warm-up runs. A trial in slices runs the program once in each
-// slice, and the trial's values are averages over these runs. If the file gives no metrics, Tare measures
-// wall clock, CPU time and peak memory, of the program and of the children that it waited for. The first
-// metric is the headline unless the file chooses others.
+// A trial runs the program once, after the warm-up runs. In a trial in slices, each slice runs the program once, and
+// values are averages over these runs. If the file gives no metrics, Tare measures wall clock, CPU time and peak
+// memory. They include the program's children that the program waited for. The first metric is the headline unless
+// the file chooses others.
 //
-// Standard output and error are kept with the run unchanged, except that the values of references ($NAME) are masked.
-// Metrics are read from the original output, up to a size of 16 MiB. A larger output makes the trial invalid, so that
-// no output is read in part. A metric that is not found makes the trial invalid too. The message then shows the ends of the
-// output.
+// Standard output and error are kept with the run. They stay unchanged, but the values of references ($NAME) are
+// masked. Metrics are read from the original output, of at most 16 MiB. A larger output makes the trial invalid, so
+// that no output is read in part. A metric that is not found makes the trial invalid, too. The message then shows
+// the beginning and the end of the output.
 //
 // In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod,
 // and the address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand
 // for these addresses. On a cluster the pods may use any image that contains the program.
 //
-// With a server, the program is the client of a server that stays up in the server's pod (package service). TARE_PORT
-// is the server's port. With factors, texts contain names such as $(qps), which stand for the level of a trial:
+// With a server, the program is its client. The server stays up in the server's pod (package service), at the port
+// TARE_PORT. With factors, texts contain names such as $(qps). Each stands for the trial's level of the factor:
 //
 //	command:
 //	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]
@@ -175,8 +175,8 @@ func (c *Config) place() testbed.Place {
 	return c.In
 }
 
-// needs asks for the network if the program runs in a pod or node, and for a cluster if the program's pods have their
-// own image.
+// needs asks for the network if the program runs in a pod or node. If the file gives an image for the pods, needs
+// asks for a cluster.
 func (c *Config) needs() experiment.Needs {
 	in := c.place()
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
@@ -188,13 +188,13 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// metrics returns the metrics of the file, or else wall clock, CPU time and peak memory. CPU time and peak
-// memory are optional, since the kernel may count neither for a program that ends at once.
+// metrics returns the metrics in the file. A file without metrics gets wall clock, CPU time and peak memory. A
+// program may end before the kernel counts CPU time or memory, so these metrics are optional.
 func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
-	if c.Server != nil { // the metrics of Cost include CPU time and memory of client and server
+	if c.Server != nil { // with a server, experiment.Cost gives CPU time and memory
 		return []metric{{Name: "wall-clock", From: wallClock}}
 	}
 	return []metric{{Name: "wall-clock", From: wallClock}, {Name: "cpu", From: cpu}, {Name: "peak-memory", From: peakMemory}}

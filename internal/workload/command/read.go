@@ -25,16 +25,16 @@ const (
 	snippetShown = 160      // bytes of the output that an error shows
 )
 
-// output writes one of the program's outputs to a file. It also keeps the beginning if metrics are read from the
-// output.
+// output writes one of the program's outputs to a file. If metrics are read from the output, the first 16 MiB are
+// kept in memory, too.
 type output struct {
 	file io.WriteCloser
 	keep bool
 	kept bytes.Buffer
-	over bool // set if the output is longer than readLimit
+	over bool // the output is longer than readLimit
 
 	behaviour workload.Listener
-	digest    hash.Hash // digest of the output; nil if no digest is needed
+	digest    hash.Hash // digest of the output; nil if outputs need not be the same in all arms
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -70,7 +70,7 @@ func (m metric) read(o *output) (float64, error) {
 
 func (m metric) from() stream { return cmp.Or(m.Output, stdout) }
 
-// pattern compiles Regex so that ^ and $ match at each line, as in grep.
+// pattern compiles Regex so that ^ and $ match the beginning and end of each line, as in grep.
 func (m metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
 
 // numbers returns the numbers of all matches. No match is an error.
@@ -96,9 +96,8 @@ func (m metric) numbers(text []byte) ([]float64, error) {
 	return numbers, nil
 }
 
-// jsonNumbers returns the number at a path in each of the JSON documents that follow each other in text. If
-// there are several documents, as in logs of JSON lines, documents without a number at the path are skipped.
-// If there is only one document, a missing number is an error.
+// jsonNumbers reads the number at a path from each JSON document in a text. The text may hold several documents in a
+// row, as logs of JSON lines do. Such documents may lack the number. A text's only document must have it.
 func jsonNumbers(text []byte, where string) ([]float64, error) {
 	p, err := parsePath(where)
 	if err != nil {
@@ -168,7 +167,7 @@ const same expected = "same" // the program must print the same bytes in every r
 
 func (expected) Values() []string { return []string{string(same)} }
 
-// recordBehaviour records the standard output of one run, and the files that the run has made.
+// recordBehaviour records what one run did: its standard output, and which of the files in Makes it made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	seen := stdout.behaviour.Seen()
 	if stdout.digest != nil {
@@ -187,7 +186,8 @@ func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	}
 }
 
-// files returns the present state of the files that the program must make: nil for a file that does not exist.
+// files returns the present state of each file in Makes, which the program must make. The state of a missing file is
+// nil.
 func (c *Config) files() []os.FileInfo {
 	found := make([]os.FileInfo, len(c.Makes))
 	for i, name := range c.Makes {

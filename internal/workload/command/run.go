@@ -40,7 +40,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return runs, nil
 }
 
-// begin does the warm-up runs, and returns a runner for the measured runs.
+// begin does the warm-up runs. It returns totals, still empty, for the measured runs.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (*totals, error) {
 	r := runner{config: c, site: t.Site, raw: t.Raw}
 	r.server, _ = t.Standing.(*service.Server)
@@ -56,7 +56,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (*totals, error) 
 	return &totals{runner: r, sums: map[string]float64{}, behaviour: workload.Behaviour{}}, nil
 }
 
-// numbered adds to an error the number of the run that failed.
+// numbered puts a title and a number before an error, such as "warm-up run 2".
 func numbered(title string, n int, err error) error {
 	if invalid, ok := errors.AsType[*workload.Invalid](err); ok {
 		return workload.Invalidf(invalid.Rule, "%s %d: %s", title, n, invalid.Detail)
@@ -64,14 +64,15 @@ func numbered(title string, n int, err error) error {
 	return fmt.Errorf("%s %d: %w", title, n, err)
 }
 
-// values holds the program's variables, and a replacer for $(TARE_PEER) and similar names in arguments.
+// values holds the program's environment variables. It also holds a replacer, which puts addresses in place of
+// $(TARE_PEER) and the like in arguments.
 type values struct {
 	variables []string
 	fill      *strings.Replacer
 }
 
-// variables returns the program's variables: the variables that the file gives, and in a pod or node the address of the
-// server's pod, the address of the service in front of this pod, and the server's port.
+// variables returns the program's environment variables. The file gives some. In a pod or node the program also gets
+// TARE_PEER (address of the server's pod), TARE_SERVICE (address of the service in front of it) and TARE_PORT.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)
 	if err != nil {
@@ -115,8 +116,8 @@ type runner struct {
 	server *service.Server // nil if the workload has no server
 }
 
-// run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. In a measured run, for
-// which counts is set, the beginnings of the outputs are kept in memory for reading metrics.
+// run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. With counts = true,
+// for a measured run, outputs with metrics are kept in memory, too.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[stream]*output, err error) {
 	outputs = map[stream]*output{}
 	for _, name := range []stream{stdout, stderr} {
@@ -183,12 +184,12 @@ func closeAll(outputs map[stream]*output) error {
 	return errors.Join(errs...)
 }
 
-// totals holds the sums over the runs of the program in one trial.
+// totals adds up the results of a trial's measured runs.
 type totals struct {
 	runner
 	runs      int
 	used      testbed.Usage
-	sums      map[string]float64 // by metric: sum over the runs of the numbers in the output
+	sums      map[string]float64 // by metric: the sum of the numbers that the runs printed
 	behaviour workload.Behaviour
 	served    testbed.Usage // resources that the server used during the measured runs
 }
@@ -201,7 +202,8 @@ func (t *totals) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// add runs the program once and adds its metrics. The names of the run's raw files begin with the prefix.
+// add runs the program once and adds the run's results to the totals. The names of the run's raw files begin with
+// the prefix.
 func (t *totals) add(ctx context.Context, prefix string) error {
 	var account service.Account
 	var err error
@@ -214,7 +216,7 @@ func (t *totals) add(ctx context.Context, prefix string) error {
 	used, outputs, err := t.run(ctx, prefix, true)
 	if t.server != nil {
 		if ended := t.server.BrokenRule(ctx); ended != nil {
-			return ended // the end of the server explains a failure of the program
+			return ended // the program failed because the server had ended
 		}
 		served, unread := account.Since(t.server)
 		t.served = t.served.Plus(served)

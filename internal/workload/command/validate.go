@@ -13,8 +13,7 @@ import (
 
 var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// longest is the longest possible timeout of a run. A thousand warm-up runs of this length are still a valid
-// duration.
+// longest is the longest allowed timeout of a run. A thousand runs of this length still fit into a time.Duration.
 const longest = 1000 * time.Hour
 
 // programs returns the program that the workload starts. /bin/sh and programs in an image are not listed, since Tare

@@ -1,16 +1,17 @@
 // Package dns measures what name resolution costs. It has two kinds of trials.
 //
-// A trial with proxies measures the DNS load of a service mesh. It runs real Envoys against a server of
-// Tare's own that counts queries. Each Envoy has a cluster of type STRICT_DNS for every host, as a sidecar has
-// for a ServiceEntry with resolution DNS. No client sends requests: Envoy looks each host up again when the
-// last response has expired, whether the host is used or not. The expected queries per second are proxies ×
-// hosts × families ÷ TTL. Tare fits the exponents of this law (analysis.PowerLaw).
+// A trial with proxies measures the DNS load of a service mesh. It runs real Envoys against a server of Tare's own
+// that counts queries. Each Envoy has a cluster of type STRICT_DNS for every host, as a sidecar has for a
+// ServiceEntry with resolution DNS. No client sends requests. Envoy looks up each host, used or not, whenever the
+// last response has expired. The expected queries per second are proxies × hosts × families ÷ TTL. Tare fits the
+// exponents of this law (analysis.PowerLaw).
 //
 //	workloads:
 //	  - dns: {proxies: [1, 2, 4], hosts: 50, families: [1, 2]}
 //
-// A trial with a rate sends queries to any server, in an open loop over UDP, TCP or TLS (package query). It
-// measures latency from the intended time, lost queries, and CPU time per query, as dnsperf does.
+// A trial with a rate sends queries to any server, in an open loop over UDP, TCP or TLS (package query). Like
+// dnsperf, it measures lost queries, CPU time per query, and latency. The latency counts from a query's intended
+// time.
 //
 //	workloads:
 //	  - dns: {rate: [1000/s, 5000/s], transport: [udp, tls]}
@@ -41,8 +42,8 @@ const name = "dns"
 type resolution string
 
 const (
-	byDNS resolution = "dns"  // a proxy looks each host up repeatedly
-	none  resolution = "none" // a proxy uses a connection's original address, and sends no queries
+	byDNS resolution = "dns"  // a proxy asks DNS for each host again and again
+	none  resolution = "none" // a proxy forwards a connection to its original address, and needs no DNS
 )
 
 func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
@@ -101,8 +102,7 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}, proxies}
 }
 
-// Declare declares that the workload needs a client's and a server's pod, and that proxies need the local
-// testbed.
+// Declare says what the workload needs: a client's and a server's pod, and for proxies the local testbed and Envoy.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.TLS.ReadFiles, Validate: c.validate, Tests: experiment.TestsServer, Needs: experiment.Needs{Network: true},
 		Elsewhere: "on a cluster the workload dns only sends queries at a rate; the queries of a mesh's own sidecars are not measured yet"}

@@ -21,9 +21,9 @@ const program = "envoy"
 
 type object = map[string]any
 
-// bootstrap returns a proxy's configuration: a cluster for each host, as istiod configures a sidecar for a
-// ServiceEntry, and a resolver that only asks the trial's server. The resolver ignores this machine's search domains,
-// since each search domain would add a query to every lookup.
+// bootstrap returns a proxy's configuration. It has a cluster for each host, as istiod configures a sidecar for a
+// ServiceEntry. Its resolver asks the trial's server only. The resolver ignores this machine's search domains: each
+// would add a query to every lookup.
 func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
 	var clusters []object
 	for i := range c.Hosts.One() {
@@ -99,13 +99,13 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 
 type resolverCounts struct{ Lookups, Failed int64 }
 
-// readLookups parses the counters of Envoy's resolver c-ares. A lookup in two families counts as one lookup.
-// A lookup whose query was sent again also counts as one lookup.
+// readLookups parses the counters of Envoy's resolver c-ares. A lookup counts once, even if it asks for IPv4 and
+// IPv6 or sends a query again.
 func readLookups(text []byte) (r resolverCounts, err error) {
 	var stats struct {
 		Stats []struct {
 			Name  string
-			Value json.RawMessage // a number, except for histograms
+			Value json.RawMessage // a number; in histograms an object
 		}
 	}
 	if err := json.Unmarshal(text, &stats); err != nil {
@@ -130,9 +130,9 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	return r, nil
 }
 
-// windowStart returns the time from the first lookup to the measured time: the warm-up, prolonged to midway between
-// two lookups of a host. The measured time then has one lookup of each host per period, although each lookup comes
-// slightly later than the last response expired.
+// windowStart returns how long after the first lookup the measured time begins. This is the warm-up, prolonged so
+// that the measured time begins halfway between two lookups of a host. A lookup that comes a little late then still
+// falls into the same period.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == none || period <= 0 {

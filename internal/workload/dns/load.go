@@ -108,7 +108,8 @@ func (l *loadTrial) open(ctx context.Context) error {
 	return nil
 }
 
-// destination returns the generator's configuration: the server, and the names to ask for.
+// destination returns the configuration for the generator. It gives the address of the server and the names that
+// queries ask for.
 func (l *loadTrial) destination() (query.Config, error) {
 	to := query.Config{Address: l.Address, Transport: l.transport(l.t.Site), Sockets: l.Conns.One(),
 		Names: l.Names, Families: l.Families.One(), Timeout: l.Timeout.Std()}
@@ -134,8 +135,8 @@ func (l *loadTrial) destination() (query.Config, error) {
 	return to, nil
 }
 
-// run sends queries for a time. The argument number is the number of the span in the trial, and makes each span draw
-// different arrivals. The warm-up has number 0.
+// run sends queries for a time. The warm-up has number = 0, and each later span another number. The number is part
+// of the seed, so that spans differ in their arrivals.
 func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int) (*load.Result, error) {
 	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(number)}
 	if err := l.client.Ask(ctx, clientRequest{Begin: &span}, nil); err != nil {
@@ -154,8 +155,8 @@ func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int)
 	return result, nil
 }
 
-// cause returns the cause of a failed request to the client. The cause is the end of the server if the server has
-// ended, and otherwise the request's error.
+// cause explains why a request to the client failed. If the server has ended, cause returns an error about the
+// server. Otherwise it returns err.
 func (l *loadTrial) cause(ctx context.Context, err error) error {
 	if l.up.program != nil && ctx.Err() == nil {
 		if ended := l.up.program.BrokenRule(ctx); ended != nil {
@@ -217,7 +218,7 @@ func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result
 	return r, sent.Judge(l.t, l.Late, "queries")
 }
 
-// record records the result of the load, and the builtin server's counts of the queries.
+// record writes raw files: the result of the load, and the numbers of queries that the builtin server counted.
 func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	if err := workload.KeepJSON(l.t.Raw, "load.json", sent); err != nil || l.label == "" {
 		return err

@@ -21,10 +21,10 @@ import (
 // Names of the metrics of a trial with proxies.
 const (
 	queryRate     = "queries"           // queries that the server received, 1/s
-	perProxy      = "queries-per-proxy" // queries divided by the number of proxies, 1/s
-	perHost       = "queries-per-host"  // queries of one proxy per host, 1/s
-	repeated      = "queries-repeated"  // queries sent again, since a response was lost, 1/s
-	answersPrefix = "answers-"          // responses by kind, 1/s
+	perProxy      = "queries-per-proxy" // queries per proxy, 1/s
+	perHost       = "queries-per-host"  // queries per proxy and host, 1/s
+	repeated      = "queries-repeated"  // queries sent again because no response came, 1/s
+	answersPrefix = "answers-"          // responses of each kind, 1/s
 	proxyCPU      = "cpu-proxies"       // CPU time of all proxies, in cores
 	serverCPU     = "cpu-server"        // CPU time of the server, in cores
 	proxyMemory   = "memory-proxies"    // memory of all proxies, in bytes
@@ -33,7 +33,8 @@ const (
 // readyLimit is the time within which proxies must have looked up all their hosts.
 const readyLimit = 30 * time.Second
 
-// proxyMeasures returns the metrics of a trial of proxies. Zero is a valid value for proxies that send no queries.
+// proxyMeasures returns the metrics of a trial with proxies. With resolution none, proxies send no queries, and 0 is
+// a valid value of the metrics.
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
@@ -172,8 +173,8 @@ func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	return nil
 }
 
-// cause returns the cause of a failed request to a proxy. The cause is the end of a proxy if any proxy has ended, and
-// otherwise the request's error.
+// cause explains why a request to a proxy failed. If any proxy has ended, cause records the logs and returns the
+// error of that proxy. Otherwise it returns err.
 func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -227,8 +228,9 @@ type proxyCounts struct {
 	used      map[string]testbed.Usage
 }
 
-// measure counts queries for the trial's duration. Steps that take longer with more proxies come before the first
-// reading of the server's counts, or after the second reading.
+// measure counts queries for the trial's duration. It reads the server's counts at the beginning and at the end.
+// Steps that take longer with more proxies come before the first reading or after the last, so that they do not
+// prolong the counted time.
 func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
 	var c proxyCounts
 	if err := p.count(ctx, &c); err != nil {

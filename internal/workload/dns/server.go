@@ -24,8 +24,8 @@ var Helpers = []testbed.Helper{serverHelper, clientHelper}
 
 // serverRequest is one request to the builtin server. Exactly one field is set.
 type serverRequest struct {
-	Listen *zone.Config `json:"listen,omitempty"` // request to start the server; the response comes when the server listens
-	Count  *string      `json:"count,omitempty"`  // request for the zone.Counts of a label
+	Listen *zone.Config `json:"listen,omitempty"` // starts the server; the response comes once the server listens
+	Count  *string      `json:"count,omitempty"`  // asks for the zone.Counts of this label
 }
 
 // runServer is the builtin server, which runs as a helper. It carries out requests from standard input until the
@@ -52,8 +52,8 @@ func runServer(ctx context.Context) error {
 
 var errEarly = errors.New("a request without content, or too early")
 
-// Shared names the server that cells share. Cells with transport TLS share a builtin server of their own, since only
-// this server has a certificate.
+// Shared returns a name. Cells with the same name share a server. Cells with transport TLS have a builtin server of
+// their own, which has a certificate.
 func (c *Config) Shared() string {
 	switch {
 	case c.proxied():
@@ -84,7 +84,7 @@ type server struct {
 	builtin   *helperrpc.Helper // Tare's own server; nil if the server is a program or an existing server
 	address   service.ByPath
 	authority string // certificate of the builtin server, in PEM; "" without TLS
-	trials    int    // number of trials so far
+	trials    int    // number of trials at this site so far
 	proxies   []*proxy
 }
 
@@ -142,7 +142,7 @@ func (up *server) Check(ctx context.Context) error {
 	return nil
 }
 
-// CPU implements workload.Running. It returns the CPU time that the server and the running proxies have used so far.
+// CPU implements workload.Running. It returns the CPU time used so far by the server and by the running proxies.
 func (up *server) CPU() (sum time.Duration, err error) {
 	switch {
 	case up.program != nil:

@@ -16,8 +16,8 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// objective limits the latency and errors of a rate that a server can carry. It has at least one limit on the
-// latency.
+// objective holds limits on latency and errors. A server carries a rate if a load at this rate meets the limits. At
+// least one of them is on the latency.
 type objective struct {
 	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" min:"0s" max:"1m" doc:"latency that at most half of the requests may exceed"`
 	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" min:"0s" max:"1m" doc:"latency that at most one request in ten may exceed"`
@@ -56,8 +56,8 @@ func (o *objective) validate(errs *experiment.FieldErrors) {
 	}
 }
 
-// met reports whether a result meets the objective: all of the offered rate was answered in time, except for
-// the allowed share of errors.
+// met reports whether a load met the objective. The errors, the rate of good responses and the latencies must all be
+// within their limits.
 func (o *objective) met(r *load.Result) bool {
 	if r.ErrorShare() > float64(o.Errors) || r.Rate() < load.LeastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
@@ -70,7 +70,8 @@ func (o *objective) met(r *load.Result) bool {
 	return true
 }
 
-// probe returns the time for which a rate is tried. Every limited quantile then has enough requests.
+// probe returns how long the search tries a rate. In this time, enough requests are sent for each quantile that has
+// a limit.
 func (o *objective) probe(rate float64) time.Duration {
 	longest := cmp.Or(o.Probe.Std(), time.Second)
 	for _, l := range o.limits() {
@@ -80,8 +81,8 @@ func (o *objective) probe(rate float64) time.Duration {
 }
 
 const (
-	// overload is the rate that the search tries last, as a multiple of the capacity. At this rate the server
-	// may collapse.
+	// overload is the last rate of the search, divided by the capacity. It shows how the server behaves beyond its
+	// capacity.
 	overload = 1.25
 	drain    = time.Second
 )

@@ -22,9 +22,9 @@ import (
 	"tare/internal/workload/service"
 )
 
-// The workload's helpers. A client keeps its connections for a whole trial. On a cluster Tare cannot write to
-// a running program. For each request to a client, Tare therefore starts another process in the client's pod.
-// This process passes the request to the client through a socket, and waits for the response.
+// The workload's helpers. A client keeps its connections for a whole trial, but on a cluster Tare cannot write to a
+// running program. Tare therefore starts a second process in the client's pod for each request. That process passes
+// the request to the client through a socket, and waits for the response.
 var (
 	clientHelper  = testbed.Helper{Name: "http-client", Run: helperrpc.Reading("the client's socket", runClient)}
 	requestHelper = testbed.Helper{Name: "http-order", Run: helperrpc.Answering("the request", passRequest)}
@@ -36,7 +36,7 @@ var (
 // Helpers are the workload's helpers.
 var Helpers = []testbed.Helper{clientHelper, requestHelper, targetHelper}
 
-// clientInput is the input of a client's process, and of the process that passes a request to it.
+// clientInput is the input of two helpers: of the client, and of the process that passes a request to the client.
 type clientInput struct {
 	Socket  string              `json:"socket"` // name of an abstract socket in the network namespace of the pod
 	Request *load.ClientRequest `json:"order,omitempty"`
@@ -67,7 +67,7 @@ func startClient(ctx context.Context, site testbed.Site, name string, where test
 
 // ask sends a request to the client. It returns the result of a span, and the time by the client's clock.
 func (c *client) ask(ctx context.Context, request load.ClientRequest) (*load.Result, time.Time, error) {
-	ctx, stop := testbed.Until(ctx, c.Ended()) // a client that has ended gives no response
+	ctx, stop := testbed.Until(ctx, c.Ended()) // stop waiting if the client has ended
 	defer stop()
 	var response json.RawMessage
 	err := helperrpc.Once(ctx, c.site, c.Where, requestHelper.Name, clientInput{c.socket, &request}, &response)
@@ -91,7 +91,7 @@ func runClient(ctx context.Context, in clientInput) error {
 	var client load.Client
 	defer client.Close()
 	return helperrpc.Listen(ctx, in.Socket, func(conn net.Conn) {
-		_ = client.Serve(ctx, conn, conn) // an error means that nobody waits for the response any more
+		_ = client.Serve(ctx, conn, conn) // an error means that the asking process has ended
 	})
 }
 
@@ -113,9 +113,9 @@ func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 // minLead is the least time between a request to clients and their common start.
 const minLead = 300 * time.Millisecond
 
-// commonStart returns the clients' common start, by this machine's clock. By then, all clients will have
-// received their request. For one client, the common start is zero. Each call measures how long requests
-// take, since requests take longer on a busy machine.
+// commonStart returns the time, by this machine's clock, at which all clients begin to send. It lies far enough
+// ahead for the request to reach every client. The lead is measured before each start, since a busy machine is
+// slower. A single client begins at once: the zero time.
 func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	if len(r.clients) == 1 {
 		return time.Time{}, nil
@@ -125,8 +125,8 @@ func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
 }
 
-// warmUp makes all clients send the warm-up. If a client receives its request after the common start, all
-// clients repeat the warm-up. From then on, more time lies between a request and its common start.
+// warmUp makes all clients send the warm-up. If the request reaches a client after the common start, all clients
+// repeat the warm-up, and commonStart plans more time from then on.
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
@@ -143,13 +143,13 @@ type clock struct {
 	Client string        `json:"client"`
 	Place  testbed.Place `json:"place"`
 	Ahead  time.Duration `json:"ahead"`  // time by which the client's clock is ahead of this machine's
-	Within time.Duration `json:"within"` // the error of Ahead: half the time that the response took
-	Used   bool          `json:"used"`   // Ahead is used; false: the clocks agree within the error
+	Within time.Duration `json:"within"` // error of Ahead: half the time that the response took
+	Used   bool          `json:"used"`   // true: Ahead is used; false: Ahead is within its error and not used
 }
 
-// readClocks reads the clocks of several clients that run on other machines, since each client gets the common start
-// by its own clock. It records the clocks with the trial. Clocks that agree within the error count as equal, since
-// nodes synchronise their clocks better than Tare can measure.
+// readClocks measures by how much the clocks of clients on other machines are ahead of this machine's clock. It is
+// needed with several clients only, which must begin together. A difference within its error counts as 0, since
+// nodes synchronise their clocks better than Tare can measure. The clocks are recorded with the trial.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
@@ -174,7 +174,8 @@ func (r *Trial) readClocks(ctx context.Context) error {
 	return workload.KeepIndented(r.t.Raw, "clocks.json", slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }))
 }
 
-// Shared names the server that cells share; "": no server stays up, since the load goes to a URL.
+// Shared returns a name. Cells with the same name share a server. The name is "" if the load goes to a URL, since
+// Tare then starts no server.
 func (c *Config) Shared() string {
 	switch {
 	case c.URL != "":
@@ -270,7 +271,8 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// workersFit returns the reason why the workers do not fit on the connections; "": they fit.
+// workersFit returns an error message if there are more workers than requests that the connections carry at a time.
+// Otherwise it returns "".
 func (c *Config) workersFit() string {
 	streams := c.Streams[0]
 	if c.Protocol[0] == load.HTTP1 {

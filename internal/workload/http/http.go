@@ -1,6 +1,5 @@
-// Package http measures what a layer costs a request. It sends HTTP/1.1, HTTP/2 or gRPC requests from the
-// client's pod to a server in the server's pod (see package load), in an open loop at a given rate, or in a
-// closed loop.
+// Package http measures what a layer costs a request. The client's pod sends HTTP/1.1, HTTP/2 or gRPC requests to a
+// server in the server's pod (see package load). The load is an open loop at a given rate, or a closed loop.
 //
 //	workloads:
 //	  - http: {rate: [100, 1000], connections: 16, answer: 1kB, duration: 10s}
@@ -8,8 +7,8 @@
 // The server is Tare's own, any program (package service), or a server at a URL. It stays up between trials.
 // Clients and their connections last for one trial, including all its slices.
 //
-// The latency of a trial is one histogram of all its requests. A trial has a quantile only if at least 100
-// requests lie beyond it.
+// The latency of a trial is one histogram of all its requests. A trial has a quantile only if at least 100 requests
+// take longer than the quantile.
 package http
 
 import (
@@ -81,7 +80,7 @@ func (c *Config) Declare() experiment.Declaration {
 		d.Needs.Clients = max(d.Needs.Clients, n)
 	}
 	if d.Needs.Clients == 1 {
-		d.Needs.Clients = 0 // one client is the default
+		d.Needs.Clients = 0 // 0 asks for the default, which is one client's pod
 	}
 	c.Server.Declare(&d)
 	return d
@@ -119,12 +118,12 @@ func (c *Config) rate() float64 {
 // Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
 
-// MeasuresWith returns what Measures returns, with extra metrics of package load.
+// MeasuresWith returns what Measures returns, and additionally the named extra metrics of package load.
 func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,
 		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
-		Slice:    &experiment.Slice{}, // slices share the duration
+		Slice:    &experiment.Slice{}, // slices divide the duration among themselves
 	}
 	m.Cost = &experiment.Cost{Prefix: "request", Unit: "request", Parts: []string{"client", "server"}}
 	if c.URL != "" {

@@ -32,7 +32,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return c.begin(ctx, t, n)
 }
 
-// Trial is the load of a trial under way.
+// Trial is a trial under way: its clients, the load that they send, and the results so far.
 type Trial struct {
 	config  *Config
 	t       *workload.Trial
@@ -41,7 +41,7 @@ type Trial struct {
 	slices  int
 	results []*load.Result // one result for each client, with its slices joined
 	used    map[string]testbed.Usage
-	lead    time.Duration // time between a request and the clients' common start; 0: minLead
+	lead    time.Duration // least time from a request to the clients' common start; 0: minLead
 }
 
 func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, error) {
@@ -57,10 +57,10 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, e
 	return c.Drive(ctx, t, n, config, servers)
 }
 
-// Drive begins the load of a trial in n slices: it starts the clients, opens their connections and sends the
-// warm-up. The argument session says where requests go. The configuration c gives the rate, workers, connections,
-// clients and times of the load, and has one level of each factor. The usage of all servers counts together, under
-// the name "server". The workload vault calls Drive for its load.
+// Drive begins the load of a trial in n slices. It starts the clients, opens their connections and sends the
+// warm-up. The session tells the clients where requests go. The rate, workers, connections, clients and times are
+// those of c, which has one level of each factor. The usage of all servers is added up under the name "server". The
+// workload vault calls Drive, too.
 func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
 	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
 	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}
@@ -121,9 +121,8 @@ func (c *Config) session(up *server) (load.Config, error) {
 	return config, nil
 }
 
-// send makes all clients send at the same time. The clients share the rate; 0 means a closed loop. The argument
-// number is the number of the span in the trial, and makes each span draw different requests. The warm-up has number
-// 0.
+// send makes all clients send at the same time. They share the rate; 0: a closed loop. The warm-up has number = 0,
+// and each later span another number. The number is part of the seed, so that spans differ in their requests.
 func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
 	start, err := r.commonStart(ctx)
 	if err != nil {
@@ -143,8 +142,8 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	return results, err
 }
 
-// clientSpan returns client i's part of a span. The requests of the clients interleave. Each client has its
-// own seed, and draws other requests than the other clients.
+// clientSpan returns client i's part of a span. The clients send in turn: their phases differ. Their seeds differ,
+// too, so that each draws its own requests.
 func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Span {
 	n := len(r.clients)
 	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)
@@ -195,7 +194,7 @@ func (r *Trial) Finish(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// End ends the clients. It returns the result of the trial, and the result of the load.
+// End ends the clients. It returns the results of the trial and of its load.
 func (r *Trial) End(ctx context.Context) (workload.Result, *load.Result, error) {
 	sent := load.Merge(r.results...)
 	if err := cmp.Or(errors.Join(r.record(sent), r.endClients(ctx)), r.serverEnded(ctx)); err != nil {
@@ -240,7 +239,8 @@ func (r *Trial) endClients(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// fail ends a trial after an error, and returns the cause: the end of a server, or the error.
+// fail ends the clients after an error. If a server has ended, fail returns an error about this server, and
+// otherwise err.
 func (r *Trial) fail(ctx context.Context, err error) error {
 	_ = r.endClients(context.WithoutCancel(ctx))
 	if ctx.Err() == nil {

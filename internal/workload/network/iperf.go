@@ -34,7 +34,7 @@ type runOptions struct {
 	direction direction
 	streams   int
 	args      []string // additional arguments of the client
-	fits      bool     // set if datagrams have the largest size that the path takes unfragmented
+	fits      bool     // true: no datagram size is given, so that iperf3 sends the largest datagrams that the path carries unfragmented
 }
 
 func (o runOptions) length() time.Duration { return o.omit + o.duration }
@@ -46,8 +46,8 @@ type runResult struct {
 	client, server testbed.Usage
 }
 
-// interval returns the seconds between the readings of a run. Short intervals give a useful mean round-trip time. Longer
-// intervals limit the size of a long run's output.
+// interval returns the seconds between two readings of iperf3. In runs of up to a minute it is short, for a useful
+// mean round-trip time. In longer runs it is a second, which limits the output.
 func (o runOptions) interval() string {
 	if o.length() > time.Minute {
 		return "1"
@@ -68,7 +68,8 @@ func (o runOptions) arguments() []string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// settle is the time that a server has to listen at the start of a run, and the time that it has to end after the run.
+// settle is the time limit for a server to begin to listen before a run. The server's end after the run has the same
+// limit.
 const settle = 10 * time.Second
 
 func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
@@ -120,7 +121,7 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain names the side that failed, and reports a timeout of iperf3 as a broken rule. If the trial itself was
+// explain adds the side that failed to an error. A timeout of iperf3 breaks a rule. If the trial itself was
 // cancelled, explain returns the cancellation.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)
@@ -150,7 +151,7 @@ func (p peers) connect(ctx context.Context, server *program, args []string) (*pr
 		}
 		select {
 		case <-server.done:
-			return client, nil // the server's report explains the failure
+			return client, nil // the server has ended; its report explains why
 		case <-ctx.Done():
 			return client, context.Cause(ctx)
 		case <-time.After(pause):

@@ -1,15 +1,16 @@
 // Package network measures the path between two pods with iperf3 (3.12 and later), one protocol on one path in each
 // trial.
 //
-// A trial starts a one-off server in the server's pod and a client in the client's pod, and keeps the JSON of both
-// unchanged. A value that iperf3 does not give is missing, never zero. A failed run makes the trial invalid.
+// A trial starts a server in the server's pod and a client in the client's pod, for this trial only. The JSON of
+// both is kept unchanged. A value that iperf3 does not give is missing, and never zero. A failed run makes the trial
+// invalid.
 //
 // TCP is one run of the given duration after the warm-up. The metrics are the bandwidth at the receiver, retransmits,
 // and the mean of the round-trip times that the sender's kernel reported.
 //
 // UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops
-// packets. Therefore a search finds the highest offered rate that loses no more than the loss limit (see udp.go),
-// and one run of the full duration at this rate is the measurement.
+// packets. A search therefore finds the highest offered rate at which the loss stays within the limit (see udp.go).
+// One run of the full duration at this rate is the measurement.
 package network
 
 import (
@@ -97,12 +98,13 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Measures returns the metrics of a trial. For UDP, the search for the rate takes most of the time.
+// Measures returns the metrics of a trial, and its duration. With UDP most of this time is for the search for the
+// rate.
 func (c *Config) Measures() experiment.Measures {
 	one := runOptions{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
 	m := experiment.Measures{
 		Metrics:  c.measured(),
-		Cost:     &experiment.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}, // cost is per received Gbit
+		Cost:     &experiment.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}, // per received Gbit
 		Expected: (c.Omit + c.Duration).Std() + startUp,
 		Limit:    one,
 	}
@@ -178,8 +180,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
 }
 
-// wireRate returns the rate of the wire in bit/s, or 0 for an unlimited wire. If the site can read its shaper, the
-// rate includes a limit that a layer has set.
+// wireRate returns the rate of the wire in bit/s; 0: unlimited. A limit that a layer has set counts, too, if the
+// site can read its shaper.
 func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	shaper, ok := testbed.As[testbed.Shaper](site)
 	if !ok {
@@ -213,8 +215,8 @@ func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, erro
 	return r, nil
 }
 
-// result returns the values with the usage and the traffic of the run. The argument before is the payload of earlier
-// runs of the trial, in bytes.
+// result returns a trial's result: the values, the usage, and the traffic of this run. Sent also includes the
+// payload of earlier runs, which is before bytes.
 func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,

@@ -9,10 +9,10 @@ import (
 	"tare/internal/workload"
 )
 
-// parse parses the JSON of iperf3. Tare computes its results from the JSON's list of intervals. Tare does not
-// use iperf3's own option to leave out a warm-up (-O). With that option the output lacks some bytes of the
-// warm-up, although the CPU time of the processes includes them. An error in the JSON breaks the rule
-// exit-status, and JSON that cannot be parsed breaks the rule parse.
+// parse parses the JSON of iperf3. Tare takes its results from the list of intervals, which includes the warm-up.
+// The option -O of iperf3 would leave out the warm-up. But then some of its bytes are missing, although the CPU time
+// includes the work for them. An error in the JSON breaks the rule exit-status. JSON that cannot be parsed breaks
+// the rule parse.
 func parse(data []byte) (*iperf3.Report, error) {
 	var r iperf3.Report
 	if len(data) == 0 {
@@ -53,15 +53,15 @@ type totals struct {
 	readings    float64
 }
 
-// side is one end of a run, for one direction of the data.
+// side is the report of one end of a run: of the client or the server. It covers one direction of the data.
 type side struct {
 	report   *iperf3.Report
-	reverse  bool // set for the direction from server to client in a run in both directions
+	reverse  bool // in a run in both directions: data from server to client
 	receives bool
 }
 
-// total adds up the intervals after the warm-up of omit seconds. An interval belongs to the warm-up if at least half
-// of the interval lies in the warm-up.
+// total adds up the intervals after the warm-up, which takes omit seconds. An interval that lies half or more in the
+// warm-up is left out.
 func (s side) total(omit float64) (totals, error) {
 	var t totals
 	for _, i := range s.report.Intervals {
@@ -125,9 +125,9 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 	return failed
 }
 
-// known reports whether the kernel really counted the retransmits. iperf3 reads the retransmits from the
-// kernel together with the congestion window, which is never zero. gVisor's kernel fills in few of the
-// fields, and leaves the retransmits and the window at zero. UDP has no retransmits.
+// known reports whether the number of retransmits is real. iperf3 reads it from the kernel together with the
+// congestion window. A real congestion window is never zero. gVisor's kernel leaves both at zero. UDP has no
+// retransmits, so their number counts as known.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
 type figures struct {
@@ -140,8 +140,7 @@ type figures struct {
 	moved       float64 // number of bytes received, warm-up included
 }
 
-// read computes the figures of a run. The arguments are in seconds: length is the run with its warm-up, and omit is the
-// warm-up.
+// read computes the figures of a run of length seconds. Its first omit seconds are the warm-up.
 func read(client, server *iperf3.Report, d direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way
@@ -190,7 +189,7 @@ func read(client, server *iperf3.Report, d direction, length, omit float64) (fig
 // covered is the smallest share of the measured time that the intervals must cover.
 const covered = 0.5
 
-// plausible returns an error for totals that are impossible in a run of the given seconds.
+// plausible returns an error if the totals cannot come from a run with this measured time, given in seconds.
 func plausible(sent, received totals, udp bool, seconds float64) error {
 	for _, t := range []totals{sent, received} {
 		if !(t.seconds >= covered*seconds && t.seconds <= seconds/covered+1) {

@@ -16,18 +16,17 @@ import (
 	"tare/internal/workload"
 )
 
-// A measurement at the rate that the search found may lose more than the limit. Tare then repeats the measurement:
-// first at the same rate, then at a rate lower by backOff. Each further repetition doubles the reduction. In all, there
-// are at most measureAttempts measurements.
+// The measurement may lose more than the limit, although the search found the rate. Tare then repeats the
+// measurement, until there are measureAttempts of them. The second measurement has the same rate. The third lowers
+// the rate by the share backOff. Each later one lowers it again, by twice the share of the one before.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
 )
 
-// iperf3 keeps a rate by sending one burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a
-// burst has 125 kB, about half of what the smallest buffer holds with the kernel's overhead for each packet. At
-// higher rates the timer is shortened so that bursts do not grow, down to the shortest period with which iperf3 still
-// keeps a rate.
+// iperf3 keeps a rate by sending a burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a burst
+// has 125 kB. The smallest buffer holds about twice as much, with the kernel's overhead for packets. At higher rates
+// a shorter period keeps bursts from growing. iperf3 cannot keep a rate with periods below shortestTick.
 const (
 	burst        = 125_000 // size of a burst, in bytes
 	shortestTick = 20      // shortest period of the pacing timer, in µs
@@ -40,7 +39,7 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 			return nil, err
 		}
 	}
-	moved, omit := 0.0, c.Probe.Std()/4 // each step warms up in its first quarter
+	moved, omit := 0.0, c.Probe.Std()/4 // the first quarter of each step is its warm-up
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
 		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-omit, omit))
 		if err != nil {
@@ -60,8 +59,8 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
 
-// measureUDP measures at the rate that the search found, or at a lower rate if this rate loses too much. The
-// argument before is the payload of the search, in bytes.
+// measureUDP measures at the rate that the search found. If this loses too much, it measures at lower rates. The
+// search has sent a payload of before bytes.
 func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
@@ -93,9 +92,9 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
 }
 
-// udpOptions describes a UDP run. iperf3 takes the rate of each stream; the rate 0 is as much as the sender can send.
-// Without a datagram size, iperf3 uses the segment size of its TCP control connection (start.test_start.blksize in
-// its JSON), which fits the path's MTU in every arm.
+// udpOptions describes a UDP run. The option -b is the rate of one stream; 0 is as much as the sender can send.
+// Without a datagram size, iperf3 takes the segment size of its own TCP connection, start.test_start.blksize in the
+// JSON. This size fits the path's MTU in every arm.
 func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit time.Duration) runOptions {
 	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
@@ -112,8 +111,8 @@ func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit t
 	return o
 }
 
-// sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Other
-// arms would send larger datagrams, and would be faster.
+// sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Arms
+// with a known MTU send larger datagrams, and would look faster for this reason alone.
 func (o runOptions) sized(client *iperf3.Report) error {
 	if !o.fits || client.Start.TestStart.Block != 536 { // TCP's segment size for a path with an unknown MTU (RFC 9293)
 		return nil
@@ -122,21 +121,19 @@ func (o runOptions) sized(client *iperf3.Report) error {
 		"set one size for all arms, such as datagram: 1400B", client.Start.SystemInfo)
 }
 
-// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1, but with a
-// limit above zero. It repeats steps whose loss may be temporary, following the loss verification of ETSI GS NFV-TST
+// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1. Unlike there,
+// the limit is above zero. Steps whose loss may be temporary are repeated, as in the loss verification of ETSI GS NFV-TST
 // 009, section 12.3.3:
 //
 //   - The first step offers the link's rate, or as much as the sender can send if the link has no cap. If the loss is
-//     within the limit, this rate is the result. Otherwise the search brackets the result: the sender's rate is the
-//     bracket's upper end, and the received rate is tried next. If the link is the bottleneck, the received rate is
-//     its capacity.
+//     within the limit, this rate is the result. Otherwise the rate that was sent is the upper end of a bracket around
+//     the result. The next step tries the rate that was received: if the link is the bottleneck, this is its capacity.
 //   - Each further step takes a quarter off the rate until the loss is within the limit. Then each step tries the
-//     geometric mean of the bracket, until the bracket's ends differ by no more than resolution. The lower end is the
-//     result.
-//   - A step whose loss is over the limit, but at most passing times the limit, is repeated once and fails only if it
-//     fails again. A pause of the receiver's CPU can lose this many packets in a short step.
-//   - The search ends at a step within the limit in which the sender clearly missed the offered rate: the sender
-//     cannot send more.
+//     geometric mean of the bracket's ends, until they differ by no more than resolution. The lower end is the result.
+//   - If the loss of a step is at most passing times the limit, the step is repeated once, and fails if it fails again.
+//     A pause of the receiver's CPU can lose this many packets in a short step.
+//   - If the sender clearly misses the offered rate in a step within the limit, the search ends: the sender cannot send
+//     more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // share of the last rate that the next step offers, until a rate is within the limit
@@ -161,7 +158,7 @@ type search struct {
 	steps []step
 }
 
-// find returns the highest rate whose loss is within the limit. The rate is at most the ceiling; 0: there is no
+// find searches the highest rate whose loss is within the limit. Rates above the ceiling are not tried; 0: no
 // ceiling.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
@@ -172,7 +169,7 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	for lower == 0 || upper/lower > 1+resolution {
 		offered := min(next, upper*0.999)
 		at, err := s.step(ctx, offered)
-		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary
+		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary: try again
 			at, err = s.step(ctx, offered)
 		}
 		switch {
@@ -219,9 +216,9 @@ const (
 	grantedBuffer = 208 << 10 // size that every kernel grants, in bytes; default of rmem_max and wmem_max
 )
 
-// buffers returns the size of UDP's socket buffers that the pods' kernels grant, in bytes, up to wantedBuffer. Older
-// kernels show the limits of buffers only outside of pods. Tare can read those limits only if the testbed's nodes are
-// on this machine.
+// buffers returns the size, in bytes, of the UDP socket buffers that the pods' kernels grant, at most wantedBuffer.
+// Older kernels show the limits of buffers outside of pods only. There, Tare can read the limits only if the
+// testbed's nodes are on this machine.
 func (p peers) buffers(ctx context.Context) (int64, error) {
 	places := []testbed.Place{p.server}
 	if _, here := testbed.As[testbed.Nodes](p.site); here {

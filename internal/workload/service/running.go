@@ -8,12 +8,13 @@
 //	        run: [./server, --listen, $(TARE_PORT)]
 //	        ready: {log: 'listening'}
 //
-// A service starts when the site is ready and the arm's layers are up. The service is ready when the client's
-// pod reaches it. Its output during a trial is recorded with the trial. Its CPU time and memory count apart
-// from the client's. If the service ends, the trial under way fails, and the arm is set up again before the
-// next trial.
+// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod reaches it,
+// or when its output shows so (Ready). Its output during a trial is recorded with the trial. Its CPU time and memory
+// are counted separately from the client's. If the service ends, the trial under way fails. The arm is then set up
+// again before the next trial.
 //
-// Workloads with their own servers (a builtin server, the members of a cluster) start them by Start.
+// Some workloads have servers of another kind, such as a builtin server or the members of a cluster. They start them
+// by the function Start.
 package service
 
 import (
@@ -28,7 +29,7 @@ import (
 	"tare/internal/workload"
 )
 
-// Program is one program of a service.
+// Program is one program of a service, with the command that starts it.
 type Program struct {
 	Name    string // name such as "server", also of the log file and of the part of a trial's CPU time and memory
 	Where   testbed.Place
@@ -91,7 +92,8 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// BrokenRule returns an error if the program has ended. A program that ends during a trial breaks a rule.
+// BrokenRule returns nil while the program runs. If the program has ended, the trial under way breaks a rule. If the
+// connection to a cluster is lost, BrokenRule returns this error.
 func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
@@ -101,7 +103,7 @@ func (r *Running) BrokenRule(ctx context.Context) error {
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
-// read reads new output of the program, on a testbed that does not deliver output by itself.
+// read asks the testbed for new output of the program. Only a testbed with testbed.Printer must be asked.
 func (r *Running) read() error {
 	p, ok := r.process.(testbed.Printer)
 	if !ok {
@@ -141,13 +143,14 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 // Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
-// outputStream receives the stdout or stderr of a program: by Write, or by read on a testbed with testbed.Printer.
+// outputStream receives the stdout or stderr of a program. Most testbeds pass output to Write. A testbed with
+// testbed.Printer is asked for output by read.
 type outputStream struct {
 	name string
 	to   *outputTail
 
 	mu          sync.Mutex
-	alreadyRead int64 // bytes that the method read has passed on; at the program's end, Write gets these bytes again and drops them
+	alreadyRead int64 // bytes that read has received; Write gets them again when the program ends, and ignores them
 }
 
 func (s *outputStream) Write(b []byte) (int, error) {
@@ -176,10 +179,10 @@ func (s *outputStream) read(p testbed.Printer) error {
 type outputTail struct {
 	mu      sync.Mutex
 	text    []byte
-	dropped int // number of bytes dropped from the output before the field text
+	dropped int // number of older bytes that were dropped
 }
 
-// maxTail bounds the output that is kept between two trials, in bytes.
+// maxTail is the largest part of the output, in bytes, that is kept between two trials.
 const maxTail = 1 << 20
 
 func (r *outputTail) Write(b []byte) (int, error) {
@@ -211,7 +214,7 @@ func (r *outputTail) last() string {
 	return safetext.Line(string(r.text[max(0, len(r.text)-400):]))
 }
 
-// matches reports whether the function match accepts the output since the last call of take.
+// matches calls a function with the output since the last call of take, and returns its result.
 func (r *outputTail) matches(match func([]byte) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +227,7 @@ type Process interface {
 	Memory() (int64, error)
 }
 
-// Account is the CPU time of a process at a moment.
+// Account is a reading of a process's CPU time. The method Since counts from this reading.
 type Account struct {
 	at        time.Time
 	cpu       time.Duration
@@ -261,8 +264,8 @@ func (a Account) Since(process Process) (testbed.Usage, error) {
 // Parts lists the processes that a trial accounts for, by part: "client", "server".
 type Parts map[string][]Process
 
-// Begin begins an account of all processes. The function that it returns ends the account, and returns the
-// usage of each part. The CPU time and memory of a part are sums over its processes.
+// Begin reads the CPU time of all processes. The returned function reads it again, and returns what each part has
+// used in between. The CPU time and memory of a part are sums over its processes.
 func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error) {
 	begun := map[Process]Account{}
 	for _, processes := range p {
@@ -290,7 +293,8 @@ func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error)
 	}, nil
 }
 
-// Each calls a function for all clients of a load at the same time, and returns its results in the order of the clients.
+// Each calls a function for all clients of a load at the same time. It returns the function's results in the order
+// of the clients.
 func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, error) {
 	all, errs := make([]T, len(clients)), make([]error, len(clients))
 	var wait sync.WaitGroup
@@ -301,9 +305,9 @@ func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, erro
 	return all, errors.Join(errs...)
 }
 
-// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The argument now is a function that
-// asks the client for its time. ClockAhead calls this function three times and uses the fastest response. The result
-// within is the largest possible error of the result ahead: half of the time that the fastest response took.
+// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The function now asks the
+// client for its time. ClockAhead calls it three times, and uses the fastest response. The error of the result is at
+// most within: half of the time that this response took.
 func ClockAhead(now func() (time.Time, error)) (ahead, within time.Duration, err error) {
 	for i := range 3 {
 		before := time.Now()

@@ -42,7 +42,7 @@ func (c *Config) Declare(d *experiment.Declaration) {
 	}
 }
 
-// Ready is the condition for a server to be ready.
+// Ready is the condition under which a server counts as ready.
 type Ready struct {
 	Path   string            `yaml:"path" json:"path,omitempty" doc:"path that must answer over HTTP with a status of 2xx; with neither path nor log, the server must accept a connection"`
 	Log    string            `yaml:"log" json:"log,omitempty" doc:"regular expression that the server's output must match; ^ and $ match at each line"`
@@ -56,7 +56,7 @@ func (r Ready) limit() quantity.Duration {
 // portName is the placeholder for the port in arguments.
 const portName = "$(TARE_PORT)"
 
-// Validate returns all errors. The names of their fields begin with the argument field.
+// Validate returns all errors. Each names its field, such as "server.port" with field = "server".
 func (c *Config) Validate(field string) []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
@@ -72,16 +72,16 @@ func (c *Config) Validate(field string) []experiment.FieldError {
 	return errs
 }
 
-// Shared names the server, for workload.Resident.
+// Shared implements workload.Resident. Servers have the same name if all their parameters are equal.
 func (c *Config) Shared() string {
 	text, _ := json.Marshal(c)
 	return "server " + string(text)
 }
 
-// Server is a server that is up.
+// Server is a server that runs and is ready.
 type Server struct {
 	*Running
-	Address ByPath // addresses for the client's pod
+	Address ByPath // server's addresses, as the client's pod reaches it
 	Scratch string // directory for the server's files, removed with the site; "": none
 }
 
@@ -143,9 +143,9 @@ func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// Addresses returns the addresses of a server at a site. Port 0 chooses one of the ports that the site's
-// service forwards, a different one for each server. A server at a port that is not forwarded is only reached
-// at its pod.
+// Addresses returns the addresses of a server at a site. Port 0 asks for a port that the site's service forwards.
+// Each server of the site then gets a different port. A port that the service does not forward is reachable at the
+// server's pod only.
 func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	network, ok := testbed.As[testbed.Network](s.Site)
 	if !ok {
@@ -153,7 +153,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first port is left to tools that start again in each trial.
+		// The first port is for tools such as iperf3, which start a server in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}
@@ -185,13 +185,14 @@ func (s *Server) Variables() []string {
 // Helper is a helper in the client's pod that waits until the server answers.
 var Helper = testbed.Helper{Name: "service-ready", Run: helperrpc.Reading("the server's address", repeatCheck)}
 
-// readyCheck is the helper's input: the server's address, and the page that must answer.
+// readyCheck is the input of the helper: the server's address and, if given, a page to ask for.
 type readyCheck struct {
 	Address netip.AddrPort `json:"address"`
 	Path    string         `json:"path,omitempty"` // page that must answer; "": the server must accept a connection
 }
 
-// await waits until the server meets the condition ready: its output matches, or the client's pod reaches it, or both.
+// await waits until the server is ready. With ready.Log, the server's output must match. With ready.Path, or without
+// both, the client's pod must reach the server.
 func (r *Running) await(ctx context.Context, site testbed.Site, address netip.AddrPort, ready Ready) error {
 	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
 	defer cancel()
@@ -247,7 +248,7 @@ func (r *Running) awaitReached(ctx context.Context, site testbed.Site, c readyCh
 	if err != nil {
 		return err
 	}
-	ctx, stop := testbed.Until(ctx, r.done) // the wait also ends when the server ends
+	ctx, stop := testbed.Until(ctx, r.done) // stop waiting if the server ends
 	defer stop()
 	why, _, err := helperrpc.Output(ctx, site, testbed.ClientPod, cmd)
 	if err == nil {

@@ -13,21 +13,22 @@ import (
 // Search describes a search. Loads are positive, such as requests per second or sidecars.
 type Search struct {
 	Fineness
-	// Near is the load around which the search draws its first load. Least and Most bound the loads that the
-	// search tries.
+	// Near is a guess of the capacity. A search begins near it. Loads are at least Least and at most Most.
 	Near, Least, Most float64
 	Unit              string // unit of the load in errors: "per second"
 }
 
 // Fineness is the precision of a search.
 type Fineness struct {
-	Halvings int // number of times that the first step, a doubling, is halved
-	Turns    int // even number of turns, changes of direction, whose loads are averaged
-	// Usual is the number of tries if the result lies between a quarter of Near and four times Near.
+	Halvings int // number of times that the step is halved; the first step is a doubling
+	Turns    int // number of turns (changes of direction) whose loads are averaged; an even number
+	// Usual is the usual number of tries. More are needed if the result is below a quarter of Near, or above four
+	// times Near.
 	Usual int
 }
 
-// Fine finds a capacity to 2.2 %, in tries of about a second. Coarse finds a capacity to 9 %, in longer tries.
+// Fine finds a capacity to within 2.2 %, by tries of about a second. Coarse finds a capacity to within 9 %, by
+// longer tries.
 var (
 	Fine   = Fineness{Halvings: 5, Turns: 8, Usual: 23}
 	Coarse = Fineness{Halvings: 3, Turns: 4, Usual: 13}
@@ -36,7 +37,7 @@ var (
 // Record is the record of a search, which is kept with its trial.
 type Record[Try any] struct {
 	Began float64 `json:"began"` // load of the search's first try
-	Tries []Try   `json:"tries"` // all tries in order, also before and after the search
+	Tries []Try   `json:"tries"` // all tries in order, with those before and after the search
 }
 
 // MostTries bounds the tries of a search.
@@ -53,31 +54,32 @@ func Spaced(quantity fmt.Stringer) string {
 }
 
 const (
-	doubling = math.Ln2 // first step of a search; a step is a difference of two loads' logarithms
-	// settling is the number of turns (changes of direction) that the result leaves out. These are the first turns with
-	// the finest step, since noise may have turned the search too early.
+	doubling = math.Ln2 // first step of a search; steps are differences between logarithms of loads
+	// settling is the number of turns (changes of direction) that do not count for the result. They are the first
+	// with the finest step: noise may have turned the search before it reached the capacity.
 	settling = 2
 )
 
-// First draws the first load of a search from a range about Near, whose upper end is twice its lower end. The result of
-// a search lies on a grid of loads that the first load fixes. If all searches began at the same load, all results would
-// have the same error. Repeating the search would only make a wrong value look certain.
+// First draws the first load of a search, between Near ÷ √2 and Near × √2 if Least and Most allow. All later loads
+// of a search lie on a grid through the first load. If all searches began at the same load, their results would
+// share one error, which repetition would not show.
 func (s Search) First(seed uint64) float64 {
 	most := math.Log(s.Most)
 	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), math.Log(s.Least))
 	return math.Exp(from + rand.New(rand.NewPCG(seed, 0)).Float64()*min(doubling, most-from))
 }
 
-// Find returns the load that is carried in half of the tries. It uses up-down steps (Levitt 1971, Transformed up-down
-// methods in psychoacoustics, Journal of the Acoustical Society of America 49). A turn is a change of direction. Each
-// turn halves the step, down to the finest step. The result is the geometric mean of the loads at the last turns with
-// the finest step. The seed draws the first load, so each search needs its own seed. If even the least load is not
-// carried, or even the largest load is carried, Find returns an error that breaks the rule on rates.
+// Find returns the load that is carried in half of the tries, by up-down steps (Levitt 1971, Transformed up-down
+// methods in psychoacoustics, Journal of the Acoustical Society of America 49). A load that is carried is followed
+// by a larger one, and otherwise by a smaller one. A turn is a change of direction, which halves the step, down to
+// the finest step. The result is the geometric mean of the loads at the last turns. The seed draws the first load,
+// so each search needs its own seed. If Least is not carried, or if Most is carried, the error breaks the rule on
+// rates.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, halved := math.Log(s.First(seed)), 0
 	step := func() float64 { return math.Ldexp(doubling, -halved) }
-	before, turns := false, []float64{} // turns holds the loads at changes of direction with the finest step
+	before, turns := false, []float64{} // loads at which the direction changed with the finest step
 	for n := 0; len(turns) < settling+s.Turns && n < MostTries; n++ {
 		carried, err := try(math.Exp(x))
 		switch {
@@ -98,7 +100,7 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		if !carried {
 			bound, up = least, -1
 		}
-		for step() > up*(bound-x) && halved < s.Halvings { // a step that ended at the bound would leave the grid
+		for step() > up*(bound-x) && halved < s.Halvings { // a step that the bound cuts off would leave the grid: try half the step
 			halved++
 		}
 		if x += up * step(); up*(bound-x) < 0 {
@@ -106,7 +108,7 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		}
 		before = carried
 	}
-	turns = turns[:len(turns)&^1] // equal numbers of upper and lower turns
+	turns = turns[:len(turns)&^1] // an even number: as many upper as lower turns
 	if turns = turns[min(settling, len(turns)):]; len(turns) < s.Turns/2 {
 		return 0, noCapacity("it was not found in %d tries", MostTries)
 	}

@@ -21,7 +21,7 @@ import (
 	"tare/internal/workload/startup/firstbyte"
 )
 
-// role is the role of started pods in Kubernetes labels.
+// role is the value of a Kubernetes label on started pods.
 const role = "start"
 
 // inPod is the path of package firstbyte's program in a pod. The file is on the volume of Tare's agent, so that
@@ -42,7 +42,7 @@ type podStarter struct {
 	staying []*progress
 
 	mu    sync.Mutex
-	waits map[string]*progress // progress of each pod, by pod name
+	waits map[string]*progress // by pod name: how far each pod is
 }
 
 func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStarter, err error) {
@@ -78,8 +78,8 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 	return s, nil
 }
 
-// inPods returns the command that starts the program in a pod. The command stands in the pod's specification, which
-// must not hold secrets.
+// inPods returns the command that starts the program in a pod. Everybody who may read pods sees the command. A
+// command with secrets is therefore refused.
 func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	command := program.At(site, c.Command)
 	if wanted := command.References(); len(wanted) > 0 {
@@ -102,7 +102,7 @@ func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 type progress struct {
 	name   string
 	begun  time.Time
-	phases map[string]float64 // time since begun in s, by metric
+	phases map[string]float64 // by phase: time from begun until the pod reached it, in s
 	uid    string
 	failed string        // reason why the pod will never be ready, if known
 	change chan struct{} // closed and replaced at each change of the fields above
@@ -119,7 +119,7 @@ func (s *podStarter) see(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// see records the event in the pod's state, and the time at which the pod first reached each phase.
+// see updates the pod's state by an event. For each phase, it records the time at which the pod first reached it.
 func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
 	reach := func(phase string, is bool) {
 		if _, known := p.phases[phase]; is && !known {
@@ -150,7 +150,8 @@ func ended(pod *corev1.Pod) string {
 	return strings.TrimSpace(fmt.Sprintf("the pod is %s %s %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message))
 }
 
-// begin makes a pod. It waits for the pod's call to the listener, and then until the pod is ready.
+// begin makes a pod. When the program prints its first byte, the pod calls the listener. begin waits for this call,
+// and then until the pod is ready.
 func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err error) {
 	s.number++
 	title := fmt.Sprintf("%s-%d", s.stem, s.number)
@@ -168,7 +169,7 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	made, err := s.like.Make(ctx, plan)
 	s.mu.Lock()
 	p.phases["pod-created"] = time.Since(p.begun).Seconds()
-	for _, later := range p.phases { // the watch may show a phase before the response to the request arrives
+	for _, later := range p.phases { // the watch may show a later phase before the API server's response arrives
 		p.phases["pod-created"] = min(p.phases["pod-created"], later)
 	}
 	s.mu.Unlock()
@@ -191,7 +192,7 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	return p, one, nil
 }
 
-// longestWait is the longest time that one request lets the listener wait.
+// longestWait bounds the wait in one request to the listener. A call that comes later needs another request.
 const longestWait = 5 * time.Second
 
 func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
@@ -239,7 +240,8 @@ func (s *podStarter) failed(p *progress) string {
 	return p.failed
 }
 
-// failure returns the error of a pod that did not start, with the events and logs that the cluster has about the pod.
+// failure returns an error for a pod that did not start. If the start took too long, the error contains the
+// cluster's events and logs of the pod.
 func (s *podStarter) failure(ctx context.Context, p *progress, err error) error {
 	_, lost := errors.AsType[*testbed.Disturbance](err)
 	switch {
@@ -264,7 +266,7 @@ func (s *podStarter) once(ctx context.Context) (start, error) {
 		one.used, err = s.used(ctx, p)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.staying = append(s.staying, p) // the trial deletes the pod at its end
+		s.staying = append(s.staying, p) // a pod that failed stays until the trial's end, which deletes it
 		return one, err
 	}
 	return one, errors.Join(err, s.like.Delete(ctx, p.name))

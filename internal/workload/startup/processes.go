@@ -24,7 +24,7 @@ type processStarter struct {
 	config  *Config
 	site    testbed.Site
 	args    []string
-	staying []string // additional arguments for an instance that is to stay
+	staying []string // further arguments, with which an instance keeps running
 	up      []testbed.Process
 }
 
@@ -85,7 +85,7 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (p testbed.
 	case <-limited.Done():
 		return nil, 0, errors.Join(h.config.late(ctx, "nothing was printed"), p.Kill())
 	}
-	if err != nil { // the program closed its output or ended
+	if err != nil { // no first byte: the program ended or closed its output
 		stop := context.AfterFunc(limited, func() { _ = p.Kill() })
 		_, why := p.Wait()
 		stop()
@@ -94,8 +94,8 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (p testbed.
 	return p, at.Sub(begun), nil
 }
 
-// broken returns the error of a program that failed: an *Invalid error with its exit status, or with the text if the
-// program failed without an error.
+// broken returns the error of a program that failed. A program with an exit status breaks a rule. A program without
+// an error breaks a rule by what the text says. Any other error is returned unchanged.
 func broken(ctx context.Context, text string, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
@@ -144,7 +144,7 @@ func (h *processStarter) stay(ctx context.Context, n int) error {
 	return nil
 }
 
-// uses adds up the resources of all instances. An instance that has ended is an error.
+// uses adds up the resources of all instances that keep running. If one of them has ended, uses returns an error.
 func (h *processStarter) uses(ctx context.Context) (sum use, err error) {
 	for _, p := range h.up {
 		shared, ok := testbed.ProcessAs[testbed.Proportional](p)

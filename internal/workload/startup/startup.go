@@ -6,29 +6,29 @@
 //	  - name: density
 //	    startup: {instances: [1, 10, 100]}
 //
-// On this machine an instance is a process of the program, with the layers around it. On a cluster an
-// instance is a pod like the arm's own pod, with the same layers, in which the program is started (pods.go).
+// On this machine an instance is a process of the program, with the layers around it. On a cluster an instance is a
+// pod with the program in it (pods.go). The pod is like the arm's own pod and has the same layers.
 //
 // # Cold starts
 //
-// A trial starts the program many times, one start after the other. Concurrent starts would wait for each
-// other, and measure the size of the machine. Each start makes a new instance; the files that the instance
-// needs are in the page cache after the warm-up starts, in all arms alike. The metrics are the mean of the
-// trial's starts, and the quantiles (p50, p90) that at least a hundred starts exceed.
+// A trial starts the program many times, one start after another. Starts at the same time would wait for each other,
+// and measure the size of the machine. Each start makes a new instance. After the warm-up starts, the files that an
+// instance needs are in the page cache, in all arms. The metrics are the mean of the trial's starts, and p50 and p90
+// if at least a hundred starts take longer.
 //
-// On this machine the time runs from the fork to the first byte at Tare's end of a pipe. On a cluster it runs from
-// the request that makes the pod, by Tare's clock, since times in the Kubernetes API are whole seconds. A pod counts
-// as scheduled, started or ready when a watch shows that state.
+// On this machine the time counts from the fork until the first byte arrives in a pipe. On a cluster it counts from
+// the request that makes the pod. It is measured by Tare's clock, since times in the Kubernetes API are whole
+// seconds. A pod counts as scheduled, started or ready when a watch shows that state.
 //
 // # Density
 //
-// With instances, a trial starts this many instances that stay, waits, and reads the resources that all of
-// them use together. On this machine the memory is PSS: a page that n processes share counts 1/n in each. The
-// sum over the instances counts a shared page at most once. In a line through the levels of instances, the
-// shared pages are in the base, and not in the slope. Cgroups would count the kernel's own memory too, but
-// charge a shared page to the process that touched it first. Neither PSS nor cgroups see a process that runs
-// elsewhere. On a cluster the memory is the working set of the pods' cgroups, which includes the runtime's
-// own processes. Only the node can read it (testbed.kubernetes.accounting).
+// With instances, a trial starts this many instances, which keep running. It waits, and then reads the resources
+// that all of them use together. On this machine the memory is PSS: a page that n processes share counts 1/n for
+// each. A sum over the instances therefore counts a shared page at most once. A line through the levels of instances
+// has the shared pages in its base, and not in its slope. Cgroups would count the kernel's own memory, too. But they
+// count a shared page for the first process that touched it. A process outside of the instance is in neither. On a
+// cluster the memory is the working set of the pods' cgroups, which includes the runtime's own processes. Only the
+// node can read it (testbed.kubernetes.accounting).
 package startup
 
 import (
@@ -121,7 +121,7 @@ const (
 	mean          = "start-mean"     // mean time until the first byte, in s
 	memory        = "memory"         // memory of all instances, in bytes
 	cpu           = "cpu"            // CPUs that all instances use together
-	machineMemory = "memory-machine" // fall of the machine's available memory, in bytes
+	machineMemory = "memory-machine" // decrease of the machine's available memory, in bytes
 )
 
 // phases lists the phases of a pod in the order in which a pod reaches them.
@@ -157,23 +157,23 @@ func (c *Config) Measures() experiment.Measures {
 
 var quantiles = []workload.Quantile{0.5, 0.9}
 
-// start is the record of one start in a raw file.
+// start records one start, with its times in s, in a raw file.
 type start struct {
 	First  float64            `json:"first"`            // time until the first byte, in s
-	Phases map[string]float64 `json:"phases,omitempty"` // time until the watch showed the phase, in s, by metric
+	Phases map[string]float64 `json:"phases,omitempty"` // by phase: time until the watch showed it, in s
 	used   testbed.Usage
 }
 
 // starter starts instances of the program at a site.
 type starter interface {
-	// once starts an instance, and waits for its first byte. It then ends the instance or waits for its end.
+	// once starts an instance and waits for its first byte. Then the instance ends or is killed.
 	once(ctx context.Context) (start, error)
 	// stay starts n instances that run until the method end is called. It waits for the first byte of each instance.
 	stay(ctx context.Context, n int) error
-	// uses returns what the instances that stay started use: memory now, and CPU time so far.
+	// uses returns the resources of all instances that stay has started: memory now, and CPU time so far.
 	uses(ctx context.Context) (use, error)
-	// end ends the instances that stay started, and releases the starter's own resources at the site. A second call
-	// does nothing.
+	// end ends all instances that stay has started. It also releases what the starter itself holds at the site. A
+	// second call does nothing.
 	end(ctx context.Context) error
 }
 
@@ -182,7 +182,7 @@ type use struct {
 	CPU       time.Duration `json:"cpu"` // CPU time so far
 	Memory    int64         `json:"memory"`
 	Available int64         `json:"available,omitempty"` // available memory of the machine in bytes; 0 if unknown
-	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read at this site
+	Unknown   bool          `json:"unknown,omitempty"`   // CPU and Memory cannot be read at this site
 }
 
 func (c *Config) starter(ctx context.Context, site testbed.Site) (starter, error) {
@@ -340,7 +340,7 @@ func (s *runningTrial) density(ctx context.Context, n int) (workload.Result, err
 	return workload.Result{Values: values}, nil
 }
 
-// late returns the broken rule of a start that took longer than the limit.
+// late returns an error for a start that took longer than the limit Timeout. The error breaks a rule.
 func (c *Config) late(ctx context.Context, state string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

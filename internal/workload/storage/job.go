@@ -41,14 +41,14 @@ type trial struct {
 	file   string // path in the client's pod
 	round  int    // number of the round, from 1; 0 if unknown
 	checks int    // number of checks of the layout's mark so far
-	// backing lists the files and directories behind the volume that the testbed knows.
+	// backing lists the files and directories that hold the volume's data, as far as the testbed knows them.
 	backing []string
-	// dropped is set if the kernel is known to accept O_DIRECT and ignore it.
+	// dropped is true if the kernel is known to ignore O_DIRECT: it accepts the flag and uses the page cache.
 	dropped bool
 }
 
-// arguments returns fio's arguments for a job. Sizes are in bytes, since fio takes MiB for a million bytes. The clock
-// is fixed, since fio could otherwise choose the CPU's clock in one arm only.
+// arguments returns fio's arguments for a job. Sizes are in bytes, since fio reads MiB as a million bytes. One clock
+// is given. Otherwise fio might choose the CPU's own clock in some arms only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
 	if t.config.Direct != throughCache {
@@ -57,13 +57,13 @@ func (t *trial) arguments(j job) []string {
 	return append([]string{
 		"fio", "--output-format=json+", "--eta=never", "--clocksource=clock_gettime",
 		"--name=tare", "--thread", "--group_reporting", "--fallocate=none",
-		"--filename=" + strings.ReplaceAll(t.file, ":", `\:`), // fio separates files by colons
+		"--filename=" + strings.ReplaceAll(t.file, ":", `\:`), // fio would take a colon for the end of a file's name
 		"--ioengine=" + string(t.config.Engine), "--direct=" + direct,
 	}, j.args...)
 }
 
-// mostOutput bounds the part of an output that is kept in memory. A report of fio has a few hundred kilobytes at
-// most.
+// mostOutput is the largest output that is kept in memory. A longer output makes the trial invalid. A report of fio
+// takes a few hundred kilobytes at most.
 const mostOutput = 16 << 20
 
 type output struct {
@@ -81,7 +81,8 @@ func (o *output) Write(p []byte) (int, error) {
 
 var errTooLong = errors.New("fio took too long")
 
-// run runs fio once. If fio fails and its report can be read, run returns the report with the error.
+// run runs fio once, and keeps its outputs as raw files. If fio fails, run returns an error, and fio's report if it
+// can be read.
 func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, j.limit, errTooLong)
 	defer cancel()
@@ -139,8 +140,8 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp runs the warm-up. Sequential I/O warms up in the second half of the data, so that the measurement does not
-// begin with blocks that were just read.
+// ramp runs the warm-up. Sequential I/O warms up in the second half of the data. The measurement then begins with
+// blocks that were not read just before.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
 	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
@@ -150,8 +151,8 @@ func (t *trial) ramp(ctx context.Context) error {
 	return explain(err)
 }
 
-// load returns the arguments for I/O of the trial's kind. Each sequential job has its own part of the data; without
-// parts, all jobs would read the same blocks at the same time.
+// load returns fio's arguments for the trial's kind of I/O. Several sequential jobs get a part of the data each.
+// Otherwise all of them would read the same blocks at the same time.
 func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	c := t.config
 	op, bs, jobs := c.Operations.One(), int64(c.BlockSize.One()), int64(c.Jobs.One())
@@ -164,7 +165,7 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
 	}
 	if !c.cold() {
-		args = append(args, "--time_based") // fio repeats the data until the time is over
+		args = append(args, "--time_based") // at the end of the data, fio begins again until the time is over
 	}
 	if op.sequential() && jobs > 1 {
 		size = size / jobs / bs * bs
@@ -180,8 +181,8 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed returns the seed of fio's offsets. The seed differs between rounds, between cells, and between warm-up and
-// measurement. It is the same for all arms. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
+// seed returns the seed of fio's offsets. All arms have the same seed. It differs between rounds, between cells, and
+// between warm-up and measurement. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
@@ -203,8 +204,8 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	return t.config.read(d, buffered)
 }
 
-// counted reports whether a run failed only because of I/O errors that fio counted. The limit on errors judges these
-// errors.
+// counted reports whether the only failures of a run are I/O errors that fio counted. The limit on errors decides
+// later whether they are too many.
 func counted(d *jobResult) bool {
 	if d == nil || d.report == nil {
 		return false
@@ -217,17 +218,16 @@ func counted(d *jobResult) bool {
 	return broken == "" && known && failed > 0
 }
 
-// The data is followed by a trailer whose first block is the mark: a digest of the data's layout. fio writes the mark
-// when all data is on the disk. Files and block devices are thereby marked in the same way, and the image needs no
-// program but fio.
+// A trailer follows the data. Its first block is the mark: a digest of the data's layout. fio writes the mark when
+// all data is on the disk. No program but fio is therefore needed to mark files and block devices.
 //
-// Layout writes data and trailer in one run, and the mark is then written inside the existing file. If fio had to
-// write beyond the end of a file, it would silently replace the file, and reads of the new file would cost nothing.
+// One run writes the data and the trailer. The next run writes the mark inside the existing file. Beyond the end of
+// a file, fio would write a new file in its place without a warning, and reads of the new file would cost nothing.
 const (
 	trailer = 1 << 20 // bytes of the trailer
 	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
-	wide    = 1 << 20 // block size for writing the data, in bytes
-	deep    = 8       // number of blocks of the data under way at a time
+	wide    = 1 << 20 // block size, in bytes, for writing the data
+	deep    = 8       // number of blocks that are written at the same time
 )
 
 // version is the version of the layout. A new version makes Tare lay out all data again.
@@ -245,7 +245,7 @@ func (c *Config) mark() string {
 	return fmt.Sprintf("0x%x", sha256.Sum256(fmt.Appendf(nil, "tare storage, layout %d, %d bytes", version, c.Size)))
 }
 
-// layOut writes the data unless the mark shows that the data is there.
+// layOut writes the data, unless the mark shows that the volume already has the data.
 func (t *trial) layOut(ctx context.Context) error {
 	laid, err := t.laidOut(ctx)
 	if err != nil || laid {
@@ -263,8 +263,8 @@ func (t *trial) layOut(ctx context.Context) error {
 	return nil
 }
 
-// laidOut reports whether the file has the mark. fio fails if the file is absent or too short, or if its mark
-// differs.
+// laidOut reports whether the volume has the mark. It lets fio compare the mark. fio fails if the mark differs, or
+// if the file is absent or too short.
 func (t *trial) laidOut(ctx context.Context) (bool, error) {
 	name := "check"
 	if t.checks++; t.checks > 1 {

@@ -64,7 +64,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 		return workload.Result{}, unreadable("the report has no %s", name)
 	}
 	wanted := c.Duration.Std().Seconds()
-	if c.cold() && way.Bytes == float64(c.Size) { // all data was read once
+	if c.cold() && way.Bytes == float64(c.Size) { // fio ends when it has read all data once
 		wanted = leastCold
 	}
 	if c.cold() && wanted == leastCold && way.Runtime/1e3 < leastCold {
@@ -86,7 +86,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 	}, nil
 }
 
-// values returns the metrics that the report has. Failed I/Os do not count.
+// values returns the metrics in a report. Their names begin with p. Failed I/Os do not count.
 func (c *Config) values(job *fio.Job, way *fio.Way, p string) map[string]float64 {
 	values := map[string]float64{}
 	set := func(name string, v float64) {
@@ -140,8 +140,8 @@ func lastLines(text string) string {
 	return safetext.Head(strings.Join(lines, "; "), mostSaid)
 }
 
-// remedies lists failures that end the run, since every further trial would fail too. A text in fio's standard error
-// identifies a failure. These texts are the same since fio 3.0.
+// remedies lists failures of fio that would recur in every trial, and therefore end the run. Each is recognized by a
+// text on standard error. fio has printed these texts since version 3.0.
 var remedies = []struct{ stderr, why, remedy string }{
 	{"support O_DIRECT", "the volume refuses O_DIRECT", "direct: false measures it through the page cache, under metrics of other names"},
 	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},
@@ -152,8 +152,8 @@ var remedies = []struct{ stderr, why, remedy string }{
 	{"failed to load engine", "this fio lacks the engine", "another engine, or an image whose fio has it"},
 }
 
-// explain returns an error that ends Tare's run if the volume or the system causes fio's failure. Otherwise
-// it returns a broken rule.
+// explain returns the error of a failed run of fio. If the volume or the system is the cause, this error ends Tare's
+// run. Otherwise it breaks a rule.
 func explain(err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
@@ -175,7 +175,7 @@ func explain(err error) error {
 type direct string
 
 const (
-	// pastCache makes a trial invalid if its I/O went through the page cache.
+	// pastCache asks for I/O past the page cache. A trial whose I/O went through the page cache is invalid.
 	pastCache direct = "true"
 	// throughCache sends all I/O through the page cache. The names of the metrics begin with buffered-.
 	throughCache direct = "false"
@@ -208,13 +208,13 @@ func (d direct) MarshalJSON() ([]byte, error) {
 // MarshalText returns the parameter's text in an experiment file.
 func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
-// tolerated is the number of bytes of a file that the page cache may hold after a trial past the cache, since another
-// process may have read the file. A trial through the cache leaves more in its first second, except on a device with
-// fewer than 64 I/Os per second.
+// tolerated is how many bytes of a file may be in the page cache after a trial past the page cache: another process
+// may have read them. A trial through the page cache exceeds this in its first second, unless the device is slower
+// than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// cached reports whether the trial's I/O went through the page cache. With direct: true, I/O through the cache is
-// an error that breaks a rule.
+// cached reports whether the trial's I/O went through the page cache. With direct: true this is an error, which
+// breaks a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {
@@ -234,8 +234,8 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// look asks the helper which part of the file, and of the files behind the volume, is in the page cache. With drop,
-// the helper first drops these files from the page cache.
+// look asks the helper how much of the trial's file, and of the files behind the volume, is in the page cache. With
+// drop = true, the helper first drops these files from the page cache.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
 	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Request{Paths: append([]string{t.file}, t.backing...), Drop: drop})
 	if _, exited := errors.AsType[*testbed.ExitError](err); exited && ctx.Err() == nil {
@@ -248,21 +248,21 @@ func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) 
 // every gVisor kernel reports.
 var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 
-// errDropped is the error of a kernel that accepts O_DIRECT and ignores it. gVisor does: after a run with
-// direct=1 the whole file is in the page cache of the node's kernel. After the same run without gVisor, no
-// part of the file is in the page cache.
+// errDropped is the error for a kernel that accepts O_DIRECT and ignores it, as gVisor does. After a run with
+// direct=1 in gVisor, the whole file is in the page cache of the node's kernel. Without gVisor, none of the file is
+// there.
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// checkDirect looks for gVisor, which ignores O_DIRECT. It returns an error unless the trial may go through the page
-// cache.
+// checkDirect is called before a trial that asks for I/O past the page cache. If the kernel is gVisor, which ignores
+// O_DIRECT, direct: true is an error. With direct: auto the trial goes on, through the page cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	_, err := testbed.Run(ctx, t.site, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})
 	_, exited := errors.AsType[*testbed.ExitError](err)
 	switch {
 	case errors.Is(err, exec.ErrNotFound), exited && ctx.Err() == nil:
-		return nil // an image without cat does not show its kernel
+		return nil // the image lacks cat, so that its kernel stays unknown
 	case err != nil:
 		return errors.Join(ctx.Err(), err)
 	}

@@ -1,23 +1,22 @@
 // Package storage measures a volume with fio (3.33 and later): one kind of I/O, at one block size and depth, in each
 // trial.
 //
-// fio runs in the client's pod, on a file of the volume or on the block device itself, on either testbed. Only blocks
-// that were written before are read: file systems and thin volumes answer reads of unwritten blocks from memory, far
-// faster than any disk. The first trial at a site therefore lays the data out, with contents that do not compress,
-// and writes a mark to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
+// fio runs in the client's pod, on a file of the volume or on the block device itself. It reads only blocks that
+// were written before. File systems and thin volumes answer reads of other blocks from memory, far faster than any
+// disk. The first trial at a site therefore lays the data out, with contents that do not compress, and writes a mark
+// to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
 //
-// Tare checks whether I/O went past the page cache: after each trial that asked for direct I/O it examines the cache
-// (residency, read.go).
+// Tare checks whether I/O went past the page cache. It examines the page cache after each trial that asked for
+// direct I/O (residency, read.go).
 //
-// The warm-up is a separate run of fio instead of fio's ramp_time, so that the CPU time of the measured process
-// belongs to the measured I/O alone.
+// The warm-up is a separate run of fio. With fio's own ramp_time, the CPU time of the measured process would include
+// the warm-up.
 //
-// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. In a
-// closed loop, latency and I/O per second are two views of the same quantity. The plan records this relation
-// (Loop).
+// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and
+// I/O per second then follow from each other. The plan records this relation (Loop).
 //
-// Random offsets are drawn again in each round, and are the same for all arms of a round: the trials of a pair read
-// the same blocks, and no round reads the blocks that a cache still holds from the round before.
+// Random offsets are drawn anew in each round. A cache may still hold blocks from the round before, so other blocks
+// are read. Within a round all arms have the same offsets, so that the trials of a pair read the same blocks.
 package storage
 
 import (
@@ -142,8 +141,8 @@ func (c *Config) least() quantity.Size {
 	return (c.Size+c.Size/10)/trailer*trailer + 64<<20
 }
 
-// volume returns the size of the volume to ask for. A size above 1 GiB is in whole GiB, since clouds have
-// volumes of whole GiB only.
+// volume returns the size of the volume to ask for. Clouds have volumes of whole GiB only, so a size above 1 GiB is
+// rounded up to whole GiB.
 func (c *Config) volume() quantity.Size {
 	if c.Volume > 0 {
 		return c.Volume
@@ -155,7 +154,8 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix returns the beginning of the metrics' names. The argument buffered is set for trials through the page cache.
+// prefix returns the beginning of metric names: "read" or "write". With buffered = true, for a trial through the
+// page cache, it is "buffered-read" or "buffered-write".
 func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
@@ -172,9 +172,9 @@ const part = "fio"
 // startUp is the time that one start and end of fio takes. A trial runs fio three times.
 const startUp = 350 * time.Millisecond
 
-// Measures returns the metrics of a trial. The limit has time for laying out the data; the expected time does not.
-// With direct: auto there are two sets of metrics, and a trial has one set. Cost and loop are then left out, since
-// neither holds for all trials.
+// Measures returns the metrics of a trial. The limit includes time for laying out the data, and the expected time
+// does not. With direct: auto, a trial has one of two sets of metrics: past the page cache or through it. Cost and
+// loop would fit only one set, and are left out.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -212,8 +212,8 @@ func (c *Config) measured(p string) []experiment.Metric {
 	return metrics
 }
 
-// loop names the metrics of latency and I/O per second, which the closed loop ties together. With fsync there is no
-// such relation, since neither metric includes the time of fsync.
+// loop names two metrics: latency and I/O per second. In a closed loop, each follows from the other. With fsync
+// there is no such relation, since neither metric includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
@@ -258,8 +258,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
 }
 
-// tryDirectory runs fio for a second on a file of this machine. It uses the page cache, since the probe tests fio and
-// not the disk.
+// tryDirectory runs fio for a second on a file of this machine. The I/O goes through the page cache: the probe is
+// about fio, and the speed of the disk does not matter.
 func tryDirectory(ctx context.Context) (err error) {
 	dir, err := owned.Dir("", "fio")
 	if err != nil {

@@ -87,15 +87,17 @@ func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 
 type profile string
 
-// constellation is "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a file of 10
-// GiB, 60 s after a warm-up of 10 s, 128 I/Os under way by libaio, past the page cache, randread and randwrite, with
-// 4 KiB for I/O per second and 1024 KiB for bandwidth.
+// constellation is the profile of "Constellation performance benchmarks" (version 2.6): fio under kubestr, with one
+// CPU and a file of 10 GiB. It runs for 60 s after a warm-up of 10 s, past the page cache, with 128 I/Os under way
+// by libaio. The I/O is randread and randwrite: in blocks of 4 KiB for I/O per second, and of 1024 KiB for
+// bandwidth.
 const constellation profile = "constellation"
 
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets the profile's times if the file lacks them. The profile's other parameters are the workload's defaults.
+// fill sets the profile's duration and warm-up, unless the file gives them. All other parameters of the profile are
+// the workload's defaults.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile == constellation && !given("duration") {
 		c.Duration = quantity.Duration(time.Minute)
@@ -111,8 +113,8 @@ type Cap struct {
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// forBlock returns the highest I/Os per second and the highest bandwidth for I/Os of a block size; 0: no cap is known.
-// A cap of the bandwidth also limits the I/Os per second. A cap of the I/Os per second also limits the bandwidth.
+// forBlock returns two caps for I/Os of one block size: I/Os per second, and bandwidth; 0: unknown. Bandwidth is
+// I/Os per second × block size. A cap of one therefore caps the other, too.
 func (c *Cap) forBlock(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

@@ -19,13 +19,14 @@ import (
 	"tare/internal/testbed"
 )
 
-// inMemory writes the probe to a file in memory. The file stays open when this process executes another program.
+// inMemory writes the probe to a file in memory. The file is still open after this process has executed another
+// program.
 func inMemory() (*os.File, error) {
 	if len(program) == 0 {
 		return nil, errors.New("the probe is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-probe", unix.MFD_EXEC)
-	if err == unix.EINVAL { // before Linux 6.3, every file in memory is executable
+	if err == unix.EINVAL { // before Linux 6.3 there is no MFD_EXEC, and every file in memory is executable
 		fd, err = unix.MemfdCreate("tare-probe", 0)
 	}
 	if err != nil {
@@ -38,8 +39,9 @@ func inMemory() (*os.File, error) {
 	return f, nil
 }
 
-// execute replaces this process by the probe. The probe's environment is empty, since a longer environment moves the
-// stack: Mytkowicz et al., Producing wrong data without doing anything obviously wrong, ASPLOS 2009.
+// execute replaces this process by the probe. The probe gets an empty environment. The length of an environment
+// shifts the stack, and thereby times (Mytkowicz et al., Producing wrong data without doing anything obviously
+// wrong, ASPLOS 2009).
 func execute(_ context.Context, o request) error {
 	f, err := inMemory()
 	if err != nil {
@@ -54,12 +56,12 @@ func execute(_ context.Context, o request) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) { // /proc is missing or incomplete
 		err = executeDescriptor(fd, argv)
 	}
-	runtime.KeepAlive(f) // the collector must not close the file before Exec
+	runtime.KeepAlive(f) // keeps the garbage collector from closing the file before Exec
 	return fmt.Errorf("execute the probe from memory: %w", err)
 }
 
-// executeDescriptor executes the probe without /proc. Unlike syscall.Exec, it keeps the limit on open files that Go
-// has set.
+// executeDescriptor executes the probe by its descriptor, without /proc. Go has changed the limit on open files.
+// syscall.Exec would undo this change; executeDescriptor keeps it.
 func executeDescriptor(fd int, argv []string) error {
 	list, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {
@@ -98,7 +100,7 @@ func tryHere(ctx context.Context, t Test) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	const self = 3 // descriptor of the command's first extra file
+	const self = 3 // a command's first extra file has this descriptor
 	c := New().(*Config)
 	c.Tests = factor.Of(t)
 	argv, err := c.try().arguments(self)

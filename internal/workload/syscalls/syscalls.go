@@ -1,5 +1,5 @@
-// Package syscalls measures small operations of the kernel. Each operation passes one or a few of the hooks
-// of a sandbox or a Linux security module. Most operations are taken from UnixBench. The others are connect,
+// Package syscalls measures small operations of the kernel, such as opening a file. In each operation, a sandbox or
+// a Linux security module has one or a few hooks. Most operations are taken from UnixBench. The others are connect,
 // bind, ptrace, mount and the check of a capability.
 //
 //	workloads:
@@ -8,22 +8,21 @@
 // Each test is a separate cell; there is no index over all tests. docs/syscalls.md describes one operation of each
 // test.
 //
-// The measured program is the probe (directory probe): a static program of a few kB that makes raw system calls. Go's
-// runtime would distort the times with its threads, its preemption signals and its collector, and a process with
-// threads can neither fork cheaply nor unshare a mount namespace. getppid, stat and similar tests could be measured
-// in Go nearly without error; they are in the probe too, so that all tests use the same program. The helper of this
-// package replaces itself by the probe from memory. The probe therefore needs no file at its place, and starts inside
-// the layers around a command under test.
+// The measured program is the probe (directory probe): a static program of a few kB that makes raw system calls.
+// Go's runtime would distort the times by its threads, preemption signals and garbage collector. A process with
+// threads cannot fork cheaply, and cannot unshare a mount namespace. Some tests, such as getppid, would be nearly
+// right in Go. They are in the probe, too, so that all tests use one program. The helper of this package replaces
+// itself by the probe from memory. The probe therefore needs no file, and starts inside the layers like any command
+// under test.
 //
-// The headline is CPU time. On a shared machine, wall clock depends on the CPU time that other programs leave: at a
-// load of 5 to 17 on two CPUs, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
+// The headline is CPU time. Wall clock also contains waits for a CPU that other programs use. For example, on two
+// CPUs with a load of 5 to 17, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
 //
-// Slices, processes, trials: a process measures batches of about a millisecond. The value of a process is the
-// median of its batches. Some random properties of a process (the location of its memory, its page frames)
-// are the same in all of its batches. Batches are therefore not independent, and intervals computed from
-// batches would claim differences between equal arms. A trial, and each slice, starts new processes. The
-// value of a trial is the mean of the values of its processes. The unit of analysis is the trial, or the
-// set-up if several trials share one (package internal/analysis/contrast).
+// Slices, processes, trials: a process measures batches of about a millisecond. Its value is the median of its
+// batches. Chance gives each process properties that all of its batches share, such as the location of its memory.
+// Batches are therefore not independent. Intervals computed from batches would claim differences between equal arms.
+// Each trial, and each slice, starts new processes. The value of a trial is the mean over its processes. The unit of
+// analysis is the trial, or the set-up if several trials share one (package internal/analysis/contrast).
 package syscalls
 
 import (
@@ -84,8 +83,8 @@ var Kind = workload.Kind{
 	Helpers: []testbed.Helper{Helper},
 }
 
-// Declare describes the places where the workload runs. The place host is for the local testbed only, since a
-// cluster's layers do not act on Tare's machine.
+// Declare says where the workload can run. The place host exists on the local testbed only: the layers of a cluster
+// do not act on Tare's machine.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	if c.In != testbed.Host {
@@ -105,7 +104,7 @@ const (
 	longest       = time.Hour
 	mostProcesses = 1000
 	mostPath      = 3000                 // longest path in bytes; the probe stores a path in 4 KiB
-	leastProcess  = 5 * time.Millisecond // shortest measured time of a process, enough for some batches
+	leastProcess  = 5 * time.Millisecond // shortest measured time of a process: long enough for some batches
 )
 
 func (c *Config) validate() []experiment.FieldError {
@@ -138,7 +137,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// The metrics, each the time of one operation.
+// Names of the metrics. Each metric is the time of one operation.
 const (
 	cpuMetric  = "operation-cpu"      // CPU time: median over the batches of a process
 	wallMetric = "operation-wall"     // wall clock: median over the batches of a process
@@ -147,7 +146,7 @@ const (
 
 var metricNames = []string{cpuMetric, wallMetric, meanMetric}
 
-// startUp is the time that a slice takes besides its measured time. Each process adds processStartUp.
+// A slice takes startUp, and processStartUp for each of its processes, in addition to its measured time.
 const (
 	startUp        = 60 * time.Millisecond
 	processStartUp = 3 * time.Millisecond

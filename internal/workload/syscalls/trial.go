@@ -36,10 +36,10 @@ type trial struct {
 	used    testbed.Usage
 	lines   []line
 	raw     bytes.Buffer
-	refused bool // set if the kernel refuses the test even without layers
+	refused bool // the kernel refuses the test, even without layers
 }
 
-// Run runs the processes of one slice. Each process is pinned to the CPU after the CPU of the process before it. All
+// Run runs the processes of slice i. Each is pinned to a CPU: the one after the CPU of the process before it. All
 // arms use the CPUs in the same order.
 func (t *trial) Run(ctx context.Context, i int) error {
 	if t.refused {
@@ -69,8 +69,9 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge returns the reason why a test that failed inside the layers breaks a rule. The reason is "" if the kernel
-// refuses the test without the layers too. The test is then unavailable at this place.
+// judge is called for a test that failed inside the layers. It runs the test without the layers. If the kernel
+// refuses it again, the test is unavailable at this place, and the reason is "". Otherwise the reason says why the
+// failure breaks a rule.
 func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (reason string, err error) {
 	outside, err := ask(ctx, site, c.In, c.try(), false)
 	switch {
@@ -86,7 +87,7 @@ func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (re
 
 func (t *trial) keep() error { return workload.Keep(t.on.Raw, "probe.jsonl", t.raw.Bytes()) }
 
-// Finish returns the means over the processes.
+// Finish returns the means over the trial's processes. A test that the kernel refuses has no values.
 func (t *trial) Finish(context.Context) (workload.Result, error) {
 	r := workload.Result{Unavailable: metricNames}
 	if !t.refused {
@@ -107,7 +108,7 @@ func (t *trial) values() workload.Result {
 		coarse = coarse || l.Step > coarsest
 	}
 	r.Values[meanMetric] = total / r.Work / nanoseconds
-	if coarse { // the kernel of a sandbox may count CPU time in ticks
+	if coarse { // a step of the CPU clock is too long, as in some sandboxes
 		r.Unavailable = []string{cpuMetric, meanMetric}
 		delete(r.Values, cpuMetric)
 		delete(r.Values, meanMetric)
@@ -117,11 +118,11 @@ func (t *trial) values() workload.Result {
 
 const (
 	nanoseconds = 1e9     // nanoseconds in a second
-	coarsest    = 100_000 // largest step of a CPU clock, in ns, that is fine enough for timing batches
+	coarsest    = 100_000 // longest step of a CPU clock, in ns, with which batches can be timed
 )
 
-// Try does one operation inside the site's layers. If the operation also fails without the layers, the test is
-// unavailable at this place, and Try returns no error.
+// Try does one operation inside the site's layers. If it fails there and without the layers, too, the test is
+// unavailable at this place. This is no error.
 func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	inside, err := ask(ctx, site, c.In, c.try(), true)
 	if err != nil || inside.failed == nil {
@@ -141,8 +142,8 @@ type output struct {
 	used   testbed.Usage
 }
 
-// ask runs the probe with a request. The probe runs inside the site's layers if subject is set, and outside of the
-// layers otherwise.
+// ask runs the probe with a request. With subject = true, the probe runs inside the site's layers, and otherwise
+// outside of them.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request, subject bool) (a output, err error) {
 	cmd, err := helperrpc.Command(site, where, Helper.Name, o)
 	if err != nil {
@@ -201,8 +202,8 @@ func (l line) failure() string {
 	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
 }
 
-// refusal reports whether the kernel refused the call or lacks it, or the test shell found no program. Any other
-// failure is a mistake in the request.
+// refusal reports whether the kernel refused the call, by an errno in refusals or by a signal. It is also true if
+// the test shell found no program. Any other failure is a mistake in the request.
 func (l line) refusal() bool {
 	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
 }
@@ -215,7 +216,8 @@ var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
 const mostLines = 2 * mostProcesses
 
-// readLines parses the output of the probe up to the first failed process.
+// readLines parses the output of the probe, which has a line for each process. It ends at the first failed process,
+// and returns its line as failed.
 func readLines(text []byte) (lines []line, failed *line, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for decoder.More() {
@@ -247,16 +249,16 @@ var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", ex
 type request struct {
 	Mode      string `json:"mode"`
 	Test      Test   `json:"test"`
-	Amount    int    `json:"amount"` // modeRun: measured time of each process in milliseconds; modeExactly: number of operations
+	Amount    int    `json:"amount"` // with modeRun: measured time of each process, in ms; with modeExactly: number of operations
 	Processes int    `json:"processes"`
-	CPU       int    `json:"cpu"` // index of the first process's CPU among the allowed CPUs, modulo their number
+	CPU       int    `json:"cpu"` // chooses the first process's CPU: index into the allowed CPUs, modulo their number
 	File      string `json:"file,omitempty"`
 	Directory string `json:"directory"`
 }
 
 const (
-	modeRun     = "run"     // mode of processes that measure times
-	modeExactly = "exactly" // mode of a number of operations without times
+	modeRun     = "run"     // processes measure times
+	modeExactly = "exactly" // processes do a fixed number of operations, and measure no times
 )
 
 func (c *Config) request() request {
@@ -269,7 +271,7 @@ func (c *Config) try() request {
 	return o
 }
 
-// arguments returns the arguments of the probe. The argument self is the descriptor of the probe's file.
+// arguments returns the probe's arguments. One of them is self, the descriptor of the probe's file.
 func (o request) arguments(self int) ([]string, error) {
 	if o.File == "" {
 		var err error

@@ -65,7 +65,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return err // the error names the method and address
+		return err // err already names the method and address
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 4<<20))
@@ -104,7 +104,7 @@ func (a *api) await(ctx context.Context, path string) error {
 
 // request is one request to the workload's helper. Exactly one of the fields from Prepare to Empty is set.
 type request struct {
-	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs, or of the existing server
+	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs; or the URL of the existing server
 	CA    string   `json:"ca,omitempty"`
 	Token string   `json:"token,omitempty"`
 	// Foreign is set for an existing server. Its owner may forbid some calls.
@@ -117,7 +117,7 @@ type request struct {
 	Size  string `json:"size,omitempty"`
 	Empty string `json:"empty,omitempty"`
 
-	trust *tls.Config // trusts CA, or without CA the system's authorities
+	trust *tls.Config // trusts the certificates in CA; without CA, the system's authorities
 }
 
 var requestHelper = testbed.Helper{Name: "vault-order", Run: helperrpc.Answering("the request", carryOut)}
@@ -167,7 +167,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	s.Leader = leader.Address
-	if !r.Foreign { // only the leader knows when it became the leader
+	if !r.Foreign { // asks the leader itself, which alone knows since when it leads
 		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}
@@ -223,7 +223,8 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 	return types, err
 }
 
-// ignoreForeign drops the error of a call that the owner of an existing server forbids.
+// ignoreForeign returns nil for the error of a call that the owner of an existing server has forbidden. It returns
+// any other error unchanged.
 func (r *request) ignoreForeign(err error) error {
 	if _, refused := errors.AsType[*statusError](err); refused && r.Foreign {
 		return nil

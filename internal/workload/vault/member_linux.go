@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory makes a file in memory and returns its path. The file stays open when this process executes another
-// program.
+// inMemory makes a file in memory and returns its path. The file is still open after this process has executed
+// another program.
 func inMemory(text string) (string, error) {
 	fd, err := unix.MemfdCreate("tare", 0)
 	if err != nil {
 		return "", fmt.Errorf("a file in memory: %w", err)
 	}
-	for rest := []byte(text); len(rest) > 0; { // the garbage collector would close an os.File
+	for rest := []byte(text); len(rest) > 0; { // no os.File, which the garbage collector would close
 		n, err := unix.Write(fd, rest)
 		if err != nil {
 			return "", fmt.Errorf("a file in memory: %w", err)

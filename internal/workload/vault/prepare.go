@@ -13,11 +13,11 @@ import (
 
 // setUpRequest lists the engines, keys and secrets that the helper makes at the servers before the first trial.
 type setUpRequest struct {
-	Initialise bool          `json:"initialise"` // set for new members, which Tare has started
+	Initialise bool          `json:"initialise"` // the members are new: Tare has just started them
 	AuditFile  string        `json:"auditFile,omitempty"`
 	Limit      time.Duration `json:"limit"`
 
-	Mount      string        `json:"mount"` // prefix of the names of engines and policy
+	Mount      string        `json:"mount"` // beginning of the names of engines and policy
 	Encryption EncryptionKey `json:"encryption"`
 	Signing    SigningKey    `json:"signing"`
 	Payload    int           `json:"payload"`
@@ -56,8 +56,8 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 	return out, p.engines(ctx, a, out)
 }
 
-// initialise makes a cluster of new members, with the first member as leader, and returns the root token. Nothing
-// keeps the unseal key.
+// initialise makes a cluster of new members, with the first member as leader, and returns the root token. The unseal
+// key is not kept.
 func (r *request) initialise(ctx context.Context) (string, error) {
 	var apis []*api
 	for _, url := range r.URLs {
@@ -84,10 +84,10 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("unseal: %w", err)
 	}
 	first.token = made.Token
-	if err := first.await(ctx, "sys/health"); err != nil { // only the leader answers with status 200
+	if err := first.await(ctx, "sys/health"); err != nil { // status 200 shows that this member is the leader
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}
-	// By default, new members only vote after 10 s of stability.
+	// Without this setting, a new member gets its vote only after 10 s.
 	if len(apis) > 1 {
 		if err := first.call(ctx, http.MethodPost, "sys/storage/raft/autopilot/configuration", map[string]string{"server_stabilization_time": "500ms"}, nil); err != nil {
 			return "", err
@@ -175,8 +175,8 @@ func policy(mount string) string {
 		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
 }
 
-// fill makes the data that the load works on. It uses the load's own token and operations, which shows that the load
-// has the rights it needs.
+// fill makes the data for the load, such as keys and secrets. It uses the load's token and operations. If they
+// succeed, the load has all rights that it needs.
 func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	text := payload(p.Payload)
 	input := base64.StdEncoding.EncodeToString([]byte(text))
@@ -218,7 +218,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 		write := func(ctx context.Context) error {
 			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(text), nil)
 		}
-		if i == 0 { // a new KV engine takes a moment to become version 2
+		if i == 0 { // repeats the first write until the new KV engine has become version 2
 			if err := retry(ctx, write); err != nil {
 				return err
 			}

@@ -30,16 +30,16 @@ type servers struct {
 	tls       bool
 	authority string // certificates that clients trust, in PEM
 	auditFile string // path of the audit file; "" without an audit device
-	audited   int64  // bytes that the load of the last trial added to the audit file
+	audited   int64  // bytes that the audit file grew by during the last trial's load
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	failure   error // reason for setting the servers up again, or nil
+	failure   error // error after which the servers must be set up again; nil: there is none
 }
 
 var _ vaultserver.Servers = (*servers)(nil)
 
-// Shared names the servers that cells share. Cells that differ only in their load share servers.
+// Shared returns a name. Cells with the same name share servers. Parameters of the load are not part of the name.
 func (c *Config) Shared() string {
 	like := *c
 	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = operations{}, nil, nil, "", 0
@@ -53,7 +53,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
-			err = ended // the end of the member caused the error
+			err = ended // err is only a consequence of the member's end
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
@@ -79,14 +79,14 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 			return up, err
 		}
 		up.urls = []string{c.URL}
-		up.prepared = prepared{Mount: p.Mount, Token: token} // Down removes this mount
+		up.prepared = prepared{Mount: p.Mount, Token: token} // tells Down what to remove, even if setting up fails
 	} else if err := up.startAll(ctx, s, c, settings); err != nil {
 		return up, err
 	} else if settings.Audit != vaultserver.FileAudit {
 		up.auditFile = ""
 	}
 	p.Initialise, p.AuditFile = c.URL == "", up.auditFile
-	for _, m := range up.members { // the end of a member ends the wait
+	for _, m := range up.members { // stop waiting if a member ends
 		var stop context.CancelFunc
 		ctx, stop = testbed.Until(ctx, m.Ended())
 		defer stop()
@@ -150,10 +150,10 @@ func (up *servers) State(ctx context.Context) (*vaultserver.State, error) {
 	return s, nil
 }
 
-// Audited returns the bytes that the load of the last trial added to the leader's audit file.
+// Audited returns by how many bytes the leader's audit file grew during the last trial's load.
 func (up *servers) Audited() int64 { return up.audited }
 
-// place returns the pod of the member at a URL, or the server's pod for an unknown URL.
+// place returns the pod of the member with this URL. For an unknown URL it returns the server's pod.
 func (up *servers) place(url string) testbed.Place {
 	return testbed.Member(1 + slices.Index(up.urls, url))
 }
@@ -181,7 +181,7 @@ func (up *servers) memberEnded(ctx context.Context) error {
 	return nil
 }
 
-// Down ends the members, or removes the data at an existing server.
+// Down ends the members. At an existing server it removes the data that Tare made there.
 func (up *servers) Down(ctx context.Context) error {
 	if up.down {
 		return nil
@@ -206,19 +206,19 @@ type membership struct {
 	Dir     string `json:"dir"` // directory of the member's data
 }
 
-// Placeholders for the paths of files with the certificate and key.
+// The member's configuration contains certPath and keyPath in place of the paths of its certificate and key.
 const (
 	certPath = "$(CERT)"
 	keyPath  = "$(KEY)"
 )
 
-// memberHelper replaces itself by a member's program. The member's files are in memory, so that no key is ever
-// written to a disk.
+// memberHelper replaces itself by a member's program. The member's certificate and key are files in memory, so that
+// no key is ever written to a disk.
 var memberHelper = testbed.Helper{Name: "vault-member", Run: helperrpc.Reading("the member's configuration", runMember)}
 
-// configuration returns a member's configuration. Tare makes audit devices through the API. OpenBao allows this only
-// with unsafe_allow_api_audit_creation; Vault warns of this setting. Vault locks its memory, which needs privileges,
-// unless disable_mlock is set. OpenBao never locks its memory.
+// configuration returns a member's configuration. Tare makes audit devices through the API, which OpenBao allows
+// only with unsafe_allow_api_audit_creation. Vault ignores this setting with a warning. Without disable_mlock, Vault
+// locks its memory, which needs privileges. OpenBao never locks its memory.
 func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
 	scheme, listener := "http", "  tls_disable = true\n"
 	if tls {
@@ -260,7 +260,7 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 		}
 		dir := filepath.Join(volume, fmt.Sprintf("vault-%d", s.Number))
 		if up.auditFile == "" {
-			up.auditFile = filepath.Join(dir, "audit.log") // on a cluster the path is the same for all members
+			up.auditFile = filepath.Join(dir, "audit.log") // the first member's path; on a cluster it is the path of all members
 		}
 		m := membership{Program: c.Program, Dir: dir, Cert: cert, Key: key}
 		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {
@@ -285,7 +285,7 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 	return nil
 }
 
-// clusterPort is the first port of the members' own traffic.
+// clusterPort is the port for traffic among the members. The next servers of a site use the ports after it.
 const clusterPort = 8201
 
 func runMember(_ context.Context, m membership) error {
@@ -313,7 +313,7 @@ func runMember(_ context.Context, m membership) error {
 	if err != nil {
 		return err
 	}
-	drop := func(v string) bool { // drops variables that make the program a helper or configure a client
+	drop := func(v string) bool { // drops variables that would make the program a helper, or a client
 		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
 	}
 	return execProgram(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))

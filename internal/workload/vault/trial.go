@@ -41,7 +41,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // the audit file grows in each trial, and must not fill its volume
+	if up.auditFile != "" { // empties the audit file, which would otherwise fill its volume over many trials
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -60,8 +60,8 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
 }
 
-// fail returns an error that breaks the rule "server", and has the servers set up again before the next trial. It
-// returns errors of a lost connection or an ended context unchanged.
+// fail returns an error that breaks the rule "server". It also makes Tare set the servers up again before the next
+// trial. If the connection to the cluster is lost or the context has ended, fail returns err unchanged.
 func (up *servers) fail(ctx context.Context, err error) error {
 	if _, lost := errors.AsType[*testbed.Disturbance](err); lost || ctx.Err() != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // the size is read first, since every later request is audited too
+	if r.up.auditFile != "" { // reads the size before the next request, which is audited, too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}
@@ -129,14 +129,14 @@ type operations struct {
 	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
 }
 
-// mostEncrypted returns the largest number of bytes that a key can encrypt. An RSA key encrypts one block by OAEP
-// with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
+// mostEncrypted returns the largest number of bytes that a key can encrypt. With an RSA key this is one block by
+// OAEP with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit: math.MaxInt.
 func mostEncrypted(key EncryptionKey) int {
 	bits, rsa := strings.CutPrefix(string(key), "rsa-")
 	if !rsa {
 		return math.MaxInt
 	}
-	n, _ := strconv.Atoi(bits) // each type of RSA key has its number of bits in its name
+	n, _ := strconv.Atoi(bits) // names of RSA keys end in the number of bits, such as rsa-2048
 	return n/8 - 66
 }
 
@@ -145,8 +145,8 @@ type operation struct {
 	weight float64
 }
 
-// drawn lists the operations with a weight. If no operation has a weight, drawn lists the four operations of
-// transit with equal weights.
+// drawn lists the operations that have a weight. If none has, it lists the four operations of transit with equal
+// weights.
 func (o operations) drawn() []operation {
 	if o == (operations{}) {
 		o = operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1}
@@ -169,7 +169,8 @@ const (
 	signingKey    = "signing"
 )
 
-// payload returns n bytes of random text to sign, encrypt or store. Every set-up gets the same text.
+// payload returns a random text of n bytes, which the load signs, encrypts or stores. Every set-up gets the same
+// text.
 func payload(n int) string {
 	random := rand.New(rand.NewPCG(1, 0x7461_7265))
 	text := make([]byte, n)

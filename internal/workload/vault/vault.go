@@ -5,16 +5,15 @@
 //	workloads:
 //	  - vault: {members: 5, workers: 300, duration: 10s}
 //
-// Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and
-// unseals the members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory
-// and are never recorded. A member is the program itself, with its configuration and certificate in files in
-// memory (setup.go). Members always use TLS among themselves. TLS on the listener for clients is a parameter
-// of the workload, and the audit device is another. The layer vault-server gives arms different values of
-// both parameters.
+// Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and unseals the
+// members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory and are never
+// recorded. A member is the program itself, whose configuration and certificate are files in memory (setup.go).
+// Members always use TLS among themselves. Two parameters are TLS for clients, and the audit device. The layer
+// vault-server can give each arm its own values of these two.
 //
-// The load goes to the leader over HTTP/1.1. Package load generates it, as for the workload http: in a closed
-// loop with workers, as vault-benchmark does, or in an open loop at a rate. A leader that changes during a
-// trial breaks the rule "server". Requests that fail count as errors.
+// The load goes to the leader over HTTP/1.1. Package load generates it. The load is a closed loop with workers, as
+// in vault-benchmark, or an open loop at a rate. If the leader changes during a trial, the trial breaks the rule
+// "server". Requests that fail count as errors.
 package vault
 
 import (
@@ -125,7 +124,7 @@ func (c *Config) load() *http.Config {
 	return h
 }
 
-// extra lists metrics of package load that the workload http does not have.
+// extra lists metrics of package load that this workload has and the workload http lacks.
 var extra = []string{"latency-max", "latency-min"}
 
 // Measures returns the metrics of a trial: the metrics of the workload http, the shortest and longest
@@ -142,8 +141,8 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// findProgram returns the path of the program on this machine. It searches PATH, and for bao also the directory of
-// `make openbao`.
+// findProgram returns the path of the program on this machine. It searches PATH. For bao it also searches the
+// directory in which `make openbao` installs the program.
 func findProgram(program string) (string, error) {
 	if program != "bao" {
 		path, err := exec.LookPath(program)

@@ -16,23 +16,22 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// Objective is the condition under which a server carries a number of sidecars. Enough sidecars are ready in
-// time, each later change reaches enough sidecars in time, and no ready sidecar's stream ends before the last
-// change has arrived.
+// Objective is the condition under which a server carries a number of sidecars. It has three parts: enough sidecars
+// are ready in time, each change reaches enough of them in time, and no ready sidecar loses its stream until the
+// last change has arrived.
 type Objective struct {
 	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"time after the last sidecar was due by which all sidecars, or a share of them, must be ready"`
 	Push  Within `yaml:"push" json:"push" required:"true" doc:"time after a change by which all ready sidecars, or a share of them, must have received it"`
 	Most  int    `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that the search tries; 16 times sidecars if absent. At the end, twice the capacity found is tried"`
 }
 
-// Within is a time limit, and the share of the sidecars that must keep to it.
+// Within is a time limit, and the least share of the sidecars that must meet it.
 type Within struct {
 	Share  quantity.Percent  `yaml:"share" json:"share,omitempty" above:"0%" max:"100%" doc:"least share of the sidecars that must keep to the time limit; 100% if absent"`
 	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept reports whether enough of n sidecars kept to the limit. The argument inTime is the number of sidecars that kept
-// to the limit.
+// kept reports whether enough sidecars met the limit: inTime is how many of n sidecars met it.
 func (w Within) kept(inTime, n int) bool {
 	return float64(inTime) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
@@ -48,7 +47,8 @@ func (w Within) limit(what string) string {
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
 func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
-// most returns the greatest number of sidecars in a search that begins with n sidecars.
+// most returns the largest number of sidecars that a search may try. Without objective.most it is 16 times n, or
+// mostSidecars if that is less.
 func (o *Objective) most(n int) int {
 	return cmp.Or(o.Most, min(16*n, mostSidecars))
 }
@@ -73,12 +73,12 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 
 const (
 	capacity    = "capacity"
-	readyBeyond = "ready-beyond" // sidecars ready in time at twice the capacity, as a share of the capacity
+	readyBeyond = "ready-beyond" // number of sidecars ready in time at twice the capacity, divided by the capacity
 
-	overload = 2 // multiple of the capacity at which the search looks for collapse
+	overload = 2 // after the search, this multiple of the capacity is tried
 )
 
-// metrics lists the metrics of a search that begins with n sidecars.
+// metrics lists the metrics of a trial that searches. Its file gives n sidecars.
 func (o *Objective) metrics(n int) []experiment.Metric {
 	return append([]experiment.Metric{
 		{Name: capacity, Unit: "sidecars", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
@@ -87,7 +87,7 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 	}, workload.TimeMetrics("ready", n, quantiles)...)
 }
 
-// longestTry is the time that a try with n sidecars takes if the server carries them.
+// longestTry returns the longest time that a try with n sidecars takes if the server carries them.
 func (c *Config) longestTry(n int) time.Duration {
 	return c.rampTime(n) + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
@@ -98,22 +98,22 @@ type tryRecord struct {
 	Why      string  `json:"why,omitempty"`          // reason why the server did not carry the sidecars; "": it carried them
 	Ready    int     `json:"ready"`                  // number of sidecars that were ready in time
 	P99      float64 `json:"p99,omitempty"`          // time from a sidecar's due time until it was ready, 99th percentile over all sidecars, in s
-	Took     float64 `json:"took"`                   // time of the last sidecar that was ready in time, in s
-	Push     float64 `json:"push"`                   // time of the slowest change that reached enough sidecars, in s
+	Took     float64 `json:"took"`                   // time at which the last of the Ready sidecars was ready, in s
+	Push     float64 `json:"push"`                   // longest time, in s, that a change took to reach enough sidecars
 	CPU      float64 `json:"serverCPU,omitempty"`    // CPU time of the server, in s
 	Memory   int64   `json:"serverMemory,omitempty"` // highest resident memory of the server, in bytes
 	Heap     int64   `json:"serverHeap,omitempty"`   // heap in use when all sidecars were ready, in bytes
 
 	Resources []testbed.Resource `json:"resources,omitempty"`
 
-	times []time.Duration // time of each sidecar until it was ready
+	times []time.Duration // time until ready, of each sidecar that was ready
 	bytes uint64
 	used  map[string]testbed.Usage
 }
 
-// capacity searches for the number of sidecars that the server carries. A try before the search measures resources
-// and times, with the number of sidecars that the file gives, since the numbers that the search tries differ from arm
-// to arm.
+// capacity searches for the largest number of sidecars that the server carries. Before the search, it tries the
+// number in the file. The metrics of resources and times come from this first try, since the search tries other
+// numbers in each arm.
 func (r *trial) capacity(ctx context.Context) (result workload.Result, err error) {
 	n := r.config.Sidecars.One()
 	search := staircase.Search{Fineness: staircase.Coarse, Near: float64(n), Least: float64(r.config.Clients.One()), Most: float64(r.config.Objective.most(n)), Unit: "sidecars"}
@@ -147,7 +147,7 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 		var beyond *tryRecord
 		beyond, err = try(overload * found)
 		if late, ok := errors.AsType[*workload.Invalid](err); ok && late.Rule == workload.RuleLate {
-			err = nil // the capacity was found before; only the overload was too much for the generator
+			err = nil // only the overload was too much for the generator; the capacity is known
 		} else if err == nil {
 			result.Values[readyBeyond] = float64(beyond.Ready) / found
 		}
@@ -155,8 +155,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
-// try tries the number of sidecars in the record t. It records in t whether the server carried the sidecars. The server
-// comes to rest before the sidecars connect, and again after they have disconnected.
+// try connects as many sidecars as the record t says, and records whether the server carried them. Before they
+// connect, and after they have disconnected, it waits until the server is at rest.
 func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	return r.clear(ctx)
 }
 
-// attempt connects all sidecars, and then changes the configuration. It ends at the first limit that is missed.
+// attempt connects all sidecars, and then changes the configuration. It stops as soon as the objective is missed.
 func (r *trial) attempt(ctx context.Context, t *tryRecord) error {
 	o := r.config.Objective
 	up, err := r.ramp(ctx, "up", t.Sidecars, true, o.Ready.Within.Std())

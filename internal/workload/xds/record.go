@@ -15,8 +15,8 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99}
 
-// timeAt returns a quantile of n times. The argument sorted holds the known times, in ascending order. Missing times
-// count as longer than all known times. The result is false if the quantile is among the missing times.
+// timeAt returns a quantile of n times. The known times are given in ascending order. The other times are missing,
+// and count as longer. The result is false if the quantile falls on a missing time.
 func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {
@@ -25,8 +25,8 @@ func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, 
 	return sorted[rank-1], true
 }
 
-// addDistribution adds the mean and the quantiles of n times to values. If times are missing, it adds no mean, and no
-// quantile that is among the missing times.
+// addDistribution adds the mean and the quantiles of n times to a map of values. If times are missing, there is no
+// mean, and no quantile that falls on a missing time.
 func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {
@@ -48,7 +48,7 @@ type stage struct {
 	Name    string          `json:"stage"`
 	Reports []*fleet.Report `json:"clients"`
 	Memory  int64           `json:"serverMemory,omitempty"` // resident memory of the server at the stage's end, in bytes; 0: unknown
-	Heap    int64           `json:"serverHeap,omitempty"`   // heap of the server in use at the stage's end, in bytes; 0: not asked for, or not all sidecars finished
+	Heap    int64           `json:"serverHeap,omitempty"`   // heap of the server in use at the stage's end, in bytes; 0: not known
 }
 
 // times returns the sidecars' times from all clients.
@@ -68,8 +68,8 @@ func (s *stage) late() (list []time.Duration) {
 	return list
 }
 
-// sum adds up the counts of all clients. It also returns the number of sidecars that the stage waited for, and the
-// time of the last sidecar that finished.
+// sum adds up the counts of all clients. It also returns how many sidecars the stage waited for, and when the last
+// of them finished.
 func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
 	for _, r := range s.Reports {
@@ -154,7 +154,8 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	return r, nil
 }
 
-// onTime returns an error if sidecars connected too long after they were due.
+// onTime returns an error if the 99th percentile of the sidecars' lags is too long. A lag is the time from a
+// sidecar's due time until it begins to connect.
 func (c *Config) onTime(t *workload.Trial, up *stage) error {
 	if late := up.late(); len(late) > 0 {
 		if lag, _ := timeAt(0.99, late, len(late)); t.Late(lag, c.Late.Std()) {

@@ -29,7 +29,7 @@ func (c *Config) Shared() string {
 	return "xds " + c.Server.Shared()
 }
 
-// Environment variables with a server's certificate and its key in PEM. They are set if a layer makes sidecars
+// Names of environment variables. They hold the server's certificate and key in PEM if a layer makes sidecars
 // encrypt.
 const (
 	certificateVariable = "TARE_TLS_CERT"
@@ -38,7 +38,7 @@ const (
 
 // xdsServer is the server that sidecars at a site connect to.
 type xdsServer struct {
-	resident  // server that the workload started, or a value of type remote if it started none
+	resident  // server that the workload started; a value of type remote if it started none
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
@@ -89,7 +89,7 @@ func (remote) Check(context.Context) error { return nil }
 func (remote) CPU() (time.Duration, error) { return 0, nil }
 func (remote) Down(context.Context) error  { return nil }
 
-// security returns the encryption that a layer at the site asks for; "": no layer asks for any.
+// security returns the encryption that a layer at the site sets; "": no layer sets it.
 func (up *xdsServer) security() (s xdstransport.Security) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Security) > 0 {
@@ -99,7 +99,7 @@ func (up *xdsServer) security() (s xdstransport.Security) {
 	return s
 }
 
-// layered sets the protocol and encryption that layers at the site ask for.
+// layered changes the request o: layers may set its protocol and encryption.
 func (up *xdsServer) layered(o *fleet.Open) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
@@ -110,7 +110,7 @@ func (up *xdsServer) layered(o *fleet.Open) {
 	case xdstransport.Plaintext:
 		o.TLS = nil
 	case xdstransport.TLS:
-		var with fleet.TLS // only CA and ServerName are replaced; the sidecars' own certificate is kept
+		var with fleet.TLS // the sidecars keep their own certificate
 		if o.TLS != nil {
 			with = *o.TLS
 		}
@@ -203,8 +203,8 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 	return nil
 }
 
-// places lists the places where clients run. On this machine, sidecars of a server at an address run on the host,
-// since a local pod reaches nothing outside.
+// places lists the places where clients run. On this machine, local pods cannot reach a server at an address.
+// Clients then run on the host.
 func (r *trial) places() []testbed.Place {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if r.config.Address != "" && (!ok || remote.Self(testbed.ClientPod) == "") {
@@ -229,11 +229,12 @@ func (r *trial) sendAll(ctx context.Context, request func(i int, c *client) flee
 	return service.Each(r.clients, func(i int, c *client) (fleet.Response, error) { return c.send(ctx, request(i, c)) })
 }
 
-// longestWait is the longest that a client waits in one request. The server's memory is read after each request.
+// longestWait is the longest wait in one request to a client. After each request the server's memory is read, at
+// least once a second.
 const longestWait = time.Second
 
-// awaitStage waits until all clients have finished their stage, or the limit has passed, and returns the stage's
-// record.
+// awaitStage waits until all clients have finished their stage, but no longer than the limit. It returns the record
+// of the stage.
 func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration, meter func(context.Context) []testbed.Resource) (*stage, error) {
 	end := time.Now().Add(limit)
 	for {

@@ -26,7 +26,7 @@ type trial struct {
 	up      *xdsServer
 	clients []*client
 	stages  []*stage
-	shared  []testbed.Resource // use of resources that clients and server share; for each resource, the stage with the highest use counts
+	shared  []testbed.Resource // use of each resource that clients and server share, in the stage that used it most
 	peak    int64              // highest resident memory of the server, in bytes; 0: unknown
 }
 
@@ -96,7 +96,7 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 		}
 		pushes = append(pushes, p)
 	}
-	used, err := usage() // the memory is the resident memory with all sidecars connected
+	used, err := usage() // memory is read now, while all sidecars are connected
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -108,8 +108,8 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp connects or disconnects the first n sidecars, and waits for them. The argument wait limits the wait: it is the
-// longest time after the last sidecar was due.
+// ramp connects or disconnects the first n sidecars. It waits for them, but after the last one's due time no longer
+// than the time wait.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {
@@ -137,7 +137,7 @@ func (r *trial) parts() service.Parts {
 	return parts
 }
 
-// connections lists the kinds of connections by which sidecars became ready.
+// connections lists the kinds of connections on which sidecars became ready.
 func (r *trial) connections() []string {
 	seen := map[string]int{}
 	for _, s := range r.stages {
@@ -156,8 +156,8 @@ func (r *trial) keep() error {
 	return err
 }
 
-// broken returns the error of a trial. If the trial failed because the server has ended, the error describes the
-// server's end.
+// broken returns the error with which a trial ends. If the server has ended, this error describes the server's end
+// in place of err.
 func (r *trial) broken(ctx context.Context, err error) error {
 	if err == nil || r.up.server == nil || ctx.Err() != nil {
 		return err
@@ -181,8 +181,8 @@ func (r *trial) clear(ctx context.Context) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// changes changes the server's configuration as often as the workload asks for, and yields a stage for each change.
-// Before the next change it waits until the push has reached all sidecars, or the limit has passed.
+// changes makes the workload's changes of the server's configuration, and yields a stage for each. Before the next
+// change, it waits until the push has reached all sidecars, or until the limit has passed.
 func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*stage, error] {
 	return func(yield func(*stage, error) bool) {
 		due := time.Now()
@@ -200,15 +200,15 @@ func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*sta
 	}
 }
 
-// Bounds of the time from the announcement of a change, which the clients get, to the change itself.
+// Clients are told of a change in advance: at least leastLead, and at most mostLead.
 const (
 	leastLead = 20 * time.Millisecond
 	mostLead  = 5 * time.Second
 )
 
-// change makes one change. The time of the push counts from the intended start of the command.
+// change makes one change. The clients know its time in advance. The push counts from this time.
 func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
-	meter := testbed.StartMeter(ctx, r.t.Site) // the meter starts before the push, so that starting it takes no time from the push
+	meter := testbed.StartMeter(ctx, r.t.Site) // starts the meter first, since starting it takes time
 	since, err := r.announce(ctx)
 	if err != nil {
 		return nil, err
@@ -220,8 +220,8 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 	return r.awaitStage(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
 }
 
-// announce tells the clients the time of the next change, by their own clocks, and returns that time by this
-// machine's clock. It returns when all clients know the time.
+// announce tells the clients when the next change comes. Each gets the time by its own clock. announce returns the
+// time by this machine's clock, once all clients know it.
 func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	for lead := leastLead; lead <= mostLead; lead *= 2 {
 		since := time.Now().Add(lead)
@@ -257,7 +257,7 @@ func (r *trial) command(ctx context.Context, title string, run reference.Argumen
 	if r.up.server != nil {
 		cmd.Env, where = append(cmd.Env, r.up.server.Variables()...), testbed.ServerPod
 		var stop context.CancelFunc
-		limited, stop = testbed.Until(ctx, r.up.server.Ended()) // the command may wait for a server that has ended
+		limited, stop = testbed.Until(ctx, r.up.server.Ended()) // stop waiting if the server ends
 		defer stop()
 	}
 	var why bytes.Buffer

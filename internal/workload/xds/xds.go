@@ -1,6 +1,6 @@
-// Package xds measures the cost of a layer for a control plane that speaks Envoy's discovery protocols: istiod, a
-// go-control-plane, any xDS server. Simulated sidecars, each with its own connection, connect at a given rate,
-// subscribe as Envoy does (package sidecar), and wait for pushes.
+// Package xds measures the cost of a layer for a control plane that speaks Envoy's discovery protocols, such as
+// istiod. Simulated sidecars, each with its own connection, connect at a given rate. They subscribe as Envoy does
+// (package sidecar), and wait for pushes. A push is what the server sends after a change of its configuration.
 //
 //	workloads:
 //	  - xds:
@@ -11,20 +11,20 @@
 //
 // # A trial
 //
-// In the measured part all sidecars connect, at the rate, and the trial waits until each has received the
-// resources that it asked for. With churn, all sidecars are connected before the measured part. During the
-// measured part, a share of the sidecars disconnects and reconnects. Then come the changes: a command changes
-// the server's configuration, and the trial waits until the push has reached the last sidecar. After the
-// trial all sidecars disconnect, and the server comes to rest.
+// In the measured part all sidecars connect, at the rate. The trial waits until each has received the resources that
+// it asked for. With churn, all sidecars connect before the measured part. A share of them then disconnects and
+// reconnects in the measured part. Then come the changes: a command changes the server's configuration, and the
+// trial waits until the push has reached the last sidecar. After the trial all sidecars disconnect, and the server
+// comes to rest.
 //
-// The load is open: a sidecar's time until it is ready counts from when it was due to connect. If the server limits
-// connections, the wait of rejected sidecars counts in their times. A rejected sidecar reconnects as Envoy does,
-// after a random pause below a bound that doubles.
+// The load is open: the time until a sidecar is ready counts from the time at which it was due to connect. If the
+// server limits connections, the times of rejected sidecars include their wait. A rejected sidecar reconnects as
+// Envoy does, after a random pause. The bound of the pause doubles each time.
 //
-// With an objective, a trial instead searches for the number of sidecars that the server carries.
+// With an objective, a trial searches for the largest number of sidecars that the server carries.
 //
-// The files: server.go has the server and the processes that hold sidecars (package fleet), trial.go the stages and
-// changes of a trial, and capacity.go the search. record.go computes the metrics.
+// The files: server.go has the server and the clients, which hold sidecars (package fleet). trial.go has the stages
+// and changes of a trial. capacity.go has the search, and record.go computes the metrics.
 package xds
 
 import (
@@ -73,7 +73,7 @@ type Config struct {
 	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"limit on the lateness in connecting, at its 99th percentile; beyond it the generator counts as late"`
 }
 
-// tls is the certificates that sidecars trust and present.
+// tls holds the certificates that sidecars trust, and their own.
 type tls struct {
 	CA         string         `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
 	Cert       string         `yaml:"cert" json:"cert,omitempty" doc:"file with the sidecars' own certificate, in PEM"`
@@ -104,7 +104,8 @@ type resource string
 // Values lists the types in the order of package sidecar.
 func (resource) Values() []string { return []string{"cds", "eds", "lds", "rds"} }
 
-// types lists the types whose first response counts as the push.
+// types lists the types of resources that show a push. A sidecar has received the push when the first response of
+// one of these types arrives.
 func (c *change) types() []sidecar.Type {
 	var list []sidecar.Type
 	for _, r := range c.Push {
@@ -184,12 +185,12 @@ func (c *Config) measured() int {
 	return n
 }
 
-// rampTime returns the time in which n sidecars connect or disconnect at the rate.
+// rampTime returns how long it takes to connect or disconnect n sidecars at the rate.
 func (c *Config) rampTime(n int) time.Duration {
 	return time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
 }
 
-// Metrics that are not part of a distribution.
+// Names of metrics that are no mean or quantile of times.
 const (
 	connectRate  = "connect-rate"        // sidecars that became ready per second
 	readyLast    = "ready-last"          // time until the last sidecar was ready, in s
@@ -248,7 +249,7 @@ func (c *Config) Measures() experiment.Measures {
 
 	planned := c.rampTime(n)
 	if c.Churn.One() > 0 {
-		planned += c.rampTime(n) + c.rampTime(c.Sidecars.One()) // the sidecars that disconnect, and the sidecars that connect before the measured part
+		planned += c.rampTime(n) + c.rampTime(c.Sidecars.One()) // n sidecars disconnect, and before that all connect
 	}
 	if changes > 0 {
 		planned += time.Duration(changes) * c.Change.every()
@@ -314,7 +315,7 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// within adds an error for a duration that is shorter than least or longer than longest.
+// within adds an error if the duration is shorter than least, or longer than the constant longest.
 func within(errs *experiment.FieldErrors, field string, d quantity.Duration, least time.Duration) {
 	workload.CheckTime(errs, field, d, least, longest)
 }

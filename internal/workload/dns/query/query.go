@@ -1,11 +1,10 @@
-// Package query sends DNS queries in an open loop and measures response times. It works like package load
-// does for HTTP: every query has an intended time that does not depend on the server, and its latency runs
-// from that time. A query ends exactly once: as OK, or as an error of one kind.
+// Package query sends DNS queries in an open loop and measures response times. Package load does this for HTTP.
+// Every query has an intended time, which does not depend on the server. Its latency counts from this time. A query
+// ends exactly once: as OK, or as an error of one kind.
 //
-// Queries use a number of sockets in turn, over UDP, TCP or TLS. Any number of queries may be under way, as
-// in real resolvers: no query waits for the response to another query. One goroutine paces and writes
-// queries, and each socket has a goroutine that reads. A response belongs to the query with the same id, and
-// must repeat the query's name.
+// Queries use several sockets in turn, over UDP, TCP or TLS. As in real resolvers, no query waits for the response
+// to another one, and any number of queries may be under way. One goroutine paces and writes queries, and each
+// socket has a goroutine that reads. A response belongs to the query with its id, and must repeat this query's name.
 package query
 
 import (
@@ -22,11 +21,11 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// Kinds of errors that package load does not have. The map codes has the kinds of response codes; other codes have
-// kinds such as "rcode-11".
+// truncated and foreign are kinds of errors that only DNS has. A response with an error code has the code's name as
+// its kind, such as "servfail", or its number, such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
-	foreign   load.Kind = "foreign"   // the response is to another question
+	foreign   load.Kind = "foreign"   // the question in the response is not the query's question
 )
 
 var codes = map[dnsmessage.RCode]load.Kind{
@@ -42,7 +41,7 @@ type Config struct {
 	ServerName string                 `json:"serverName,omitempty"` // name in the server's certificate; "": the host
 	Sockets    int                    `json:"sockets"`              // number of sockets or connections
 	Names      []string               `json:"names"`                // names that queries ask for in turn
-	Families   int                    `json:"families"`             // 1: IPv4 only; 2: IPv4 and then IPv6 of each name
+	Families   int                    `json:"families"`             // 1: queries for IPv4; 2: queries for IPv4 and for IPv6 in turn
 	Timeout    time.Duration          `json:"timeout"`              // limit for a response, from the intended time
 }
 

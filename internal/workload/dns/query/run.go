@@ -18,20 +18,20 @@ import (
 	"tare/internal/workload/http/pause"
 )
 
-// Session holds sockets to one server. Spans of load use the sockets one span after the other.
+// Session holds sockets to one server. One span of load after another uses these sockets.
 type Session struct {
 	conf      Config
 	tls       *tls.Config
 	questions [][]byte
 	sockets   []*socket
-	began     time.Time // the zero of all times within the session
+	began     time.Time // all times of the session count from this time
 	ctx       context.Context
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
 
 	mu     sync.Mutex // guards the following fields
 	result *load.Result
-	begin  time.Duration // start of the measured time
+	begin  time.Duration // time at which the measured time begins
 }
 
 // socket is a UDP socket or a connection. After a connection has closed, the socket connects again.
@@ -48,7 +48,7 @@ type socket struct {
 
 type pending struct {
 	intended time.Duration
-	sent     time.Duration // 0 until the query is sent
+	sent     time.Duration // 0: the query is not sent yet
 	question int
 }
 
@@ -111,7 +111,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
 	s.mu.Lock()
-	made := s.result // made counts the connections that were made before the span
+	made := s.result // the result so far; its counts of connections are kept
 	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *Session) underWay() bool {
 	return false
 }
 
-// end counts a query that has ended. The exchange x holds the response's times and the error.
+// end adds an ended query to the result. The exchange x holds the times of the response and the error.
 func (s *Session) end(p pending, x load.Exchange) {
 	x.Due, x.Sent, x.Paced = p.intended, p.sent, p.sent > 0
 	s.mu.Lock()
@@ -253,7 +253,7 @@ func (k *socket) live() {
 		conn, err := s.dial()
 		k.mu.Lock()
 		k.conn, k.err = conn, err
-		if s.ctx.Err() != nil && conn != nil { // the session was closed meanwhile
+		if s.ctx.Err() != nil && conn != nil { // Close was called during the dial
 			_ = conn.Close()
 		}
 		k.mu.Unlock()
@@ -283,7 +283,7 @@ func (s *Session) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear() // the transport in use
+	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear() // without TLS, agreed names the transport
 	if s.tls != nil {
 		secure := tls.Client(conn, s.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -309,7 +309,7 @@ func (k *socket) receive(conn net.Conn) error {
 		var err error
 		if datagrams {
 			if n, err = conn.Read(answer); err != nil && !errors.Is(err, net.ErrClosed) {
-				continue // no server listens; each query is lost after its timeout
+				continue // no program listens at the server's port; queries end by their timeout
 			}
 			x.First = k.session.now()
 			x.Last = x.First
@@ -330,8 +330,8 @@ func (k *socket) receive(conn net.Conn) error {
 	}
 }
 
-// answered ends the query that has the response's id. The exchange x holds the response's times. A late or repeated
-// response ends no query.
+// answered ends the query whose id the response has. A response that comes late or twice finds no such query, and is
+// ignored. The exchange x holds the response's times.
 func (k *socket) answered(response []byte, x load.Exchange) {
 	id := binary.BigEndian.Uint16(response)
 	k.mu.Lock()

@@ -1,6 +1,6 @@
-// Package zone is Tare's own DNS server, which counts queries. Each name of the server's zone holds the time
-// to live of the name's addresses, and the label under which queries for the name count. One server can
-// therefore serve all trials without a configuration for each trial.
+// Package zone is Tare's own DNS server, which counts queries. A name in the server's zone contains two settings:
+// the time to live of its addresses, and the label under which queries for it count. One server can therefore serve
+// all trials without a new configuration.
 //
 //	host-17.ttl-5.t3.tare.test.   addresses for 5 seconds, counted as t3
 //
@@ -29,17 +29,17 @@ import (
 	"tare/internal/workload/service"
 )
 
-// origin is the zone, in the top-level domain for tests (RFC 2606).
+// origin is the name of the server's zone. Its top-level domain, test, is reserved for tests (RFC 2606).
 const origin = "tare.test."
 
-// Name returns the name of host i. The name's addresses live for ttl, in whole seconds. Queries for the name
-// count under the label, which has letters and digits.
+// Name returns the name of host i, such as "host-17.ttl-5.t3.tare.test.". Here the time to live ttl is 5 s, and the
+// label is t3. Queries for the name count under the label. A label consists of letters and digits.
 func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
 
 type name struct {
-	text  string // the whole name in lower case
+	text  string // name in lower case
 	ttl   uint32 // time to live in seconds
 	label string
 }
@@ -62,15 +62,15 @@ type Kind string
 const (
 	a        Kind = "a"        // an IPv4 address
 	aaaa     Kind = "aaaa"     // an IPv6 address
-	empty    Kind = "empty"    // no record of that type
-	nxDomain Kind = "nxdomain" // no such name
+	empty    Kind = "empty"    // the name has no record of the query's type
+	nxDomain Kind = "nxdomain" // the zone lacks the name
 	failed   Kind = "error"    // the query cannot be read, or is no standard query
 )
 
 // Kinds lists the kinds.
 var Kinds = []Kind{a, aaaa, empty, nxDomain, failed}
 
-// The addresses of all hosts (RFC 5737, RFC 3849).
+// The addresses that every host of the zone has (RFC 5737, RFC 3849).
 var (
 	ipv4 = [4]byte{192, 0, 2, 1}
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
@@ -122,7 +122,7 @@ func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool)
 // Config is the configuration of a server.
 type Config struct {
 	Listen string `json:"listen"` // "HOST:PORT", for UDP and TCP; port 0: any free port
-	// Cert and Key are PEM. If they are set, connections over TCP must use TLS (DNS over TLS, RFC 7858).
+	// Cert and Key are PEM. If they are given, the TCP port speaks DNS over TLS only (RFC 7858).
 	Cert string `json:"cert,omitempty"`
 	Key  string `json:"key,omitempty"`
 }
@@ -145,13 +145,13 @@ type labelCounts struct {
 	names   map[string]bool
 }
 
-// Bounds of the counts. Without bounds, clients could fill the memory with names.
+// mostLabels and mostNames bound the counts. Otherwise clients could fill the memory with new names.
 const (
 	mostLabels = 100_000
 	mostNames  = 100_000 // names that are kept per label
 )
 
-// Counts counts the queries under one label, and the queries without a label.
+// Counts holds the numbers of queries under one label. Answers also counts responses to queries without a label.
 type Counts struct {
 	// At is the time from the server's start until the counts were read, by the server's clock.
 	At      time.Duration  `json:"at"`
@@ -177,7 +177,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, tcp.Close())
 	}
 	s.tcp, s.udp = tcp, packets.(*net.UDPConn)
-	_ = s.udp.SetReadBuffer(receiveBuffer) // the system may allow a smaller buffer
+	_ = s.udp.SetReadBuffer(receiveBuffer) // the system may grant a smaller buffer
 	if secure != nil {
 		s.tcp = tls.NewListener(tcp, secure)
 	}
@@ -188,8 +188,8 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// receiveBuffer is the size of the buffer for waiting queries, in bytes. It suffices for thousands of hosts
-// that are looked up at once.
+// receiveBuffer is the size, in bytes, of the buffer for queries that wait. It holds the queries of thousands of
+// hosts that are looked up at once.
 const receiveBuffer = 4 << 20
 
 // Address returns the server's address.
@@ -246,7 +246,7 @@ func (s *Server) datagrams() {
 			return
 		}
 		if err != nil {
-			continue // the error reports that an earlier response did not arrive
+			continue // the error is about an earlier response, which did not arrive
 		}
 		if r := s.respond(query[:n], reply); r != nil {
 			_, _ = s.udp.WriteToUDPAddrPort(r, from)
@@ -308,7 +308,7 @@ func (s *Server) connection(conn net.Conn) {
 		_, _ = to.Write(length[:])
 		_, _ = to.Write(r)
 		if from.Buffered() > 0 {
-			continue // one write sends the responses to all queries that came together
+			continue // more queries have arrived: a later write sends all responses
 		}
 		if err := to.Flush(); err != nil {
 			return

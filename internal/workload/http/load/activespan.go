@@ -12,10 +12,10 @@ import (
 	"tare/internal/workload/http/pause"
 )
 
-// due is one request with the time at which it is to be sent.
+// due is one request and its intended time, at which it should be sent.
 type due struct {
 	intended time.Duration // intended time, from which the latency counts
-	request  int           // index of the request's kind
+	request  int           // index into the list of kinds of requests
 }
 
 // activeSpan is one span under way. Its times count from the start of the session.
@@ -23,9 +23,9 @@ type activeSpan struct {
 	session    *session
 	span       Span
 	begin, end time.Duration // begin and end of the measured time
-	last       time.Duration // end of the drain, in which responses still count after the measured time
+	last       time.Duration // end of the drain; until then, responses still count
 	tallies    []tally
-	wake       chan struct{} // tells pace that a slot is free again
+	wake       chan struct{} // wakes the method pace: a slot is free again
 	done       chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
@@ -33,20 +33,20 @@ type activeSpan struct {
 	mix       *mix
 	next      due
 	more      bool    // set if the request in the field next is still to be sent
-	free      []*slot // ring of all slots; the n slots from first are free
+	free      []*slot // ring buffer; its free slots are the n slots from index first on
 	first, n  int
 	freeSince time.Duration
 	underWay  int
 	over      bool // set when no more requests are sent
 
-	ended atomic.Bool // set when no more requests are sent, and requests under way are given up
+	ended atomic.Bool // no more requests are sent, and requests under way are given up
 }
 
 func newActiveSpan(s *session, span Span) *activeSpan {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
 	if !span.Start.IsZero() {
-		begin = span.Start.Sub(s.began) // the same moment for all clients that begin together
+		begin = span.Start.Sub(s.began) // several clients begin at this moment together
 	}
 	r := &activeSpan{
 		session: s, span: span,
@@ -123,8 +123,8 @@ func (r *activeSpan) startWorkers() {
 	}
 }
 
-// pace sends due requests to free connections, until all are sent or the drain ends. If no connection is free when a
-// request falls due, the method freed sends the request.
+// pace sends each request when it falls due, through a free slot. If no slot is free at that time, the method freed
+// sends the request later. pace returns when all requests are sent or the drain ends.
 func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 		}
 	case r.more && r.next.intended <= now:
 		if r.n > 0 {
-			since = r.freeSince // pace is late: it could have sent the request
+			since = r.freeSince // a slot was already free: pace should have sent the request
 		}
 		t, send = r.next, true
 		r.draw()
@@ -234,7 +234,7 @@ func (r *activeSpan) finish() {
 	}
 	r.closeIfDone()
 	r.mu.Unlock()
-	r.ended.Store(true) // a sender either sees that ended is set, or has its request given up below
+	r.ended.Store(true) // senders see this and stop; requests that are already under way are given up below
 	for _, c := range r.session.connections {
 		c.giveUp(Unanswered, now)
 	}
@@ -274,15 +274,15 @@ func (r *activeSpan) result() *Result {
 	return sum
 }
 
-// tally is a part of a span's result. A span has several tallies, so that its connections do not all wait for
-// one lock.
+// tally is a part of a span's result. Several tallies share the work, since the connections would otherwise wait for
+// a single lock.
 type tally struct {
 	mu     sync.Mutex
 	result *Result
-	_      [48]byte // puts the locks of neighbouring tallies on different cache lines
+	_      [48]byte // padding: the locks of two tallies lie on different cache lines
 }
 
-// add counts a request that has ended. The argument begin is the start of the measured time.
+// add counts a request that has ended. The measured time starts at begin.
 func (b *tally) add(x Exchange, begin time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

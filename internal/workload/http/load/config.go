@@ -42,13 +42,14 @@ type Config struct {
 	Protocol Protocol `json:"protocol"`
 	// Connections is the number of connections that are open at a time.
 	Connections int `json:"connections"`
-	// Streams is the number of requests that a connection of H2 or GRPC carries at a time; 0 means 1.
+	// Streams is the number of requests that a connection of H2 or GRPC carries at a time. 0 means 1.
 	Streams int `json:"streams,omitempty"`
-	// RequestsPerConnection is the number of requests after which a connection is closed; 0: the connection
-	// stays open. With 0, all connections are opened before a span begins. With another number, the first
-	// request of each connection opens the connection, and the latency of this request includes the opening.
+	// RequestsPerConnection is the number of requests after which a connection is closed. 0: connections stay open,
+	// and are opened before a span begins. Otherwise the first request of a connection opens it, which adds to this
+	// request's latency.
 	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
-	// Requests are the kinds of requests, drawn by their weights. An empty list is one plain GET of the URL.
+	// Requests lists the kinds of requests. Each request is of a kind drawn by the weights. An empty list means one
+	// kind: a plain GET of the URL.
 	Requests []Request `json:"requests,omitempty"`
 	// TLS is the client's side of TLS, for an https URL; nil trusts the system's certificates.
 	TLS *TLS `json:"tls,omitempty"`
@@ -61,19 +62,19 @@ type Config struct {
 
 // Request is one kind of request.
 type Request struct {
-	// Name is the name under which the latency of this kind of request is also recorded alone; "": the latency is
-	// recorded only together with the other kinds.
+	// Name gives this kind of request a histogram of its own (Result.Named). "": its latencies are recorded only in
+	// the histogram of all requests.
 	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
 	Path   string `json:"path,omitempty"`   // path and query that replace the path and query of the URL
 	// Headers are names and values to add.
 	Headers [][2]string `json:"headers,omitempty"`
-	// Payload is the number of bytes of a body of noise, which is the same in every request. Body gives the
-	// bytes of the body instead.
+	// Payload is the size, in bytes, of a random body. The body is the same in every request. Body gives a body byte
+	// by byte instead.
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
-	// Answer asks the builtin server (package target) for a body of this many bytes, in the header
-	// answerHeader. A response of another length is an error of kind length. Nil: any length is right.
+	// Answer is the size, in bytes, of the expected response body. The header answerHeader asks the builtin server
+	// (package target) for this size. Another size is an error of kind length. Nil: any size is right.
 	Answer *int `json:"answer,omitempty"`
 	// Weight is the relative frequency of this kind of request; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
@@ -112,7 +113,7 @@ func (t *TLSConfig) Client() *TLS {
 	return &TLS{CA: t.trusted, ServerName: t.ServerName}
 }
 
-// validate checks the parts that a user or a server can shape: the URL, the paths and the headers. It returns all errors.
+// validate checks the URL, paths and headers, which come from a user or a server. It returns all errors joined.
 func (c Config) validate() error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
@@ -138,7 +139,8 @@ func (c Config) validate() error {
 	return errors.Join(wrong...)
 }
 
-// Trust returns a TLS configuration that trusts certificates in PEM; "" trusts the system's.
+// Trust returns the TLS configuration of a client that trusts the given certificates, in PEM. With "" the client
+// trusts the system's certificates.
 func Trust(ca string) (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -172,8 +174,8 @@ type encodedRequest struct {
 	name    string // copy of Request.Name
 	payload int    // bytes of the body, without framing
 	answer  int    // expected bytes of the response's body; -1: any number
-	// keep and last each hold the whole HTTP/1.1 request. The request in last also asks the server to close
-	// the connection after its response.
+	// keep and last are complete HTTP/1.1 requests. last also asks the server to close the connection after the
+	// response.
 	keep, last []byte
 	// headers and body are for HTTP/2.
 	headers []hpack.HeaderField

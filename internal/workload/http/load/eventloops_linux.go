@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventLoops read the responses of connections by epoll, without the poller of Go's runtime. The event loops
-// serve connections that stay open without TLS. One goroutine per connection would cost a third more CPU time
-// per request: for a read that finds nothing, for parking and for waking.
+// eventLoops read the responses of connections by epoll. They serve connections that stay open and have no TLS. One
+// goroutine per connection would cost a third more CPU time per request: for parking, for waking, and for a read
+// that finds nothing.
 //
-// The loops make system calls that cannot block, and do not announce these calls to Go's scheduler. The
-// scheduler would take an announced slow call for a blocked call, and give the processor to another thread.
-// An idle loop waits in the runtime's poller until its epoll descriptor is readable.
+// The loops make system calls that cannot block. They do not announce these calls to Go's scheduler, which would
+// take a slow call for a blocked one and give the processor to another thread. A loop without work waits in the
+// poller of Go's runtime until its epoll descriptor is readable.
 type eventLoops struct {
 	loops  []*eventLoop
 	polled []atomic.Pointer[polledConn] // connections that event loops read, by connection.number
@@ -33,7 +33,7 @@ type eventLoop struct {
 	set   *eventLoops
 }
 
-// polledConn is a network connection that an event loop reads.
+// polledConn is a network connection whose responses an event loop reads.
 type polledConn struct {
 	http1  *http1
 	socket *socket
@@ -80,7 +80,7 @@ func (l *eventLoops) close() {
 	l.all.Wait()
 }
 
-// run reads from readable connections until the loop is closed.
+// run reads from each connection that has data, until the loop is closed.
 func (l *eventLoop) run() {
 	raw, err := l.epoll.SyscallConn()
 	if err != nil {
@@ -102,21 +102,21 @@ func (l *eventLoop) run() {
 	}
 }
 
-// readable reads once. If the event comes from an earlier link of the same connection, the read finds
-// nothing.
+// readable reads from the connection once. If the event belongs to an earlier link of the connection, there is
+// nothing to read.
 func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
 	n, err := c.socket.Read(c.http1.parser.space())
 	if errors.Is(err, unix.EAGAIN) {
 		return
 	}
 	if err := c.http1.received(n, err); err != nil {
-		entry.CompareAndSwap(c, nil) // the next connection may already have this number
+		entry.CompareAndSwap(c, nil) // another link may already have taken the entry
 		c.ended <- err
 	}
 }
 
-// read has an event loop read from a connection, and waits until the connection ends. It returns false for a
-// connection that needs a goroutine.
+// read hands a connection to an event loop, and waits until the connection ends. It returns ok = false if only a
+// goroutine can read from the connection.
 func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	s, ok := h.conn.(*socket)
 	if !ok {
@@ -133,7 +133,7 @@ func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	}
 	err = <-c.ended
 	_ = unix.EpollCtl(one.fd, unix.EPOLL_CTL_DEL, s.fd, nil)
-	if errors.Is(err, errRetired) { // the server closes first: see awaitEnd
+	if errors.Is(err, errRetired) { // lets the server close the connection first (see awaitEnd)
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}, 1000)
 	}
 	return true, err
@@ -145,7 +145,7 @@ type socket struct {
 	net.Conn
 	fd int
 
-	mu     sync.RWMutex // held while the descriptor is in use, so that it is not closed and reused
+	mu     sync.RWMutex // held for reading while the descriptor is in use, and for writing while it is closed
 	closed bool
 }
 
@@ -169,7 +169,7 @@ func (l *eventLoops) detach(conn net.Conn) (net.Conn, error) {
 	return s, conn.Close()
 }
 
-// Read reads without waiting.
+// Read returns the bytes that have arrived. It does not wait for more: without any, its error is EAGAIN.
 func (s *socket) Read(p []byte) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -220,7 +220,7 @@ func (s *socket) Close() error {
 	if s.closed {
 		return net.ErrClosed
 	}
-	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // wakes the event loop, and makes Write fail
+	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // ends reads and writes on the connection, which wakes the event loop
 }
 
 // release closes the descriptor. The event loop no longer reads from this descriptor.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// http1 is the wire of HTTP/1.1: one request at a time, without pipelining.
+// http1 implements wire for HTTP/1.1, with one request at a time (no pipelining).
 type http1 struct {
 	link    *link
 	conn    net.Conn
@@ -72,8 +72,8 @@ func (h *http1) read() error {
 	}
 }
 
-// received parses n bytes that were read. The argument failed is the error with which reading ended. The result is
-// the error with which the connection ends.
+// received parses the n bytes of a read. The error of this read is failed. The result is nil while the connection
+// goes on, and otherwise the reason for the connection's end.
 func (h *http1) received(n int, failed error) error {
 	begins := n > 0 && h.parser.state == nil
 	if begins {
@@ -120,7 +120,7 @@ func (h *http1) complete(resp response, now time.Duration) error {
 	if behind && x.Kind == "" {
 		x.Kind, x.Text = Malformed, "bytes after the response"
 	}
-	if sl.givenUp != "" { // the connection is cut, but the response was already read
+	if sl.givenUp != "" { // the request was given up when its response had already been read
 		x = giveUp(sl.givenUp)
 		x.BytesReceived = resp.body
 	}
@@ -137,8 +137,9 @@ func (h *http1) complete(resp response, now time.Duration) error {
 	return nil
 }
 
-// early reports whether a response came before its request was written. If the response is OK, the request
-// was surely written. The goroutine that writes the request then gets a second to close the channel written.
+// early reports whether the server answered a request before the request was fully written. After an OK response,
+// the request must have been written. The writing goroutine then has a second to confirm this by closing the channel
+// written.
 func (h *http1) early(resp response) bool {
 	h.link.conn.mu.Lock()
 	written := h.written

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// http2conn is the wire of HTTP/2 (RFC 9113), also for gRPC.
+// http2conn implements wire for HTTP/2 (RFC 9113) and gRPC.
 type http2conn struct {
 	link   *link
 	conn   net.Conn
@@ -26,12 +26,12 @@ type http2conn struct {
 	out     bytes.Buffer
 	encoder *hpack.Encoder
 	block   bytes.Buffer // encoded headers
-	nextID  uint32       // next stream id; the connection's lock guards writes to it, too
+	nextID  uint32       // id of the next stream; a goroutine that changes it also holds the connection's lock
 
 	// The connection's lock guards these fields.
 	streams map[uint32]*slot
 	ended   bool      // the network connection has ended
-	room    sync.Cond // signals that more bytes may be sent
+	room    sync.Cond // wakes goroutines that wait until they may send more bytes
 	window  int64     // bytes that may be sent on the connection
 	initial int64     // bytes that may be sent on a new stream
 	frame   int64     // largest frame that the server takes, in bytes
@@ -41,8 +41,8 @@ type http2conn struct {
 	fields   headerFields // headers of the block that the decoder reads
 }
 
-// windowSize is the number of bytes that the server may send on a stream, and on the connection, before a
-// window update from the generator. It is so large that responses never wait for the generator.
+// windowSize is the number of bytes that the server may send before it must wait for a window update. The number
+// counts for each stream, and for the connection. It is so large that the server never waits.
 const windowSize = 1 << 30
 
 func newHTTP2(k *link, conn net.Conn) *http2conn {
@@ -62,7 +62,7 @@ func newHTTP2(k *link, conn net.Conn) *http2conn {
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: windowSize})
 	_ = h.framer.WriteWindowUpdate(0, windowSize-65535)
-	return h // the preface is sent with the first request, or with the response to the server's settings
+	return h // the first request, or the response to the server's settings, sends this preface, too
 }
 
 // flush writes the buffered frames. The caller holds the writing lock.
@@ -133,7 +133,7 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 			c.mu.Unlock()
 			return
 		}
-		if !current() { // the request was answered before it was sent whole, or was given up
+		if !current() { // the request has ended: its response came early, or it was given up
 			c.mu.Unlock()
 			h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
 			return
@@ -147,8 +147,8 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 	}
 }
 
-// drop cancels a request. It returns false if the request has ended, or if another goroutine writes on the
-// connection now.
+// drop cancels a request by resetting its stream. It returns false, and does nothing, if the request has already
+// ended or if another goroutine is writing on the connection.
 func (h *http2conn) drop(sl *slot) bool {
 	if h.ended || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
 		return false

@@ -75,9 +75,8 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	return nil
 }
 
-// unknownStream handles a frame of a stream that carries no request now. It returns an error if the stream
-// was never opened. If the stream's request was given up, the frame is no error. The caller holds the
-// connection's lock.
+// unknownStream handles a frame for a stream without a request. The frame is no error if the stream was opened
+// earlier: its request may have been given up. The caller holds the connection's lock.
 func (h *http2conn) unknownStream(id uint32) error {
 	if id%2 == 0 || id >= h.nextID {
 		return malformedf("stream %d was not opened", id)
@@ -110,8 +109,8 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// endIfDone ends a slot's request if its stream has ended (end) or broke the protocol (wrong describes how). The
-// caller holds the connection's lock; endIfDone releases it.
+// endIfDone ends a slot's request if the stream has ended (end = true), or if the server broke the protocol (wrong
+// is the error's text). The caller holds the connection's lock. endIfDone releases the lock.
 func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	c := h.link.conn
 	if !end && wrong == "" {
@@ -125,8 +124,8 @@ func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	h.finish(sl, x, !end)
 }
 
-// finish ends a slot's request. If reset is set, finish also resets the request's stream. The caller holds the
-// connection's lock; finish releases it.
+// finish ends a slot's request. With reset = true it also resets the request's stream. The caller holds the
+// connection's lock. finish releases the lock.
 func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)
@@ -252,14 +251,15 @@ type stream struct {
 }
 
 type headerFields struct {
-	status, grpc int // -1: the block lacks the header
+	status, grpc int // -1: these headers give no value
 	message      string
 	length       int64
 	wrong        string
 	regular      bool // set when a header that is no pseudo-header was read
 }
 
-// addHeaders adds a block of headers to a stream. It returns the text of an error, or "" if the block is right.
+// addHeaders adds a block of headers to a stream. With end = true, the block ends the stream. The result is the text
+// of an error, or "".
 func (s *stream) addHeaders(f *headerFields, end bool) string {
 	switch {
 	case f.wrong != "":
@@ -272,7 +272,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	if f.grpc >= 0 {
 		s.grpc, s.grpcMessage = f.grpc, f.message
 	}
-	if s.status != 0 || f.status < 200 { // the block holds trailers, or an interim response
+	if s.status != 0 || f.status < 200 { // trailers and interim responses (status 1xx) do not set the status
 		if s.status == 0 && end {
 			return "an interim response that ends the stream"
 		}

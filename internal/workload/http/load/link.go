@@ -16,7 +16,7 @@ import (
 // link is one network connection, from its dial to its end.
 type link struct {
 	conn    *connection
-	ctx     context.Context // context of the dial; it ends with the dial
+	ctx     context.Context // context of the dial; it is cancelled when the dial is over
 	cancel  context.CancelFunc
 	dialled chan struct{} // closed when the dial has ended
 
@@ -31,9 +31,9 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends the slot's request with the number turn, unless the slot already carries a later request. The
-	// argument last marks the last request of the network connection. If writing fails, the method read returns
-	// the error.
+	// write sends the slot's request with the number turn. If the slot already carries a later request, write sends
+	// nothing. With last = true, this is the last request of the network connection. If sending fails, the method
+	// read returns the error.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
 	// read reads responses until the network connection ends, and ends the requests that have a response. It
 	// returns the cause of the connection's end. Requests still under way fail with this error.
@@ -61,7 +61,7 @@ func malformedf(format string, args ...any) error {
 	return &failure{Malformed, fmt.Errorf(format, args...)}
 }
 
-// connectionOutcome returns the outcome of requests whose connection failed.
+// connectionOutcome returns the outcome of a request whose connection failed with this error.
 func connectionOutcome(err error) Exchange {
 	x := Exchange{Kind: Closed, Text: err.Error()}
 	if f, ok := errors.AsType[*failure](err); ok {
@@ -150,8 +150,7 @@ func (k *link) dial() (net.Conn, error) {
 	return conn, nil
 }
 
-// kind returns the kind of an error of the dial: Timeout if the dial's time was over, otherwise the given
-// kind.
+// kind returns Timeout if the dial failed because its time was over. Otherwise it returns the given kind.
 func (k *link) kind(err error, otherwise Kind) Kind {
 	if k.ctx.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return Timeout
@@ -177,8 +176,8 @@ func agreed(state tls.ConnectionState) string {
 	return strings.Join(parts, ", ")
 }
 
-// drop cancels one request. It returns false if the request ends later, with its connection. The caller holds
-// the connection's lock.
+// drop cancels one request at once if the protocol can. It returns false if the request can only end together with
+// its connection. The caller holds the connection's lock.
 func (k *link) drop(sl *slot) bool {
 	if k.wire != nil && k.wire.drop(sl) {
 		return true
@@ -238,9 +237,8 @@ type connection struct {
 	link *link      // link that takes new requests; nil: the next request makes a link
 }
 
-// slot carries one request at a time. A free slot is in the ring of its activeSpan. The goroutine that sends
-// the slot's next request takes the slot from the ring. Once the request is sent, the connection's lock
-// guards the slot.
+// slot carries one request at a time. A free slot waits in the ring of an activeSpan. To send a request, a goroutine
+// takes a free slot out of the ring. From then on, the connection's lock guards the slot.
 type slot struct {
 	conn    *connection
 	number  int
@@ -250,14 +248,13 @@ type slot struct {
 	sent    time.Duration // time at which the request was sent, or dialling for it began
 	first   time.Duration // time at which the first byte of the response arrived
 	busy    bool
-	turn    uint64 // number of the slot's request; it shows when work is for an earlier request
+	turn    uint64 // counts the slot's requests; a late event with a lower number belongs to an earlier request
 	link    *link  // link that carries the request
 	givenUp Kind   // kind of error under which the request was given up; "": it was not given up
 	stream  stream // state of an HTTP/2 request
 }
 
-// send sends a request through a free slot. The argument since is the time at which a slot became free for the
-// request.
+// send sends a request through a free slot. The request could have been sent since the time since.
 func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
@@ -273,7 +270,8 @@ func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c.put(sl)
 }
 
-// put sends a slot's request on the open link, or on a new link. The caller holds the lock; put releases it.
+// put sends a slot's request on the link that takes new requests. While this link dials, the request waits. The
+// caller holds the lock, which put releases.
 func (c *connection) put(sl *slot) {
 	k := c.current()
 	sl.link = k
@@ -311,8 +309,8 @@ func (c *connection) agreed() (string, bool) {
 	return c.link.agreed, true
 }
 
-// giveUp gives up all requests of the connection that were sent up to the time in the argument before. The
-// argument why is the kind of error under which these requests count.
+// giveUp gives up all requests of the connection that were sent at or before a time (before). They count as errors
+// of the kind why.
 func (c *connection) giveUp(why Kind, before time.Duration) {
 	var ended []*slot
 	c.mu.Lock()

@@ -12,15 +12,16 @@ import (
 	"tare/internal/workload"
 )
 
-// timing is a time within each request, and the histogram of a Result that collects the time.
+// timing is one of the times within a request, such as its latency. A histogram of a Result collects this time from
+// all requests.
 type timing struct {
 	histogram func(*Result) **Histogram
-	time      func(Exchange) (d time.Duration, covered bool) // time of a request; covered: the histogram counts the request
+	time      func(Exchange) (d time.Duration, covered bool) // covered = false: the histogram omits this request
 }
 
 var (
 	latency = timing{func(r *Result) **Histogram { return &r.Latency }, func(x Exchange) (time.Duration, bool) { return x.Last - x.Due, x.Kind == "" }}
-	// The time to first byte begins with the latency: in an open loop when the request was due.
+	// In an open loop, the time to first byte counts from the intended time, as the latency does.
 	ttfb    = timing{func(r *Result) **Histogram { return &r.FirstByte }, func(x Exchange) (time.Duration, bool) { return x.First - x.Due, x.Kind == "" }}
 	failed  = timing{func(r *Result) **Histogram { return &r.Failed }, func(x Exchange) (time.Duration, bool) { return x.Last - x.Due, x.Kind != "" }}
 	lag     = timing{func(r *Result) **Histogram { return &r.Lag }, func(x Exchange) (time.Duration, bool) { return x.Sent - max(x.Due, x.Free), x.Paced }}
@@ -32,21 +33,20 @@ var (
 // connection fills its histogram.
 var timings = []timing{latency, ttfb, failed, lag, waited, connect}
 
-// metricRow is a metric of a load. Its value is a quantile of a timing, another function of a timing, or a
-// function of the whole result.
+// metricRow is a metric of a load. The metric is one of three things: a quantile of a timing, another function of a
+// timing (such as the mean), or a function of the result.
 type metricRow struct {
 	experiment.Metric
 	timing   timing
-	quantile float64 // the share of requests at or below the quantile; 0 for other metrics
+	quantile float64 // such as 0.99 for latency-p99; 0: the metric is no quantile
 	of       func(*Histogram) time.Duration
 	value    func(*Result) float64
-	openLoop bool // set if the metric has a value in an open loop only
-	extra    bool // set if only workloads that ask for the metric have it
+	openLoop bool // the metric has no value in a closed loop
+	extra    bool // the metric is only for workloads that ask for it
 }
 
-// metrics lists the metrics of loads, in the order in which results show them. The workloads http, dns and
-// vault all have these metrics, except for metrics marked extra. A workload asks for an extra metric by its
-// name.
+// metrics lists the metrics of loads, in the order of output. The workloads http, dns and vault all have these
+// metrics. A metric with extra = true is an exception: only workloads that name it have it.
 var metrics = []metricRow{
 	{Metric: seconds("latency-p50"), timing: latency, quantile: 0.5},
 	{Metric: seconds("latency-p90"), timing: latency, quantile: 0.9},
@@ -79,10 +79,10 @@ func share(name string) experiment.Metric {
 
 func (r *Result) lostShare() float64 { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
-// Metrics returns the metrics of a trial. The argument requests is the number of requests of an open loop; 0 means
-// a closed loop. An open loop lacks the quantiles for which it sends too few requests. In a closed loop quantiles
-// are optional. The argument judged names the headlines. If judged is empty, the headlines are latency-p50 and
-// latency-p99, or in a closed loop rate and latency-mean. The argument extra names the extra metrics.
+// Metrics returns the metrics of a trial. The number of requests tells which quantiles an open loop has: each needs
+// enough requests. With requests = 0 the loop is closed, and quantiles are optional. The headlines are the metrics
+// named in judged. Without names, they are latency-p50 and latency-p99, or in a closed loop rate and latency-mean.
+// Names in extra add extra metrics.
 func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
 	closed := requests == 0
 	switch {
@@ -124,14 +124,15 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 	return values, unavailable
 }
 
-// Beyond is the least number of requests longer than a quantile. With fewer such requests, the quantile is unknown.
+// Beyond is the number of requests that must take longer than a quantile, since a quantile is uncertain if only a
+// few do.
 const Beyond = 100
 
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
-// CheckHeadline checks the names of headline metrics. Each name must be a quantile or in the list others. For a
-// quantile, every rate must send enough requests in the time d. The argument noun is the word for requests in messages:
-// "requests", "queries".
+// CheckHeadline checks the names of headline metrics (judged). Each must be a quantile or one of the names in
+// others. A quantile is only allowed if each of the rates sends enough requests during the time d. In error
+// messages, noun stands for requests: "requests" or "queries".
 func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
 	names := slices.Clone(others)
 	quantiles := map[string]float64{}
@@ -155,15 +156,15 @@ func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates 
 	}
 }
 
-// timerError is a lateness that any timer may have.
+// timerError is how late any timer may be. A lag up to timerError breaks no rule.
 const timerError = 50 * time.Microsecond
 
 // LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge applies the rules to an open loop. The argument late is the share of the latency by which the generator may be
-// late. Without errors, the responses must reach LeastRate of the offered rate. The argument noun is the word for
-// requests in messages: "requests", "queries".
+// Judge returns an error if an open loop broke a rule. The generator's mean lag must be at most a share (late) of
+// the mean latency. If no request failed, the rate of responses must reach LeastRate of the offered rate. In error
+// messages, noun stands for requests: "requests" or "queries".
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
 	lag, latency := r.Lag.Mean(), r.Latency.Mean()
 	if lag > timerError && t.Late(lag, time.Duration(float64(late)*float64(latency))) {

@@ -15,22 +15,22 @@ type response struct {
 
 // Bounds of a response.
 const (
-	readBuffer = 16 << 10  // size of the read buffer in bytes; also the longest line
+	readBuffer = 16 << 10  // size of the read buffer in bytes; no line may be longer
 	mostHead   = 256 << 10 // bytes of status line, headers and trailers, interim responses included
 	mostBody   = 1 << 50   // bytes of a body; the bound keeps sums of lengths from overflowing
 )
 
-// responseParser parses the responses of one connection and drops their bodies (RFC 9112). The requests must
-// not be HEAD or CONNECT. The caller reads bytes into space, reports their number to added, and calls next,
-// which parses the bytes. The parser is strict: lines end with CRLF, header lines are not folded, and a
-// response states its length in one form only.
+// responseParser parses the responses of one connection (RFC 9112), and drops their bodies. It does not fit requests
+// with HEAD or CONNECT. The caller reads bytes into space(), passes their number to added, and calls next. The
+// parser is strict: lines end with CRLF, header lines are not folded, and a response states its length in one form
+// only.
 type responseParser struct {
 	buf    [readBuffer]byte
-	r, w   int // the bytes of buf from r to w are not parsed yet
+	r, w   int // buf[r:w] is read, but not parsed yet
 	state  func(*responseParser) (more bool, err error)
 	head   head
-	budget int   // bytes left for the head
-	left   int64 // bytes left of the body or chunk; -1: the body ends with the connection
+	budget int   // bytes that the head may still take
+	left   int64 // bytes of the body or chunk that are still to come; -1: the body ends with the connection
 	body   int64 // bytes of the body so far
 }
 
@@ -43,14 +43,14 @@ type head struct {
 	keep    bool
 }
 
-// space is the buffer to read into. After a call of next, the buffer always has room.
+// space returns the free part of the buffer, for the next read. It is never empty after a call of next.
 func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
 func (p *responseParser) added(n int) { p.w += n }
 
 func (p *responseParser) pending() int { return p.w - p.r }
 
-// next parses the bytes read so far, at most to the end of one response. The result done reports a complete
+// next parses the bytes read so far, but never beyond the end of a response. With done = true, it returns a complete
 // response. After an error the parser must not be used.
 func (p *responseParser) next() (a response, done bool, err error) {
 	if p.state == nil && p.pending() > 0 {
@@ -77,7 +77,8 @@ func (p *responseParser) next() (a response, done bool, err error) {
 	return response{status: p.head.status, body: p.body, close: p.head.close}, true, nil
 }
 
-// end handles the end of the connection, which completes a response without a length.
+// end is called when the connection has ended. A response without a length is complete then. Otherwise end returns
+// an error: io.EOF between two responses, or io.ErrUnexpectedEOF inside a response.
 func (p *responseParser) end() (a response, done bool, err error) {
 	if p.state != nil && p.left < 0 {
 		p.state = nil
@@ -153,7 +154,7 @@ func (p *responseParser) headerLine() (bool, error) {
 	case h.chunked:
 		p.state = (*responseParser).chunkSize
 	default:
-		p.state, p.left = (*responseParser).plain, h.length // -1: the body ends with the connection
+		p.state, p.left = (*responseParser).plain, h.length // length -1: the body ends with the connection
 	}
 	return true, nil
 }
@@ -180,7 +181,7 @@ func (p *responseParser) skip() {
 func (p *responseParser) chunkSize() (bool, error) {
 	budget := p.budget
 	line, ok, err := p.line()
-	p.budget = budget // chunks are unlimited in number, so their sizes do not count as head
+	p.budget = budget // sizes of chunks do not count as head: a body may have any number of chunks
 	if !ok {
 		return false, err
 	}

@@ -37,18 +37,18 @@ type Result struct {
 	Errors map[Kind]int64 `json:"errors,omitempty"`
 	// Examples holds the text of the first error of each kind.
 	Examples map[Kind]string `json:"examples,omitempty"`
-	// Latency is the latency of requests that ended OK. Failed holds, for each of the other requests, the
-	// time until its error.
+	// Latency holds a time for each request that ended OK. Failed holds a time for each other request: from its
+	// intended time to its error.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
-	// FirstByte is, for requests that ended OK, the time from the start of the latency to the first byte of
-	// the response.
+	// FirstByte holds a time for each request that ended OK: from the start of its latency to the first byte of the
+	// response.
 	FirstByte *Histogram `json:"firstByte"`
 	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
-	// Lag is the generator's own lateness: the time by which requests were sent late although a connection
-	// was free. Waited is the time in which due requests had no free connection. Both are parts of the
-	// latency, and cover all requests sent in an open loop.
+	// Lag holds the times by which the generator itself sent late: a connection was free. Waited holds the times for
+	// which due requests waited for a free connection. Both are parts of the latency. They are recorded in open
+	// loops only.
 	Lag    *Histogram `json:"lag"`
 	Waited *Histogram `json:"waited"`
 	// Connect is the time that new connections took, including TLS. Connections made before a
@@ -64,19 +64,20 @@ type Result struct {
 	// time to the end of the last request, and at least Duration.
 	Duration time.Duration `json:"duration"`
 	Elapsed  time.Duration `json:"elapsed"`
-	// Closed is set for a closed loop, whose latency runs from sending.
+	// Closed is true for a closed loop. Its latency counts from the time of sending.
 	Closed bool `json:"closedLoop,omitempty"`
 }
 
-// Exchange is one request and its response, once the request has ended. All times count from the same moment.
+// Exchange is a request that has ended, with its response or error. All its times count from the start of the
+// session.
 type Exchange struct {
 	Name  string        // Request.Name of the request
-	Due   time.Duration // intended time; in a closed loop, the time at which the request was drawn
-	Free  time.Duration // time from which a connection was free for the request
+	Due   time.Duration // intended time; in a closed loop, the time at which a worker took up the request
+	Free  time.Duration // time since which the request could have been sent: a connection was free
 	Sent  time.Duration // time at which the request was sent, or dialling for it began
 	First time.Duration // time at which the first byte of the response arrived
 	Last  time.Duration // time at which the last byte of the response arrived, or the request failed
-	Paced bool          // set if an open loop sent the request
+	Paced bool          // the request was sent in an open loop
 	Kind  Kind          // kind of the error; "": the request ended OK
 	Text  string        // text of the error
 	// BytesSent and BytesReceived are the sizes of the bodies.
@@ -92,7 +93,7 @@ func NewResult() *Result {
 	return r
 }
 
-// Add counts a request that has ended. The argument begin is the start of the measured time.
+// Add counts a request that has ended. The measured time starts at begin.
 func (r *Result) Add(x Exchange, begin time.Duration) {
 	for _, t := range timings {
 		if d, covered := t.time(x); covered {
@@ -134,8 +135,8 @@ func (r *Result) Rate() float64 {
 	return float64(r.OK) / r.Elapsed.Seconds()
 }
 
-// Offered returns the rate at which requests fell due, per second. A Poisson process does not exactly reach
-// the requested rate.
+// Offered returns how many requests fell due per second. With Poisson arrivals this differs by chance from
+// Span.Rate.
 func (r *Result) Offered() float64 {
 	if r.Duration <= 0 {
 		return 0
@@ -162,12 +163,13 @@ func (r *Result) Behaviour() workload.Behaviour {
 	return workload.Behaviour{experiment.Answers: seen}
 }
 
-// Quantile returns the latency that a share q of all requests does not exceed. A failed request counts as
-// longer than every request that ended OK. The quantile is unknown (false) if fewer than 100 requests are
-// longer, or if the quantile lies among the failed requests.
+// Quantile returns the latency that a share q of all requests does not exceed. Each failed request counts as slower
+// than all requests that ended OK. The result is unknown (false) if fewer than 100 requests are slower than the
+// quantile, or if the quantile falls on a failed request.
 func (r *Result) Quantile(q float64) (time.Duration, bool) { return r.quantile(r.Latency, q) }
 
-// quantile is Quantile for a histogram with one time for each request that ended OK.
+// quantile returns the quantile q over all requests from a histogram. The histogram holds one time for each request
+// that ended OK. Failed requests count as slower. The result is false where it is false in Quantile.
 func (r *Result) quantile(h *Histogram, q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
 	if r.Due-rank < Beyond || rank > h.Count() {
@@ -211,8 +213,8 @@ func Merge(results ...*Result) *Result {
 	return sum
 }
 
-// Join adds up the results of consecutive spans, such as the slices of a trial. It works like Merge, but adds
-// up Duration and Elapsed.
+// Join adds up the results of consecutive spans, such as the slices of a trial. Unlike Merge, it adds up Duration
+// and Elapsed, too.
 func Join(results ...*Result) *Result {
 	sum := Merge(results...)
 	sum.Duration, sum.Elapsed = 0, 0
@@ -255,7 +257,7 @@ func (h *Histogram) Record(d time.Duration) {
 
 // Merge adds all times of another histogram.
 func (h *Histogram) Merge(other *Histogram) {
-	h.hdr.Merge(other.hdr) // Merge drops no value, since both histograms have the same range
+	h.hdr.Merge(other.hdr) // both histograms have the same range, so no value is dropped
 	h.over += other.over
 }
 
@@ -303,7 +305,7 @@ func (h *Histogram) At(q float64) time.Duration {
 	return time.Duration(h.hdr.ValueAtPercentile(100 * (float64(rank) - 0.5) / float64(n)))
 }
 
-// ceil rounds up, but ignores rounding errors in x.
+// ceil rounds up. A rounding error in x does not raise the result: 3.0000000001 gives 3.
 func ceil(x float64) int64 { return int64(math.Ceil(x - 1e-9*max(x, 1))) }
 
 // Raw returns the histogram of the library hdrhistogram, for logs and exports. This histogram lacks times

@@ -3,22 +3,22 @@
 //
 // # What is measured
 //
-// In an open loop every request has an intended time, from a constant or a Poisson process. The intended time
-// does not depend on the server. The latency runs from the intended time to the last byte of the response. A
-// stall of the server therefore lengthens the latency of all requests that fall due during the stall, not
-// only of the requests under way. During a stall, a closed loop does not send the requests that an open loop
-// would send. This error is called coordinated omission (G. Tene, How NOT to Measure Latency, 2013).
+// In an open loop every request has an intended time, from a constant or a Poisson process. The intended time does
+// not depend on the server. The latency counts from the intended time to the last byte of the response. If the
+// server stalls, all requests that fall due during the stall have a longer latency. A closed loop sends none of
+// these requests during a stall, and therefore does not see their wait. This error is called coordinated omission
+// (G. Tene, How NOT to Measure Latency, 2013).
 //
 // The time to first byte begins with the latency, and ends with the first byte of the response.
 //
-// A closed loop has a number of workers. Each worker sends its next request when its last request is
-// answered. The latency runs from the time of sending. Closed loops exist for comparison with other tools
-// that send in closed loops.
+// A closed loop has a number of workers. Each worker sends its next request when the response to its last request is
+// complete. The latency counts from the time of sending. Closed loops exist for comparison with other tools that
+// have them.
 //
-// Two parts of an open loop's latency are also recorded apart. Waited is the time in which all connections
-// were busy although a request was due. Its cause is the server, or too few connections. Lag is the time by
-// which the generator was late although a connection was free. Lag must be small compared with the latency.
-// Otherwise the result does not describe the server.
+// Two parts of an open loop's latency are recorded separately, too. Waited is the time for which a request was due,
+// but all connections were busy. Its cause is the server, or too few connections. Lag is the time by which the
+// generator was late although a connection was free. If Lag is not small compared with the latency, the result does
+// not describe the server.
 //
 // Every request that falls due within the measured time ends exactly once: as OK, or as an error of one
 // kind. No request is left out.
@@ -26,12 +26,12 @@
 // # How it works
 //
 // One goroutine, the pacer, sleeps until the next request is due (package pause). It writes the request to the
-// connection that has been free for longest. Each connection has a goroutine that reads. Without TLS over
-// HTTP/1.1 on Linux, a few event loops read all connections instead (eventLoops). If a request is overdue when
-// a response is complete, the reader sends that request at once.
+// connection that has been free for longest. Each connection has a goroutine that reads. On Linux, a few event loops
+// read instead if the load is HTTP/1.1 without TLS (eventLoops). When a response is complete and another request is
+// overdue, the reader sends that request at once.
 //
-// Requests are encoded beforehand, and responses are parsed without allocating memory. The client of net/http
-// takes several times the CPU time per request, which a server on the same machine would lack.
+// Requests are encoded before the load begins. Responses are parsed without allocating memory. The client of
+// net/http takes several times the CPU time per request. A server on the same machine would lack this CPU time.
 //
 // A session has connections, which stay open between spans of load. Each connection has slots, and a link: its
 // current network connection. A slot carries one request at a time. An activeSpan is a span of load under way.
@@ -73,7 +73,7 @@ type session struct {
 
 	ctx     context.Context // context of the session; Close ends it
 	cancel  context.CancelFunc
-	links   sync.WaitGroup // goroutines of links
+	links   sync.WaitGroup // counts the running goroutines of links
 	running sync.Mutex     // held while a span runs
 	run     atomic.Pointer[activeSpan]
 }
@@ -108,7 +108,7 @@ func Open(c Config) (*session, error) {
 	for range c.Connections {
 		s.connections = append(s.connections, &connection{session: s, number: len(s.connections)})
 	}
-	for range c.Streams { // makes neighbouring slots belong to different connections
+	for range c.Streams { // consecutive slots belong to different connections
 		for _, c := range s.connections {
 			sl := &slot{conn: c, number: len(s.slots)}
 			c.slots = append(c.slots, sl)
@@ -122,9 +122,9 @@ func Open(c Config) (*session, error) {
 // now returns the time since the session began.
 func (s *session) now() time.Duration { return time.Since(s.began) }
 
-// Run runs a span of load and returns its result. A server that is unreachable or answers badly is part of
-// the result, and no error. Errors are an invalid span, a span whose start has passed, the end of ctx, and a
-// closed session. A session runs one span at a time.
+// Run runs a span of load and returns its result. An unreachable server, or one that answers badly, shows in the
+// result. Run returns an error if the span is invalid, if its start has passed, if ctx ends, or if the session is
+// closed. Spans of a session run one after the other.
 func (s *session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func waitUntil(ctx context.Context, start time.Time) error {
 // dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
 const dialsAtATime = 32
 
-// connect makes the missing connections, until one connection fails. After a failure, each remaining
-// connection is made by its first request. The request fails if its connection cannot be made.
+// connect makes the connections that a session lacks. After the first failure it makes no more. Each missing
+// connection is then dialled by its first request, which fails if the dial fails.
 func (s *session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
@@ -209,10 +209,10 @@ func (s *session) connect(ctx context.Context) {
 	all.Wait()
 }
 
-// Close ends the session with any span under way, and waits until its connections are closed.
+// Close ends the session and any running span. It waits until the session's connections are closed.
 func (s *session) Close() {
 	s.cancel()
-	s.running.Lock() // waits for the end of the span
+	s.running.Lock() // Run holds the lock until its span has ended
 	defer s.running.Unlock()
 	s.links.Wait()
 	s.loops.close()
@@ -221,9 +221,9 @@ func (s *session) Close() {
 
 // ClientRequest is one request to a Client. Exactly one field is set.
 type ClientRequest struct {
-	Open  *Config `json:"open,omitempty"`  // opens a session, and closes the session before it
-	Run   *Span   `json:"run,omitempty"`   // runs a span through the session
-	Clock bool    `json:"clock,omitempty"` // asks only for the time, which every response holds
+	Open  *Config `json:"open,omitempty"`  // opens a session; the earlier session is closed
+	Run   *Span   `json:"run,omitempty"`   // runs a span in the open session
+	Clock bool    `json:"clock,omitempty"` // asks for nothing but the time, which is part of every response
 }
 
 type clientResponse struct {
@@ -244,8 +244,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Serve reads one ClientRequest in JSON, carries it out, and writes the response as one line of JSON. The end
-// of the input ends a span under way.
+// Serve reads one ClientRequest in JSON, carries it out, and writes the response as one line of JSON. If the input
+// ends before a span is over, the span is broken off.
 func (c *Client) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -286,9 +286,8 @@ func (c *Client) carryOut(ctx context.Context, r ClientRequest) (*Result, error)
 	return nil, errors.New("a request without content")
 }
 
-// ReadResponse reads a client's response. It returns the result of a span, or nil for another request, and
-// the time by the clock of the client's process. The error is ErrLate if the start of the span had already
-// passed.
+// ReadResponse reads a client's response. It returns the result of a span (nil for other requests) and the time by
+// the clock of the client's process. The error is ErrLate if the request came after the span's start.
 func ReadResponse(text []byte) (*Result, time.Time, error) {
 	var r clientResponse
 	switch err := json.Unmarshal(text, &r); {

@@ -12,7 +12,7 @@ type Arrivals string
 
 const (
 	Constant Arrivals = "constant" // evenly spaced
-	Poisson  Arrivals = "poisson"  // independent of each other: gaps are exponential
+	Poisson  Arrivals = "poisson"  // random, with exponentially distributed gaps
 )
 
 // Values lists the arrivals.
@@ -24,17 +24,18 @@ type Span struct {
 	Arrivals Arrivals `json:"arrivals,omitempty"` // "": Constant
 	// Seed is the seed for arrivals and kinds of requests. Clients that share a load need different seeds.
 	Seed uint64 `json:"seed,omitempty"`
-	// Phase delays constant arrivals by a share of the time between two requests, 0 to 1. Client k of n with
-	// phase k/n sends its requests between the requests of the other clients.
+	// Phase shifts constant arrivals, as a share (0 to 1) of the time between two requests. For example, two clients
+	// with phases 0 and 0.5 send in turn.
 	Phase float64 `json:"phase,omitempty"`
 	// Workers is the number of requests under way at a time, at most Connections × Streams.
 	Workers int `json:"workers,omitempty"`
 	// Duration is the measured time.
 	Duration time.Duration `json:"duration"`
-	// Drain is the time after the measured time in which overdue requests are still sent and responses still
-	// count; 0 is the session's Timeout.
+	// Drain is the time after the measured time. In it, overdue requests are still sent, and responses still count.
+	// 0 means the session's Timeout.
 	Drain time.Duration `json:"drain,omitempty"`
-	// Start is when the span begins, for clients that begin together; zero: at once.
+	// Start is the time at which the span begins. Several clients with the same Start begin together. Zero: the span
+	// begins at once.
 	Start time.Time `json:"start,omitzero"`
 }
 
@@ -69,8 +70,8 @@ func newArrivals(s Span, random *rand.Rand) *arrivals {
 	return &arrivals{gap: 1e9 / s.Rate, poisson: s.Arrivals == Poisson, phase: s.Phase, random: random}
 }
 
-// next returns the next intended time. Constant arrivals are computed from their number, since a running sum
-// would accumulate rounding errors.
+// next returns the next intended time. A constant arrival is its number times the gap: a running sum would
+// accumulate rounding errors.
 func (a *arrivals) next() time.Duration {
 	if a.poisson {
 		a.at += a.random.ExpFloat64() * a.gap
@@ -83,7 +84,7 @@ func (a *arrivals) next() time.Duration {
 
 // mix draws kinds of requests by their weights.
 type mix struct {
-	upTo   []float64 // running sums of the weights
+	upTo   []float64 // upTo[i] is the sum of the weights of the kinds 0 to i
 	random *rand.Rand
 }
 

@@ -1,9 +1,9 @@
 // Package pause waits for short times, with an error of microseconds.
 //
-// time.Sleep is not precise enough for a load generator. While a program has open connections, the runtime of
-// Go waits for timers in epoll_wait, which counts in milliseconds. On Linux a Timer is therefore a timer of
-// the kernel (timerfd). The runtime waits for this timer as it waits for a connection. Such a wait needs no
-// thread, and it has no slack, while a sleep has a slack of 50 µs. Elsewhere a Timer is one of Go's timers.
+// A load generator cannot use time.Sleep. While a program has open connections, the runtime of Go waits for timers
+// in epoll_wait, which counts in milliseconds. On Linux a Timer is therefore a timer of the kernel (timerfd). The
+// runtime waits for this timer as it waits for a connection. Such a wait needs no thread. It has no slack either,
+// while a sleep may end 50 µs late. On other systems a Timer is one of Go's timers.
 package pause
 
 import (
@@ -25,7 +25,7 @@ func For(d time.Duration) {
 		return
 	}
 	t, ok := timers.Get().(*timer)
-	if !ok { // too many files are open
+	if !ok { // no timer could be made: too many files are open
 		time.Sleep(d)
 		return
 	}

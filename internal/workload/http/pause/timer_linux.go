@@ -27,7 +27,7 @@ func NewTimer() (*timer, error) {
 	return &timer{file: file, raw: raw}, err
 }
 
-// Wait waits for a time, or until the timer is closed.
+// Wait waits for the time d. It returns early if the timer is closed.
 func (t *timer) Wait(d time.Duration) {
 	if d <= 0 {
 		return

@@ -10,9 +10,8 @@
 //	/served              the number of earlier requests
 //	POST to these paths  the same responses, after reading the body
 //
-// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for these responses on any path. A gRPC call of
-// any method is answered with the message of the call, or with N bytes. The call ends with the status in the
-// header Tare-Grpc-Status.
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION ask for N bytes, or a delay, on any path. The response to
+// a gRPC call is the message of the call, or N bytes. The header Tare-Grpc-Status makes a call fail with a status.
 //
 // The server uses net/http. Its cost per request is therefore typical of many servers.
 package target
@@ -50,8 +49,8 @@ const most = 64 << 20
 // longest is the longest delay of a response.
 const longest = 5 * time.Minute
 
-// New makes the server; conf is nil for a server without TLS. Start it by Serve, or by ServeTLS with empty
-// file names.
+// New makes the server. With conf = nil, the server has no TLS, and the caller starts it by Serve. Otherwise the
+// caller starts it by ServeTLS with empty file names.
 func New(conf *tls.Config) *http.Server {
 	served := new(atomic.Int64)
 	counted := func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +73,7 @@ func New(conf *tls.Config) *http.Server {
 }
 
 type responseSpec struct {
-	bytes  int // bytes of the response's body; -1: the request gives no number
+	bytes  int // size of the response's body in bytes; -1: the request asks for no size
 	delay  time.Duration
 	status int
 }

@@ -1,10 +1,9 @@
-// Package firstbyte has the programs of the workload startup: a program that prints one byte, and on a
-// cluster two helpers that find the time of this byte.
+// Package firstbyte has a program that prints one byte, for the workload startup. On a cluster, two helpers find the
+// time of this byte.
 //
-// In each pod that a trial starts, the Caller starts the program, reads the first byte of its output, and then calls
-// the Listener over the network. The Listener runs in the arm's own pod, which is up already. The call goes through
-// the started pod's network, and its time is known at once. The kubelet, in contrast, looks at a pod's containers
-// only once a second.
+// Each pod that a trial starts runs the Caller. It starts the program, reads the first byte of its output, and then
+// calls the Listener over the network. The Listener runs in the arm's own pod, which is already up. It knows the
+// time of the call at once. The kubelet, in contrast, looks at a pod's containers only once a second.
 //
 // The package is small, since it is in every pod.
 package firstbyte
@@ -29,11 +28,11 @@ import (
 )
 
 // Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the caller's
-// name, the path to which it writes the program of this package, and the program under test with its arguments.
-// Caller runs until it is killed, even if the program ends.
+// name, a path, and the command under test. Caller writes the program of this package to the path. It runs until it
+// is killed, even if the program ends.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
-// Listener takes the calls of started pods. It also serves requests of package helperrpc.
+// Listener receives the calls of started pods. It is a helper, which also answers each Request.
 var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Context) error { return new(listener).serve(ctx) }}
 
 var Helpers = []testbed.Helper{Caller, Listener}
@@ -76,12 +75,12 @@ func call(ctx context.Context, args []string) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("call the listener as %s: %w", name, err)
 	}
-	<-ctx.Done() // the pod keeps running, even if the program has ended
+	<-ctx.Done() // the pod must keep running after the program's end
 	return nil
 }
 
-// begin starts the program. The reader said has the program's output. The channel ended receives the program's error
-// when it ends.
+// begin starts the program. It returns the program's output, and a channel that receives the error with which the
+// program ends.
 func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-chan error, err error) {
 	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
 	cmd.Stderr = os.Stderr // standard error goes to the pod's log
@@ -98,8 +97,8 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Request asks the Listener to wait for the call of the caller named Wait. A request without a name asks for the port
-// for calls.
+// Request asks the Listener to wait for a call. Wait is the name of the caller. A Request without a name asks for
+// the port at which the Listener takes calls.
 type Request struct {
 	Wait string        `json:"wait,omitempty"`
 	For  time.Duration `json:"for,omitempty"` // longest time to wait
@@ -109,7 +108,7 @@ type Request struct {
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
-	// Ago is the time from the call to the response.
+	// Ago is the time from the caller's call to this response.
 	Ago time.Duration `json:"ago,omitempty"`
 }
 
@@ -117,7 +116,7 @@ type listener struct {
 	mu     sync.Mutex
 	at     map[string]time.Time
 	port   int
-	called chan struct{} // closed and replaced at each call
+	called chan struct{} // closed and replaced whenever a call comes
 }
 
 const mostName = 256
@@ -228,12 +227,12 @@ var arm64 = []uint32{
 	0xd2800001, // mov x1, #0
 	0xd2800002, // mov x2, #0
 	0xd2800003, // mov x3, #0
-	0xd2800928, // mov x8, #73 (ppoll of nothing, without end)
+	0xd2800928, // mov x8, #73 (ppoll without a descriptor or timeout)
 	0xd4000001, // svc #0
 	0x17fffffa, // b idle
 }
 
-// Load address of the executable, and the sizes of its ELF header and program header.
+// base is the load address of the executable. headers is the size, in bytes, of its ELF header and program header.
 const (
 	base    = 0x400000
 	headers = 64 + 56

@@ -52,7 +52,7 @@ func inspect(name string, drop bool) (r file, err error) {
 		return r, err
 	}
 	defer func() { _ = f.Close() }()
-	size, err := f.Seek(0, 2) // Seek also finds the size of a block device
+	size, err := f.Seek(0, 2) // finds the size of a block device, too, which Stat does not
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
@@ -64,7 +64,7 @@ func inspect(name string, drop bool) (r file, err error) {
 	}
 	r = file{Path: name, Size: size, Method: "cachestat"}
 	r.Cached, err = cachestat(f)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) { // a seccomp profile refuses system calls that it does not know
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) { // the system call is missing, or a seccomp profile refuses it
 		r.Method = "mincore"
 		r.Cached, err = mincore(f, size)
 	}
@@ -108,8 +108,8 @@ func mincore(f *os.File, size int64) (int64, error) {
 	return cached, nil
 }
 
-// residentPages calls mincore(2), which golang.org/x/sys/unix lacks. Each byte of pages is for one page of the
-// mapping. The byte's lowest bit is set if the page is in memory.
+// residentPages calls mincore(2), which golang.org/x/sys/unix lacks. For page i of the mapping, the lowest bit of
+// pages[i] is set if the page is in memory.
 func residentPages(mapped, pages []byte) error {
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0])))
 	if errno != 0 {

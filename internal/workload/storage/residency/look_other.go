@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// look is not supported, since only Linux pods have the files.
+// look only works in pods, which run on Linux.
 func look(context.Context, Request) (*Report, error) { return nil, errors.ErrUnsupported }

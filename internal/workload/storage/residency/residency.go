@@ -1,11 +1,11 @@
-// Package residency measures how much of a volume's files is in the page cache, and can drop the files from it. A
-// program that asks for direct I/O (O_DIRECT) may silently get the page cache nevertheless: encrypted files of ext4
-// (fscrypt) without inline encryption, gVisor, and file systems outside of the kernel (FUSE) ignore O_DIRECT. The
-// page cache after a trial shows whether O_DIRECT worked.
+// Package residency measures how much of a volume's files is in the page cache. It can drop the files from the page
+// cache, too. A program that asks for direct I/O (O_DIRECT) may silently get the page cache. O_DIRECT is ignored by
+// encrypted files of ext4 (fscrypt) without inline encryption, by gVisor, and by file systems outside of the kernel
+// (FUSE). The page cache after a trial shows whether O_DIRECT worked.
 //
-// The package uses cachestat(2), which Linux has since 6.5, or else mincore(2). Both show nothing to a user
-// who may not write to the file (https://lwn.net/Articles/776801/ has the reason). For such a user the helper
-// returns an error, since mincore would report the whole file as cached.
+// The package uses cachestat(2), which Linux has since 6.5, and otherwise mincore(2). Neither tells the truth to a
+// user who may not write to the file, for a reason in https://lwn.net/Articles/776801/: mincore then reports the
+// whole file as cached. For such a user the helper returns an error.
 //
 // The helper of this package examines the files in the client's pod, where the volume is mounted.
 package residency
@@ -25,7 +25,8 @@ var Helper = testbed.Helper{Name: "storage-residency", Run: helperrpc.Answering(
 type Request struct {
 	// Paths lists files, block devices and directories. The helper examines all files of a directory.
 	Paths []string `json:"paths"`
-	// Drop writes the files' cached data to the disk and drops it from the page cache before the helper counts pages.
+	// Drop asks the helper to drop the files from the page cache before it counts pages. Data that is not on the
+	// disk yet is first written to it.
 	Drop bool `json:"drop,omitempty"`
 }
 

@@ -1,7 +1,7 @@
 // Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated
-// sidecars (package sidecar). On request it connects them, disconnects them or has them wait for a push, and
-// it records the time of each event. Requests go through package helperrpc. A request that takes long only
-// begins a stage; later requests (Look) ask for the stage's state.
+// sidecars (package sidecar). On request the sidecars connect, disconnect, or wait for a push. The fleet records the
+// time of each event. Requests go through package helperrpc. A request for a task that takes long only begins it, as
+// a stage. The request Look asks later how far the stage is.
 package fleet
 
 import (
@@ -28,14 +28,14 @@ import (
 // Helper runs a Fleet in a process of its own.
 var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return helperrpc.Main(ctx, New(ctx).Handle) }}
 
-// Request is a request to a fleet. At most one field is set; if no field is set, the response only gives the time.
+// Request is a request to a fleet. At most one field is set. Without any, the response holds only the time.
 type Request struct {
 	Open *Open  `json:"open,omitempty"`
 	Up   *Ramp  `json:"up,omitempty"`
 	Down *Ramp  `json:"down,omitempty"`
 	Push *Push  `json:"push,omitempty"`
 	Look *Look  `json:"look,omitempty"`
-	Heap string `json:"heap,omitempty"` // address at which the fleet asks the server for its heap in use
+	Heap string `json:"heap,omitempty"` // asks for the server's heap in use; the value is the address of the server's metrics
 }
 
 // Open describes the sidecars and the server that they connect to. It is the first request.
@@ -46,9 +46,9 @@ type Open struct {
 	Token     string           `json:"token,omitempty"`
 	Node      sidecar.Node     `json:"node"`
 	Sidecars  int              `json:"sidecars"`
-	First     int              `json:"first"`     // number of the fleet's first sidecar among the sidecars of all fleets
-	Fleets    int              `json:"fleets"`    // number of fleets; a fleet's sidecars are First, First + Fleets, First + 2 × Fleets and on
-	LeastWait time.Duration    `json:"leastWait"` // upper bound of the first pause before a sidecar reconnects; the pause is random. 0: Envoy's bound
+	First     int              `json:"first"`     // number of this fleet's first sidecar; the sidecars of all fleets are numbered together
+	Fleets    int              `json:"fleets"`    // number of fleets; with First = 1 and Fleets = 3, this fleet has the sidecars 1, 4, 7 …
+	LeastWait time.Duration    `json:"leastWait"` // bound of the random pause before a sidecar reconnects the first time; 0: Envoy's bound
 }
 
 // TLS is the sidecars' encryption; certificates and key are PEM texts.
@@ -59,29 +59,29 @@ type TLS struct {
 	ServerName string `json:"serverName,omitempty"`
 }
 
-// Ramp connects or disconnects the first Count sidecars, one after the other.
+// Ramp connects or disconnects the first Count sidecars of the fleet, one after another at the Rate.
 type Ramp struct {
 	Count int     `json:"count"`
 	Rate  float64 `json:"rate"`  // sidecars per second
 	Phase float64 `json:"phase"` // time until the first sidecar is due, as a share of the gap between two sidecars
 }
 
-// Push makes all ready sidecars wait for a response of the server.
+// Push makes all ready sidecars wait for the response that the server sends after a change.
 type Push struct {
-	Since time.Time      `json:"since"` // time of the change by the clock of this process; earlier responses do not count
+	Since time.Time      `json:"since"` // time of the change, by the clock of the fleet's machine; earlier responses do not count
 	Types []sidecar.Type `json:"types"` // types of resources whose response counts as the push; none: any type
 }
 
 // Look asks for the state of the current stage.
 type Look struct {
 	For   time.Duration `json:"for"`             // longest wait for the end of the stage
-	Final bool          `json:"final,omitempty"` // set if the response must hold a report even before the stage has ended
+	Final bool          `json:"final,omitempty"` // the response must hold a Report, even if the stage has not ended
 }
 
 // Response is the response to each request.
 type Response struct {
 	Now    time.Time `json:"now"`
-	Done   bool      `json:"done,omitempty"`   // set when the stage that was begun last has ended
+	Done   bool      `json:"done,omitempty"`   // the current stage has ended
 	Report *Report   `json:"report,omitempty"` // report on the current stage; only in the response to a Look
 	Heap   int64     `json:"heap,omitempty"`   // bytes in use on the server's heap
 }
@@ -91,7 +91,7 @@ type Report struct {
 	Expected int             `json:"expected"`       // number of sidecars that the stage waits for
 	Times    []time.Duration `json:"times"`          // for each sidecar that has finished the stage: time since the sidecar was due, or since the change
 	Lags     []time.Duration `json:"lags,omitempty"` // time from each sidecar's due time until it began to connect or disconnect
-	Last     time.Duration   `json:"last"`           // time from the beginning of the stage until the last sidecar finished it
+	Last     time.Duration   `json:"last"`           // from the beginning of the stage until the last sidecar finished it
 	Counts
 }
 
@@ -99,7 +99,7 @@ type Report struct {
 type Counts struct {
 	Attempts  int               `json:"attempts"` // attempts to connect
 	Responses int               `json:"responses"`
-	Rejected  int               `json:"rejected"`         // responses that sidecars rejected
+	Rejected  int               `json:"rejected"`         // number of responses that sidecars rejected
 	Lost      int               `json:"lost"`             // number of streams of ready sidecars that ended, in all stages so far
 	Bytes     int64             `json:"bytes"`            // bytes of all responses
 	Ready     map[string]int    `json:"ready,omitempty"`  // number of sidecars that became ready, by kind of connection (sidecar.Update)
@@ -191,8 +191,8 @@ func (t *TLS) config(host string) (*tls.Config, error) {
 	return c, nil
 }
 
-// IndexVariable and AddressVariable stand, in the texts of a node, for the sidecar's number (from 1) and for an
-// address that no other sidecar has.
+// A node's texts may contain $(TARE_INDEX), the sidecar's number from 1, and $(TARE_IP), an address that no other
+// sidecar has.
 const (
 	IndexVariable   = "TARE_INDEX"
 	AddressVariable = "TARE_IP"
@@ -203,14 +203,15 @@ func (f *Fleet) node(index int) ([]byte, error) {
 	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))
 }
 
-// address returns the address of a sidecar by its number: 10.1.0.1 and on, without addresses that end in 0 or 255.
+// address returns the address of a sidecar by its number: 10.1.0.1, 10.1.0.2 and so on. The last part of an address
+// is from 1 to 250.
 func address(number int) string {
 	const last, block = 250, 250 * 250
 	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)
 }
 
-// heap returns the bytes in use on a server's heap, from the server's metrics. It reads the metric by the
-// name that Prometheus' collector for Go gives it.
+// heap returns the bytes in use on a server's heap. It reads them from the server's metrics, under the name that
+// Prometheus' collector for Go uses.
 func heap(ctx context.Context, url string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -218,7 +219,7 @@ func heap(ctx context.Context, url string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // requests use no proxy, and no connection outlives its request
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy; each request has its own connection
 	answer, err := client.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("the heap of the server: %w", err)

@@ -15,26 +15,27 @@ import (
 	"tare/internal/workload/xds/sidecar"
 )
 
-// stage is the task of the fleet that was begun last: connecting, disconnecting, or waiting for a push.
+// stage is the fleet's current or latest task: connecting sidecars, disconnecting them, or waiting for a push.
 type stage struct {
 	start    time.Time
-	due      []time.Duration // due times of members that connect or disconnect, since the start of the stage
-	times    []time.Duration // time of each member, from its due time or else the start of the stage, to its finish; or pending or unexpected
-	lags     []time.Duration // time from each member's due time until its attempt began, in the order of the ramp
-	push     *Push           // the response of the server that members wait for; nil: in this stage, members connect or disconnect
+	due      []time.Duration // times, since start, at which members should connect or disconnect
+	times    []time.Duration // time of each member from its due time, or with a push from start, until its finish; or pending, or unexpected
+	lags     []time.Duration // time from a member's due time to its attempt, of each member whose attempt has begun
+	push     *Push           // what members wait for; nil: they connect or disconnect
 	expected int             // number of members that the stage waits for
 	left     int             // number of members that have not finished the stage
 	last     time.Duration
 	done     chan struct{} // closed when left is 0
 }
 
-// Values in place of a member's time.
+// These values stand in the field times for a member without a time.
 const (
 	pending    = -1 // the member has not finished the stage
 	unexpected = -2 // the stage does not wait for the member
 )
 
-// newStage makes a stage. The stage waits for each member whose element in waits is true.
+// newStage makes a stage with a member for each element of waits. The stage waits for each member whose element is
+// true.
 func newStage(waits []bool) *stage {
 	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
 	for i, wait := range waits {
@@ -148,7 +149,7 @@ func (f *Fleet) seen(m *member, u sidecar.Update) {
 	}
 }
 
-// failed records how a member's stream ended, and reports whether the member was ready.
+// failed records the error with which a member's stream ended. It returns true if the member had been ready.
 func (f *Fleet) failed(m *member, err error) (was bool) {
 	kind, text := "other", err.Error()
 	if e, ok := errors.AsType[*sidecar.Error](err); ok {
@@ -203,22 +204,24 @@ func (s *stage) report(counts Counts) *Report {
 	return r
 }
 
-// member is one sidecar of a fleet, connected or not. Only the goroutine of a ramp uses its fields, except for ready.
+// member is one sidecar of a fleet, connected or not. The fleet's lock guards the field ready. Only the goroutine of
+// a ramp uses the other fields.
 type member struct {
 	fleet *Fleet
 	index int
 	ready bool               // guarded by the fleet's lock
 	stop  context.CancelFunc // disconnects the sidecar; nil: it is not connected
-	gone  chan struct{}      // closed when the goroutine of the last connection has ended
+	gone  chan struct{}      // closed when the goroutine that the last call of connect started has ended
 }
 
-// Envoy's pauses before it reconnects are random, below a bound that doubles each time.
+// Before Envoy reconnects, it pauses at random. The bound of the pause is first leastWait. It doubles each time, up
+// to mostWait.
 const (
 	leastWait = 500 * time.Millisecond
 	mostWait  = 30 * time.Second
 )
 
-// connect connects the sidecar, and reconnects it after each end of its stream, until disconnect is called.
+// connect connects the sidecar. Until disconnect is called, the sidecar reconnects whenever its stream ends.
 func (m *member) connect() {
 	if m.stop != nil {
 		return

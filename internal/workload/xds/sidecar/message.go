@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// incoming parses the messages of a stream, DiscoveryResponse or DeltaDiscoveryResponse, while they arrive. A resource
-// that may name other resources is kept until it is complete. For any other resource, only the beginning is kept, which
-// shows the resource's type.
+// incoming parses the messages of a stream (DiscoveryResponse or DeltaDiscoveryResponse) while they arrive. It keeps
+// a whole resource only if the resource may name others. Of any other resource it keeps the beginning, which shows
+// the type.
 type incoming struct {
 	in interface {
 		io.Reader
@@ -26,8 +26,8 @@ type incoming struct {
 	left  uint64 // bytes of the message that have not arrived
 }
 
-// Field numbers in both kinds of message. The version of a delta response is for debugging only. The names of removed
-// resources are in delta responses only.
+// Field numbers of both kinds of response. Only delta responses have names of removed resources. A sidecar needs no
+// version of a delta response.
 const (
 	fieldVersion   = 1
 	fieldResources = 2
@@ -37,7 +37,8 @@ const (
 )
 
 const (
-	// peek is the size in bytes of the beginning of a resource. The beginning must hold the resource's type.
+	// peek is the number of bytes at the beginning of a resource that are kept in any case. They must contain its
+	// type.
 	peek = 512
 	// mostPiece is the number of bytes that are read at a time.
 	mostPiece = 4096
@@ -47,14 +48,14 @@ const (
 
 // response is the parsed content of one response message.
 type response struct {
-	content             []byte // content of the field being parsed
+	content             []byte // content of the field that is being parsed
 	url, version, nonce []byte
-	names               []string // names of other resources in the message's resources
+	names               []string // names of other resources, found in the resources of this message
 	removed             []string // names of removed resources, in a delta response
 	wrong               error    // reason why the sidecar rejects the response
 }
 
-// responses holds response values for reuse, unless they have grown large.
+// responses keeps used values of type response, except for large ones, so that they are used again.
 var responses = sync.Pool{New: func() any { return new(response) }}
 
 const largeWork = 1 << 20
@@ -139,14 +140,14 @@ func (m *incoming) field(w *response) error {
 	return m.content(w, field, size)
 }
 
-// content reads the content of a field, and keeps it if a sidecar needs it.
+// content reads the content of a field. If a sidecar needs the content, the method take gets it.
 func (m *incoming) content(w *response, field protowire.Number, size uint64) error {
 	w.content = w.content[:0]
 	keep := false
 	switch field {
 	case fieldVersion, fieldType, fieldNonce:
 		keep = true
-	case fieldRemoved: // a state-of-the-world response has the server's identity in this field
+	case fieldRemoved: // in a state-of-the-world response, this field has the server's identity
 		keep = m.delta
 	case fieldResources:
 		begins := min(size, peek)
@@ -185,7 +186,7 @@ func (w *response) read(from io.Reader, size uint64) error {
 	return nil
 }
 
-// matters reports, from the beginning of a resource, whether the resource may name other resources.
+// matters reports whether a resource may name other resources. It sees the beginning of the resource only.
 func (m *incoming) matters(begins []byte) bool {
 	url, ok := begins, true
 	if m.delta {
@@ -194,7 +195,7 @@ func (m *incoming) matters(begins []byte) bool {
 	if ok {
 		url, ok = first(url)
 	}
-	if !ok { // the fields are not in the order of their numbers
+	if !ok { // the type is not at the beginning: the resource may name others
 		return true
 	}
 	_, refers := typed(url).next()
@@ -225,7 +226,7 @@ type request struct {
 	of      Type
 	node    []byte   // the sidecar's node; only in the first request of a stream
 	names   []string // names of all resources that the sidecar asks for; in a delta request: only the additional names
-	gone    []string // names that the sidecar no longer asks for; only in a delta request
+	gone    []string // names that the sidecar no longer needs; only in a delta request
 	version string   // version that the sidecar has; not in a delta request
 	nonce   string   // nonce of the response that this request acknowledges or rejects
 	wrong   error    // reason for rejecting the response; nil: the sidecar accepts the response
@@ -240,8 +241,8 @@ var (
 	ofDelta = numbers{node: 1, url: 2, names: 3, gone: 4, nonce: 6, wrong: 7}
 )
 
-// append appends the encoded message to b. A delta request that acknowledges or rejects a response names no
-// resources.
+// append appends the encoded message to b. A delta request with a nonce acknowledges or rejects a response, and
+// names no resources.
 func (r request) append(b []byte, delta bool) []byte {
 	n := ofSotW
 	if delta {
@@ -283,14 +284,15 @@ func appendBytes(b []byte, n protowire.Number, p []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), p)
 }
 
-// Node is the identity that a sidecar gives the server.
+// Node is how a sidecar identifies itself to the server.
 type Node struct {
 	ID       string          `json:"id"`
 	Cluster  string          `json:"cluster,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object
 }
 
-// Encode returns the node as a protocol buffers message, with the variables in its texts replaced.
+// Encode returns the node as a protocol buffers message. It replaces variables, such as $(TARE_INDEX), in the node's
+// texts.
 func (n Node) Encode(fill *strings.Replacer) ([]byte, error) {
 	b := appendText(nil, 1, fill.Replace(n.ID))
 	if n.Cluster != "" {

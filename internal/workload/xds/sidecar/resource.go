@@ -12,7 +12,7 @@ import (
 // Type is the type of a resource.
 type Type uint8
 
-// The types that a sidecar subscribes to, and one for all other types.
+// The four types that a sidecar asks for, and one value for all other types.
 const (
 	CDS   Type = iota // clusters
 	EDS               // endpoints
@@ -38,18 +38,19 @@ func typed(url []byte) Type {
 	return other
 }
 
-// next returns the type that resources of type t refer to by name, if any.
+// next returns the type that resources of type t name: EDS for CDS, and RDS for LDS. For other types it returns
+// false.
 func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == lds }
 
 // Field numbers of the messages of Envoy's API that a sidecar reads.
 const (
 	anyType, anyValue = 1, 2 // google.protobuf.Any
 
-	deltaResource = 2 // number of the field resource in a Resource, the message around each resource of a delta response
+	deltaResource = 2 // a delta response wraps each resource in a Resource; this is the number of the wrapped field
 
 	clusterName, clusterType, clusterEDS = 1, 2, 3
 	typeEDS                              = 3 // value of clusterType for a cluster whose endpoints come by EDS
-	edsService                           = 2 // field number inside the field clusterEDS
+	edsService                           = 2 // number of the service's name inside the field clusterEDS
 
 	listenerChains, listenerAPI, listenerDefault = 3, 19, 25
 	apiListener                                  = 1
@@ -59,7 +60,7 @@ const (
 	rdsName                                      = 2
 )
 
-// manager is the end of the type URL of the filter that may ask for routes by name.
+// manager ends the type URL of HttpConnectionManager, the filter that may ask for routes by name.
 var manager = []byte(".HttpConnectionManager")
 
 var errBroken = errors.New("a resource that cannot be read")
@@ -70,7 +71,8 @@ type value struct {
 	number uint64
 }
 
-// fields calls the function each for every field of a message that is a number, a text or a message.
+// fields calls a function with the number and value of every field of a message. A field of a fixed size, such as a
+// double, has an empty value.
 func fields(b []byte, each func(protowire.Number, value) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -98,7 +100,7 @@ func fields(b []byte, each func(protowire.Number, value) error) error {
 	return nil
 }
 
-// within calls the function each with the content of every field with this number.
+// within calls a function with the content of each field that has this number.
 func within(b []byte, number protowire.Number, each func([]byte) error) error {
 	return fields(b, func(n protowire.Number, v value) error {
 		if n != number {
@@ -122,7 +124,8 @@ func unpack(packed []byte) (url, message []byte, err error) {
 	return url, message, err
 }
 
-// first returns the type URL of an Any whose end is missing. If the URL is not complete, ok is false.
+// first returns the type URL at the beginning of an Any. The rest of the Any may be missing. If the URL is
+// incomplete, first returns ok = false.
 func first(packed []byte) (url []byte, ok bool) {
 	number, kind, n := protowire.ConsumeTag(packed)
 	if n < 0 || number != anyType || kind != protowire.BytesType {
@@ -132,8 +135,8 @@ func first(packed []byte) (url []byte, ok bool) {
 	return url, n >= 0
 }
 
-// wrapped returns the beginning of the Any in a Resource of a delta response. The argument b is the beginning of the
-// Resource. If it does not reach the Any, ok is false.
+// wrapped finds the Any in a Resource of a delta response. Its argument b holds only the beginning of the Resource.
+// The result is the part of the Any that b holds. With ok = false, b ends before the Any.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -142,7 +145,7 @@ func wrapped(b []byte) (packed []byte, ok bool) {
 		}
 		b = b[n:]
 		if number == deltaResource && kind == protowire.BytesType {
-			_, n = protowire.ConsumeVarint(b) // length of the field
+			_, n = protowire.ConsumeVarint(b) // skips the length of the field
 			return b[max(n, 0):], n >= 0
 		}
 		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
@@ -200,7 +203,7 @@ func endpointsOf(cluster []byte, add func([]byte) error) error {
 	return add([]byte(cmp.Or(string(service), string(name))))
 }
 
-// routesOf calls the function add with each name by which a sidecar asks for a listener's routes.
+// routesOf calls the function add with the names of routes that a listener asks for.
 func routesOf(listener []byte, add func([]byte) error) error {
 	config := func(packed []byte) error {
 		url, message, err := unpack(packed)

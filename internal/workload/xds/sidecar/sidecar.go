@@ -1,23 +1,23 @@
-// Package sidecar simulates one Envoy sidecar towards an xDS server; it handles no traffic. A sidecar opens a stream
-// of the aggregated discovery service (ADS) on its own connection, subscribes in Envoy's order and acknowledges the
-// responses:
+// Package sidecar simulates one Envoy sidecar, as an xDS server sees it. The sidecar handles no traffic. It opens a
+// stream of the aggregated discovery service (ADS) on its own connection. It acknowledges the responses, and
+// subscribes in Envoy's order:
 //
 //	all clusters (CDS) → endpoints of clusters with EDS → all listeners (LDS) → routes of listeners with RDS
 //
 // # Memory
 //
-// A process holds thousands of sidecars, and the memory of each sidecar limits their number. A sidecar is
-// therefore one goroutine that reads. Frames come from golang.org/x/net/http2. Messages are parsed as they
-// arrive. Only resources that name other resources are kept (message.go), so that a megabyte of endpoints is
-// never in memory. A connection of grpc-go has seven goroutines, and keeps messages whole: hack/bench/xds
-// compares grpc-go with this package.
+// A process holds thousands of sidecars. The memory of a sidecar limits how many there can be. A sidecar is
+// therefore one goroutine, which reads. Frames come from golang.org/x/net/http2. Messages are parsed while they
+// arrive. Only resources that name other resources are kept (message.go), so that a megabyte of endpoints is never
+// in memory. In grpc-go, a connection has seven goroutines, and messages are kept whole. hack/bench/xds compares
+// grpc-go with this package.
 //
 // # Differences from Envoy
 //
-// Like Envoy, a sidecar sends its node with the first request only, and asks for listeners after the first
-// endpoints have arrived. To reject a response that it cannot read, it repeats the version that it has, as
-// Envoy does. Unlike Envoy, a sidecar begins every stream without resources, as a new pod does. When Envoy
-// reconnects to a delta server, it lists the resources that it still has.
+// Like Envoy, a sidecar sends its node with the first request only. It asks for listeners after the first endpoints
+// have arrived. A request that rejects a response repeats the version that the sidecar has. Unlike Envoy, a sidecar
+// begins every stream without resources, as a new pod does. When Envoy reconnects to a delta server, it lists the
+// resources that it still has.
 package sidecar
 
 import (
@@ -59,7 +59,7 @@ type Server struct {
 type Client struct {
 	server Server
 	dialer net.Dialer
-	head   []byte // bytes that each connection begins with
+	head   []byte // bytes that are sent first on each connection
 }
 
 // connectLimit is the longest time for connecting, TLS included: Envoy's default.
@@ -85,9 +85,9 @@ type Update struct {
 	Rejected error  // reason why the sidecar rejected the response; nil: the sidecar acknowledged the response
 }
 
-// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded message of
-// the API. Run calls the function see for each response, before the sidecar acknowledges the response, in the
-// goroutine that called Run. The error is an *Error.
+// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded message. For
+// each response, Run calls the function see, and then acknowledges the response. All calls are made by Run's own
+// goroutine. The error is an *Error.
 func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -118,8 +118,8 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 		return nil, &Error{Dial, err.Error()}
 	}
 	if raw, ok := conn.(*net.TCPConn); ok {
-		// A normal close on this side would block the connection's port for a minute, and three trials can have more
-		// sidecars than there are ports.
+		// A normal close by the client would keep the port in use for a minute. The sidecars of three trials can be
+		// more than there are ports.
 		_ = raw.SetLinger(0)
 	}
 	if c.server.TLS == nil {
@@ -155,10 +155,10 @@ type sidecar struct {
 	asked   [types]bool
 	got     [types]bool
 	ready   bool
-	// names holds the names of the EDS and RDS resources that the sidecar asks for.
+	// names holds, for EDS and RDS, the names of the resources that the sidecar asks for.
 	names [types]names
-	// versions holds the last accepted version of each type. nonces holds the nonce of the last response of each
-	// type.
+	// versions holds, by type, the version that the sidecar accepted last. nonces holds, by type, the nonce of the
+	// last response.
 	versions, nonces [types]string
 }
 
@@ -171,7 +171,7 @@ func (s *sidecar) ask(r request) {
 // respond handles a complete response, and sends the requests that the sidecar makes after this response.
 func (s *sidecar) respond(w *response, size int) error {
 	t := typed(w.url)
-	if t == other { // the sidecar has not asked for this type
+	if t == other { // the sidecar has not asked for such a resource
 		s.see(Update{Type: t, Bytes: size})
 		return nil
 	}
@@ -203,7 +203,8 @@ func (s *sidecar) respond(w *response, size int) error {
 	return s.flush()
 }
 
-// wanted returns the names of the resources of a type that the sidecar asks for after a response.
+// wanted is called after a response that names resources of another type. It returns the names that the sidecar then
+// asks for.
 func (s *sidecar) wanted(of Type, w *response) names {
 	found := w.names
 	if s.message.delta {
@@ -217,16 +218,17 @@ func (s *sidecar) wanted(of Type, w *response) names {
 // complete reports whether the server has answered each type that the sidecar asks for.
 func (s *sidecar) complete() bool { return s.got[CDS] && s.has(EDS) && s.got[lds] && s.has(rds) }
 
-// has reports whether resources of a type have arrived. It also returns true if the sidecar asks for none of them by
-// name.
+// has reports whether the sidecar has all that it asks for of a type: a response has arrived, or it asks for no
+// names.
 func (s *sidecar) has(t Type) bool { return s.got[t] || s.names[t] == names{} }
 
-// acknowledge accepts or rejects the last response of a type.
+// acknowledge sends a request in answer to the last response of a type. With wrong = nil the request accepts the
+// response, and otherwise rejects it.
 func (s *sidecar) acknowledge(t Type, wrong error) {
 	s.ask(request{of: t, version: s.versions[t], nonce: s.nonces[t], names: s.names[t].list(), wrong: wrong})
 }
 
-// subscribe asks for the resources of a type by name, if the names differ from the names before.
+// subscribe asks for the resources of a type by name. If the names are the same as before, it asks for nothing.
 func (s *sidecar) subscribe(of Type, before names) {
 	wanted := s.names[of]
 	if wanted == before {
@@ -241,14 +243,14 @@ func (s *sidecar) subscribe(of Type, before names) {
 	s.ask(r)
 }
 
-// names is a sorted set of resource names that a sidecar asks for. Sidecars with equal sets share one copy in memory,
-// and equal sets compare as equal. The zero value is empty.
+// names is a set of resource names that a sidecar asks for. Equal sets compare as equal, and share one copy in
+// memory. The zero value is the empty set.
 type names struct{ joined unique.Handle[string] }
 
 // separator separates names. No name contains it.
 const separator = "\x00"
 
-// newNames makes names from a list, and may reorder the list.
+// newNames returns the set of the names in a list. It sorts the list in place.
 func newNames(list []string) names {
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -265,7 +267,7 @@ func (n names) list() []string {
 	return strings.Split(n.joined.Value(), separator)
 }
 
-// difference returns the elements of the list a that the list b lacks. Both lists are sorted.
+// difference returns the elements of a that are not in b. Both lists are sorted.
 func difference(a, b []string) []string {
 	var more []string
 	for _, name := range a {

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// stream is the client's side of one gRPC stream on its own HTTP/2 connection (RFC 9113). It reads the content of data
-// frames (io.Reader, io.ByteReader). Between data frames it handles all other frames. One goroutine reads, and writes
-// between reads; if the server does not read, this goroutine blocks.
+// stream is the client's side of one gRPC stream on its own HTTP/2 connection (RFC 9113). Its readers get the
+// content of data frames. All other frames are handled in between. One goroutine reads, and writes between reads. It
+// blocks if the server does not read.
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
 	frames *http2.Framer // reader of the server's frames
 	head   []byte        // bytes to write before the first message
-	out    []byte        // messages that the server's flow-control windows hold back
+	out    []byte        // messages that wait until the server's flow-control windows have room
 
 	greeted  bool   // the server's first frame has arrived
 	answered bool   // the response's headers have arrived
@@ -38,8 +38,8 @@ type stream struct {
 
 const (
 	streamID = 1
-	// windowSize is the size of the receive windows, in bytes. It is so large that the server waits only for
-	// the connection and never for a window, as with Envoy.
+	// windowSize is the size of the receive windows, in bytes. As with Envoy, it is so large that a server never
+	// waits for a window.
 	windowSize = 16 << 20
 	firstSize  = 1<<16 - 1 // initial size of every window
 	mostFrame  = 1 << 14   // largest frame that every peer must accept, in bytes
@@ -47,8 +47,8 @@ const (
 	readBuffer = 512 // size of each connection's read buffer, in bytes
 )
 
-// opening returns the bytes that each connection begins with. All connections can share these bytes, since the header
-// compression state is new with each connection.
+// opening returns the bytes that are sent first on each connection. They are the same for all connections, since
+// each connection begins with an empty state of header compression.
 func opening(s Server) []byte {
 	scheme, path := "http", "StreamAggregatedResources"
 	if s.TLS != nil {
@@ -79,7 +79,7 @@ func opening(s Server) []byte {
 	first := rest[:min(len(rest), mostFrame)]
 	rest = rest[len(first):]
 	_ = to.WriteHeaders(http2.HeadersFrameParam{StreamID: streamID, BlockFragment: first, EndHeaders: len(rest) == 0})
-	for len(rest) > 0 { // a long token does not fit one frame
+	for len(rest) > 0 { // headers with a long token need several frames
 		piece := rest[:min(len(rest), mostFrame)]
 		rest = rest[len(piece):]
 		_ = to.WriteContinuation(streamID, len(rest) == 0, piece)
@@ -95,7 +95,7 @@ func newStream(conn net.Conn, head []byte) *stream {
 	return s
 }
 
-// writer collects frames for one call of Write.
+// writer collects frames, which one call of Write then sends.
 type writer struct {
 	*http2.Framer
 	buf bytes.Buffer
@@ -107,7 +107,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// write calls the function frames, which adds frames to a writer. It sends these frames in one call of Write.
+// write calls a function that adds frames to a writer. Then it sends these frames in one call of Write.
 func (s *stream) write(frames func(*writer)) error {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)
@@ -119,7 +119,7 @@ func (s *stream) write(frames func(*writer)) error {
 	return nil
 }
 
-// queue queues a message for the next flush, or for a later one if the server's windows are full.
+// queue queues a message. The next flush sends it, or a later one if the server's windows are full.
 func (s *stream) queue(message []byte) {
 	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // the first byte is a flag: the message is not compressed
 	s.out = append(s.out, message...)
@@ -297,8 +297,8 @@ func (s *stream) headers(f *http2.MetaHeadersFrame) error {
 	return nil
 }
 
-// closed returns the error for a frame that cannot be read: either side has closed the connection, or the frame is
-// not valid.
+// closed turns the error of reading a frame into an *Error. Either the frame is not valid, or one side has closed
+// the connection.
 func (s *stream) closed(err error) error {
 	_, connection := errors.AsType[http2.ConnectionError](err)
 	_, stream := errors.AsType[http2.StreamError](err)

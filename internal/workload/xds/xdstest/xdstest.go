@@ -41,18 +41,18 @@ import (
 
 // Mesh is the configuration that the server sends to sidecars.
 type Mesh struct {
-	Clusters  int // clusters whose endpoints are asked for by name; one more cluster has its endpoints inline
+	Clusters  int // number of clusters whose endpoints are asked for by name; one more cluster contains its own endpoints
 	Endpoints int // endpoints of each cluster
-	Listeners int // listeners whose routes are asked for by name
+	Listeners int // number of listeners whose routes are asked for by name
 	Bulk      int // additional bytes in the endpoints of each cluster
 }
 
-// Options are the server's behaviour.
+// Options sets how the server behaves.
 type Options struct {
 	TLS    *tls.Config
 	Token  string // token that streams must present; "": none
-	Refuse int    // number of streams that are refused before the first that is served
-	Most   int    // largest number of streams that are served at a time, others are refused; 0: no limit
+	Refuse int    // number of streams to refuse before one is served
+	Most   int    // largest number of streams at the same time; others are refused; 0: no limit
 	Record bool   // keep the requests for Server.Requests
 }
 
@@ -98,7 +98,7 @@ func Start(on net.Listener, mesh Mesh, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop ends the server with its streams.
+// Stop ends the server and all of its streams.
 func (s *Server) Stop() {
 	s.stop()
 	s.grpc.Stop()
@@ -132,7 +132,7 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// admit refuses streams according to the options.
+// admit refuses a stream without the token, or beyond the numbers in the options. It serves any other stream.
 func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if want := s.options.Token; want != "" {
 		given, _ := metadata.FromIncomingContext(stream.Context())
@@ -159,8 +159,8 @@ func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerIn
 	return handle(srv, stream)
 }
 
-// Change replaces the configuration, and pushes it. Unchanged resources keep their version; the endpoints of the
-// first cluster always change.
+// Change replaces the configuration, and pushes it. Resources that did not change keep their version. The endpoints
+// of the first cluster change in every call.
 func (s *Server) Change(mesh Mesh) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,24 +235,23 @@ func routedListener(name, routes string) (*listener.Listener, error) {
 	return &listener.Listener{Name: name, Address: address("0.0.0.0", 80), FilterChains: []*listener.FilterChain{{Filters: filters}}}, nil
 }
 
-// Environment variables of the Helper. FileVariable names the file that the Helper watches. MostVariable
-// gives the number of streams that the Helper serves at a time. MetricsVariable gives the port of its
-// metrics.
+// Environment variables of the Helper: the file that it watches, the number of streams that it serves at a time, and
+// the port of its metrics.
 const (
 	FileVariable    = "XDSTEST_FILE"
 	MostVariable    = "XDSTEST_MOST"
 	MetricsVariable = "XDSTEST_METRICS"
 )
 
-// Helper is a server in its own process at the port TARE_PORT. It uses TLS if it is given a certificate. It pushes
-// different endpoints each time that the content of the file changes.
+// Helper runs a server in its own process, at the port TARE_PORT. With a certificate it uses TLS. Whenever the
+// content of the watched file changes, it pushes new endpoints.
 var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
 	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
 	if err != nil {
 		return err
 	}
 	mesh := Mesh{Clusters: 3, Endpoints: 2, Listeners: 1}
-	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // the variable may be absent
+	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // without the variable, 0: no limit
 	options := Options{Most: most}
 	if cert := os.Getenv("TARE_TLS_CERT"); cert != "" {
 		if options.TLS, err = Serving([]byte(cert), []byte(os.Getenv("TARE_TLS_KEY")), false); err != nil {
@@ -294,8 +293,8 @@ func Certificate() (cert, key []byte, err error) {
 	return []byte(certificate), []byte(private), err
 }
 
-// Serving returns the TLS configuration of a server with this certificate. If mutual is set, clients must
-// present a certificate that the server's certificate has signed.
+// Serving returns the TLS configuration of a server with this certificate. With mutual = true, clients must present
+// a certificate, too, which the server's key has signed.
 func Serving(cert, key []byte, mutual bool) (*tls.Config, error) {
 	c, err := service.ServerTLS(string(cert), string(key))
 	if err == nil && mutual {
