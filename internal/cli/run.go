@@ -233,11 +233,11 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 }
 
 // checkBusy measures how busy this machine is before the experiment is planned. If the machine exceeds only Tare's
-// default limits, checkBusy lifts these limits and plans the experiment again. If it exceeds a limit of the file, that
-// limit stays in force. Both cases print a message.
+// default limits, checkBusy lifts these limits and plans the experiment again. If it exceeds a limit of the file, all
+// limits stay in force. Both cases print a message.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
-	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // a cluster's machines are not known yet, and no default limit may be in force
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // a cluster's machines are not known yet
 		return planned, nil
 	}
 	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)

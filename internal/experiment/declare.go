@@ -10,78 +10,78 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// LayerConfig holds a layer's parameters, decoded from the file. Package layer extends it with the methods that
-// the runner needs. Implementations are pointers to structs whose fields with yaml tags are the parameters.
-// Fields of type factor.Levels can be swept.
+// LayerConfig holds a layer's parameters, decoded from the file. Package layer extends the interface by the methods
+// that the runner needs. An implementation is a pointer to a struct. The struct's fields with yaml tags are the
+// parameters, and those of type factor.Levels can be swept.
 type LayerConfig interface {
 	Declare() Declaration
 }
 
-// WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
+// WorkloadConfig holds a workload's parameters, just as LayerConfig holds a layer's. Package workload extends the
+// interface by the methods that the runner needs.
 type WorkloadConfig interface {
 	Declare() Declaration
 	// Measures describes the metrics of one trial. It is called after expansion, when every factor has one level.
 	Measures() Measures
 }
 
-// Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of the
-// declaration is needed, also before validation. Before validation, factors may have several levels or none, and fields
-// hold any value in the file. A zero field means that the layer or workload does not have or need the feature.
+// Declaration describes a layer or a workload before anything runs. Declare may be called at any time, even before
+// validation. Before validation, a factor may have no level or several levels, and a field may hold any value of the
+// file. A zero field says that the layer or workload lacks a feature, or does not need it.
 type Declaration struct {
-	// Fill sets fields that the file leaves out to values that depend on other fields, such as the values of
-	// a named profile. The function given reports whether the file sets a field, by its yaml name. Fill is
-	// called once, after decoding and before ReadFiles. After Fill, Declare is called again.
+	// Fill sets fields that the file leaves out. Their values depend on other fields, such as the name of a
+	// profile. The function given takes a field's yaml name and reports whether the file sets the field. Fill is
+	// called once, after decoding and before ReadFiles, and then Declare is called again.
 	Fill func(given func(field string) bool)
-	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The
-	// plan stores the content, so that a resumed run uses the same content. ReadFiles is called once, after
-	// decoding and before Validate. Every problem names its field.
+	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content in the config.
+	// The plan stores this content, so that a resumed run does not read changed files. ReadFiles is called once,
+	// after decoding and before Validate. Each returned problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
-	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
-	// is already known to be wrong holds its default.
+	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field in which a
+	// problem was found before holds its default value.
 	Validate func() []FieldError
 	Needs    Needs // the testbed's features that the layer or workload needs
-	// Elsewhere is the hint for an experiment on another testbed than the testbed Needs.Only:
-	// "examples/kubernetes/cilium-wireguard.yaml: …".
+	// Elsewhere is the hint if the layer or workload needs the testbed Needs.Only, and the experiment has another
+	// one. It may name an example: "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
-	Programs  []Program // the programs that are started, if the file names them
+	Programs  []Program // the programs that the layer or workload starts and whose names stand in the file
 	Tools     []Tool    // the programs whose versions are recorded with the environment
-	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
-	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
-	// wire has no limit unless the file sets its rate.
+	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is "",
+	// Tare does not examine which resource limits the results. With TestsServer, the wire of the local testbed has
+	// no default limit.
 	Tests string
-	// Rights lists the rights that a cluster must grant so that objects can be applied, created or read.
-	// Namespace is the namespace of the arm's pods, or "" for a namespace that Tare creates.
+	// Rights lists the rights that the layer or workload needs on a cluster, such as the right to create an object.
+	// The argument namespace is that of the arm's pods; "": Tare creates the namespace.
 	Rights func(namespace string) []Right
 
-	Replaceable bool // set if the file names the workload's program, so that a layer may replace it with another
+	Replaceable bool // set if the file names the workload's program; a layer may replace such a program by another
 
 	// The fields below apply to layers only.
 
-	Replaces bool   // set if the layer replaces the workload's program. It fits only a Replaceable workload.
+	Replaces bool   // set if the layer replaces the workload's program; the workload must be Replaceable
 	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
 	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
-	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
-	// then calls Up to find out by dry runs whether a cluster would create such a site.
+	// Shapes is set if the layer's method Up only changes the site's description, and has no other effect. tare
+	// doctor then calls Up before a dry run, which shows whether a cluster would create such a site.
 	Shapes bool
-	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
-	// between the trials of arms (layer.Active.Switch).
+	// Switches is set if the layer, while on, acts on all arms. Such a layer is turned on only for the trials of
+	// its own arm (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. In this case, the launcher starts
-	// the programs of all arms.
+	// Launched is set if Tare's launcher (package launcher) must start the programs under test. The launcher then
+	// starts them in all arms, so that arms differ only by their layers.
 	Launched bool
-	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
-	// with other parameters (layer.Session.Own).
+	// ProvesBeside is set if ProveOff and ProveOffAfter work even beside a layer of the same kind. They are then
+	// called in an arm that has this kind of layer with other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is set if the proof that a layer of this kind is on also shows that no layer of this kind with other
-	// parameters is on. In an arm that has this kind of layer with other parameters, ProveOff and ProveOffAfter are
-	// then not called.
+	// OwnProves is set if the proof that a layer is on also proves an absence: no layer of the same kind with other
+	// parameters is on. ProveOff and ProveOffAfter are then not called in an arm that has such a layer.
 	OwnProves bool
 }
 
 // The resources that workloads measure.
 const (
-	TestsServer  = "server" // a server, measured by requests from outside
+	TestsServer  = "server" // the capacity of a server, measured by requests from outside
 	TestsNetwork = "network"
 	TestsDisk    = "disk"
 )
@@ -106,14 +106,16 @@ type Needs struct {
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
 	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean one pod.
 	Members int `json:"members,omitempty"`
-	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
-	// client pods (testbed.Clients). 0 and 1 mean one client pod.
+	// MemberVolume is the size of a volume in the pod of each member, with a file system; 0: no volume. It counts
+	// only if Network is set.
 	Clients int `json:"clients,omitempty"`
-	// MemberVolume is the size of a volume with a file system in each member's pod, if Network is set; 0: no volume.
+	// AppProtocol is the protocol of the server's ports, as in the field appProtocol of a Kubernetes Service, such
+	// as "http". It is "tcp" if the ports have several protocols, and "" if the protocol does not matter. Service
+	// meshes read this field.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service: "http";
-	// "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this protocol.
+	// OwnPod asks for a pod for the programs, on a testbed that has pods. Without Network, this is the client's
+	// pod, and the only one. On the local testbed it has no effect: the programs run on the machine itself.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
 	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, the client's pod is the only
@@ -122,12 +124,12 @@ type Needs struct {
 
 	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod, which is the only pod if Network is not set
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
-	// Only names the single testbed that has the needed features; "" for any.
+	// Only is the name of the one testbed that the layer or workload can use; "": every testbed will do.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set if the layer changes the volume of the workloads. Without a volume, such a layer has no
 	// effect.
 	UsesVolume bool `json:"usesVolume,omitempty"`
-	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
+	// PodSecurity lists the reasons why the pods do not meet the Pod Security Standards' level restricted.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
 }
 
@@ -149,11 +151,11 @@ func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != ni
 // PodsOnClusters reports whether the workload runs in pods or on nodes on a cluster.
 func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 
-// Volumes reports whether some pod has a volume.
+// Volumes reports whether any pod has a volume: the client's pod, or a pod of a member.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. It takes the larger of two volumes or counts, and the first of two images. Two different
-// protocols become tcp.
+// And returns Needs that meet both n and o. Of two volumes or counts, it takes the larger. Of two images, it takes n's,
+// and two different protocols become tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -184,10 +186,10 @@ type Right struct {
 	Verbs     []string
 	Namespace string // the namespace that the right must cover; "" for the whole cluster
 	Why       string // the purpose: "programs are started through an agent in the pod"
-	Optional  bool   // set if a run without the right only records less
+	Optional  bool   // set if the run works without the right, and then records less
 }
 
-// Name returns the resource in the form of kubectl and manifests: "daemonsets.apps".
+// Name returns the resource as kubectl and manifests write it, such as "daemonsets.apps".
 func (r Right) Name() string {
 	if r.IsPath() {
 		return r.Resource
@@ -214,19 +216,19 @@ type Tool struct {
 
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
-	Metrics               []Metric  // the metrics, except the metrics of Cost
+	Metrics               []Metric  // metrics that exist only on the testbed kubernetes, and only on the testbed local
 	OnClusters, OnMachine []Metric  // additional metrics of the testbeds kubernetes and local
 	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
 	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
-	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
+	PowerLaw              *PowerLaw // Searches is set if a trial begins with a search, which decides what is then measured. The limits on the machine's condition apply to the search, too: on a busy machine, the search would choose another load.
 	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy machine a
 	// search finds another load, so that the limits on the machine's condition apply to the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
-	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus half a minute
-	// Slice is set if a trial can be cut into slices; nil: a trial cannot be cut. Expected and Limit apply to
-	// a whole trial. A trial with Searches is never cut.
+	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus 30 s
+	// Slice describes a slice of a trial; nil: a trial cannot be cut into slices. Expected and Limit hold for a
+	// trial that is not cut. A trial with Searches is never cut.
 	Slice *Slice
 }
 
@@ -246,18 +248,17 @@ func (m Measures) Bound() time.Duration {
 	return 5*m.Expected + 30*time.Second
 }
 
-// Cost describes the names and units of a workload's cost metrics: CPU time and memory, besides speed.
+// Cost describes a workload's cost metrics, which are CPU time and memory, by their names and units.
 type Cost struct {
 	Prefix string   // "tcp" gives the metrics tcp-cpu, tcp-cpu-client, …
 	Unit   string   // the unit of work that a trial counts: "Gbit"
 	Parts  []string // the programs under test whose usage is measured: "client", "server"
 }
 
-// Metrics lists the cost metrics. CPU seconds per unit of work have one metric for each of Parts, one for the layers'
-// own processes, one for the sum of these, and one for the whole machine. Peak memory has a metric for each of Parts.
-// The layers' CPU time is compared as a difference, since it is truly zero in an arm without layers. The machine's
-// CPU time includes the kernel's interrupts and threads, which no process is charged for. It also includes the CPU
-// time of other programs.
+// Metrics lists the cost metrics. The metrics of CPU seconds per unit of work are: one for each of Parts, one for the
+// layers' own processes, one for the sum of these, and one for the machine. Peak memory has one metric for each of
+// Parts. The layers' CPU time is compared as a difference, since it is zero in an arm without layers. The machine's CPU
+// time includes interrupts and kernel threads, which belong to no process, and the CPU time of other programs.
 func (c Cost) Metrics() []Metric {
 	unit := "s/" + c.Unit
 	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}
@@ -277,23 +278,23 @@ type Program struct {
 	Name  string
 	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
-	// Front is set for a wrapper that can be tried. It holds the wrapper and its arguments. If another
-	// program stands after these arguments, the wrapper starts that program.
+	// Front is set for a wrapper that can be tried alone. It is the beginning of a command: the wrapper and its
+	// arguments. If a program follows, the wrapper starts this program.
 	Front []string
 }
 
 // Where is the place where a program must exist.
 type Where int
 
-// The places of programs. On the local testbed, all of them are this machine.
+// The places of programs. On the local testbed, all three places are this machine.
 const (
 	OnMachine    Where = iota // the machine that Tare runs on, for any testbed
 	AtSite                    // the site's pods and nodes
 	WrapperPlace              // the place where the workloads' programs run, for a wrapper that starts them
 )
 
-// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the list
-// only if some arm starts it without a wrapper, since a wrapped program may exist only in a container.
+// ProgramsHere lists the programs that must exist on the machine that Tare runs on. A workload's program counts only if
+// some arm starts it without a wrapper: a wrapped program may exist only in a container.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

@@ -1,9 +1,9 @@
-// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its
-// experiment, which therefore must not contain a secret.
+// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its experiment,
+// which therefore must not contain a secret.
 //
-// A secret is recognised by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL, or by
-// its form (a PEM block, the tokens of well-known services). An ambiguous name such as KEY counts if the value
-// looks random. A reference to a value ($NAME, $(file:…), <password>, a path) is no secret.
+// A secret is recognised in three ways: by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL,
+// or by its form (a PEM block, the tokens of well-known services). With an ambiguous name such as KEY, the value is a
+// secret if it looks random. A reference to a value ($NAME, $(file:…), <password>, a path) is no secret.
 //
 // The package catches mistakes only: it cannot recognise a secret that looks like any other word.
 package secret
@@ -24,24 +24,25 @@ type Finding struct {
 	Start, End int // the position of the secret, in bytes
 }
 
-// Kind is the kind of a text, which determines the forms that a secret may have in it.
+// Kind is the kind of a text. It determines which forms of secrets are searched in the text.
 type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence: only forms of secrets that no sentence has by chance are searched
+	Prose    Kind = iota // a sentence; a form of secret that a sentence may contain by chance is not searched
 	Argument             // the argument of a program, or the value of a field
 	Code                 // lines of a shell, a manifest or similar
 )
 
 // form is a pattern that matches a secret together with its name.
 type form struct {
-	least   Kind // the first kind of text in which the form is searched; the form is searched in all later kinds, too
+	least   Kind // the first Kind of text in which the form is searched; all later Kinds are searched, too
 	pattern *regexp.Regexp
-	// name and value are groups of the pattern. If name is 0, the secret gets the name in the field label.
+	// Numbers of groups of the pattern: name matches the secret's name, and value matches the secret. If name is 0,
+	// the field label is the name.
 	name, value int
 	label       string
-	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (classOf)
+	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (class.holds)
 }
 
 const (
@@ -98,7 +99,7 @@ func Find(text string, kind Kind) []Finding {
 	return outermost(all)
 }
 
-const nested = 3 // the depth to which forms are searched within a value that is no secret: --set=password=…
+const nested = 3 // how many values deep the forms are searched, if a value is no secret itself: --set=password=…
 
 func (f form) in(text string, depth int) []Finding {
 	var all []Finding
@@ -109,7 +110,7 @@ func (f form) in(text string, depth int) []Finding {
 			name = text[m[2*f.name]:m[2*f.name+1]]
 		}
 		accepts := f.accepts
-		if accepts == nil { // for the name authorization, another form finds the secret without its scheme
+		if accepts == nil { // for the name Authorization, a form with a function accepts finds the secret behind the scheme
 			accepts = func(value string) bool { return !isAuthorization.MatchString(name) && classOf(name).holds(value) }
 		}
 		if !accepts(value) {
@@ -158,26 +159,27 @@ var given = map[string][]string{
 	login: {"-p"},
 }
 
-const login = "login" // a subcommand of container and cloud tools. In their other subcommands, -p is no password.
+const login = "login" // a subcommand of container and cloud tools; -p takes a password only there
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that a program with a secret may start: sshpass starts ssh. The options of ssh take no secret.
+// others are programs that another program may start: sshpass has a secret, and starts ssh. The options of ssh that
+// follow take no secret.
 var others = words(`ssh scp sftp rsync`)
 
-// attachedOnly are programs whose option takes a password only in the same argument (-pSECRET). Without this
-// password, the option makes the program prompt for one.
+// attachedOnly are programs whose option takes a password only if both are one argument (-pSECRET). If the password is
+// missing, the program prompts for it.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
-// Arguments finds the secrets in a program and its arguments, by index: arguments after an option that names a
-// secret, and arguments that a well-known program reads as a secret.
+// Arguments finds the secrets in a program and its arguments, by the index of the argument. A secret follows an option
+// with a telling name, or is an argument that a well-known program reads as a secret.
 func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""
 	for i, arg := range args {
 		switch base := path.Base(arg); {
 		case strings.Contains(arg, "://"):
-			continue // the base name is not a known program
+			continue // the last part of a URL must not be read as a program
 		case base == login:
 			if loginOf[program] {
 				program = login
@@ -217,7 +219,7 @@ func Arguments(args []string) map[int]Finding {
 // cluster matches several one-letter options in one argument, of which only the last has a value.
 var cluster = regexp.MustCompile(`^-[a-zA-Z]{2,6}$`)
 
-// inOption finds the secret in the value of an option: the part after the user's name, if there is one.
+// inOption finds the secret in the value of an option. In USER:PASSWORD, it is the part after the colon.
 func inOption(program, option, value string) (Finding, bool) {
 	start := 0
 	if user, _, has := strings.Cut(value, ":"); has {
@@ -231,7 +233,8 @@ func inOption(program, option, value string) (Finding, bool) {
 // shellWord matches a word of a shell with its quotes, or a sign that begins or ends a command, such as ; and $(…).
 var shellWord = regexp.MustCompile(`(?:[^\s;|&()<>'"\x60\\]|\\(?s:.)|"(?:[^"\\]|\\(?s:.))*"|'[^']*')+|[\n;|&()\x60]`)
 
-// inCommands finds secrets in arguments of well-known programs in lines of a shell, also of a shell within a shell.
+// inCommands finds secrets in lines of a shell, as arguments of well-known programs. It also searches the lines of a
+// shell that another shell starts.
 func inCommands(text string, depth int) (all []Finding) {
 	var args []string
 	var starts []int

@@ -9,7 +9,8 @@ import (
 	"tare/internal/experiment/factor"
 )
 
-// extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
+// extension is the beginning of those top-level keys that are not decoded, such as x-common. A file may define anchors
+// below them.
 const extension = "x-"
 
 // Decode decodes a node into the value behind a pointer, which holds the defaults. Values with a problem are not set.
@@ -17,7 +18,8 @@ func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
 
-// value decodes a node into a settable value. The argument field holds the limits of the value.
+// Decode decodes a node into a value. The argument into is a pointer to the value, which holds the defaults. A part
+// with a problem keeps its default.
 func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	t := v.Type()
 	if custom, ok := f.Custom[t]; ok {
@@ -102,7 +104,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // the following code reads only the field's own name
+		if e.Key.Value != field.Name { // the code below knows the field only by its main name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key
@@ -120,7 +122,8 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// repeated reports a key that was given before as a problem, and returns true. It records any other key.
+// repeated reports a key as a problem if the map given already contains it. Otherwise it adds the key to the map. The
+// result is true for a repeated key.
 func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
 	first := given[key.Value]
 	if first == nil {
