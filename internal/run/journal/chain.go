@@ -17,16 +17,16 @@ import (
 )
 
 // Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's chain and of the
-// line itself. The chain proves that the record is whole. The first note holds the digests of the plan and the
+// line itself. The chain proves that the record is complete. The first note holds the digests of the plan and the
 // experiment. Each trial holds the digests of its raw output. The chain of the trials starts from the plan and the
 // first note, and is therefore different in every run. Every later note holds the number of trials so far and the chain
 // of the last trial. Whoever changes or removes a line must change every later line.
 //
-// The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
-// anew. A chain that was published or signed earlier reveals a forgery, too.
+// The chain reveals damage and careless edits. It is no signature: a forger can write a new record with new chains.
+// Such a forgery shows only if the true chain was published or signed before.
 //
-// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of
-// the last trial. The oldest runs have no chains.
+// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of the
+// last trial. The oldest runs have no chains.
 
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as
-// a missing permission, only gets the name of the run.
+// asDamage turns an error in reading a run into a *DamageError. Some errors are not due to the run's files, such as a
+// missing permission: they only get the name of the run.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -75,7 +75,7 @@ func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 // made the run writes chains and digests.
 func (r *Run) checkChains(*os.Root) error {
 	always := r.mustChain() || r.Plan.Version == version.String() ||
-		// The environment is of the first session: a run that began without chains continues without chains.
+		// A run that began without chains continues without chains, so the version of the first session counts.
 		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:
@@ -115,12 +115,12 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain checks the lines of a log one by one. All lines have chains, or none has (older versions of Tare).
+// unseal splits a line into its body and its chain. A line without a chain gives "".
 type chain struct {
-	sealed bool   // whether the lines have chains
+	sealed bool   // chain checks the lines of a log one by one. Either all lines have chains, or none has (a run of an old Tare).
 	head   string // chain of the last line
 	lines  int
-	heads  map[int]string // chains of the lines whose numbers are keys; the caller sets the keys
+	heads  map[int]string // chains of lines, by line number; the caller asks for a line by adding its number as a key
 }
 
 // check checks the next line's chain.
@@ -140,8 +140,8 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// compareFiles compares the files of the run with the digests in its notes. A file that was replaced has several
-// digests: the new digest is noted before the file is written.
+// compareFiles compares the run's files with the digests in its notes. If a file was replaced, it has several digests,
+// and any of them is accepted: a new digest is noted before the new file is written.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {

@@ -1,6 +1,6 @@
-// Package machine describes the machine (Describe: the environment record of a run) and its condition
-// (Sampler: the CPU use of other programs during a trial). It only reads /proc and /sys. The only
-// programs that it starts are the version queries of tools.
+// Package machine describes the machine (Describe makes the environment record of a run) and its condition (Sampler
+// measures the CPU use of other programs during a trial). It only reads /proc and /sys. The only programs that it
+// starts are tools, to ask for their versions.
 package machine
 
 import (
@@ -19,7 +19,7 @@ type Environment struct {
 	OS           string            `json:"os"` // PRETTY_NAME of os-release
 	Architecture string            `json:"architecture"`
 	CPU          CPU               `json:"cpu"`
-	Mitigations  map[string]string `json:"mitigations,omitempty"` // by vulnerability, from /sys/devices/system/cpu/vulnerabilities
+	Mitigations  map[string]string `json:"mitigations,omitempty"` // state of each vulnerability's mitigation, from /sys/devices/system/cpu/vulnerabilities
 	Memory       int64             `json:"memory"`                // memory in bytes
 	Cgroup       Cgroup            `json:"cgroup"`
 	ClockSource  string            `json:"clockSource"`
@@ -42,7 +42,7 @@ const EnvironmentSchema = "tare.environment/v1"
 type CPU struct {
 	Model     string   `json:"model"`
 	Online    int      `json:"online"`
-	Usable    int      `json:"usable"` // number of processors in Tare's affinity mask
+	Usable    int      `json:"usable"` // number of processors that Tare may use (affinity mask)
 	Flags     []string `json:"flags"`
 	Governor  string   `json:"governor,omitempty"`
 	Turbo     string   `json:"turbo,omitempty"` // "on", "off"
@@ -64,7 +64,7 @@ type Tool struct {
 	Version string `json:"version"` // first line of the program's version output
 }
 
-// Conditions is the condition of the machine during a trial.
+// Conditions is the state of the machine during a trial, such as how busy it was.
 type Conditions struct {
 	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's capacity; -1: unknown
 	Steal      float64 `json:"steal"`      // CPU time taken by the hypervisor, as a share of the machine's capacity; -1: unknown
@@ -73,14 +73,15 @@ type Conditions struct {
 	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
 	Busy        time.Duration `json:"busy"`
 	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: unknown
-	Throttled   int           `json:"throttled"`   // number of thermal and cgroup throttling events; -1: unknown
+	Throttled   int           `json:"throttled"`   // how often heat or a cgroup's CPU quota slowed programs down; -1: unknown
 	Load        float64       `json:"load"`        // 1-minute load average at the end
-	// Programs lists the other programs that used most CPU time, for the texts of broken limits. The journal has no list.
+	// Programs lists the other programs that used most CPU time, to explain a broken limit. The list is not in the
+	// journal.
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions of two periods of time, c of the first and o of the later period. The arguments first
-// and later are the durations of the periods. Adding the two Activities is more exact, if they are known.
+// Joined joins the conditions of two periods of time: c of the first and o of the later one. The durations of the
+// periods are first and later. If the Activity of both periods is known, adding the Activities is more exact.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {
@@ -104,42 +105,42 @@ func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions 
 
 // Cluster describes a Kubernetes cluster that trials ran on.
 type Cluster struct {
-	Context  string     `json:"context"`        // name of the context in the kubeconfig
-	UID      string     `json:"uid"`            // UID of the namespace kube-system
-	Version  string     `json:"version"`        // version of the API server
-	Platform string     `json:"platform"`       // "linux/amd64"
-	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
-	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
-	// Components maps DaemonSets and Deployments of the cluster to their images. It has only names that can affect
-	// results, such as the network plug-in's or the service mesh's.
+	Context  string     `json:"context"`  // name of the context in the kubeconfig
+	UID      string     `json:"uid"`      // UID of the namespace kube-system
+	Version  string     `json:"version"`  // version of the API server
+	Platform string     `json:"platform"` // "linux/amd64"
+	Nodes    []Node     `json:"nodes"`    // nodes that trials ran on
+	Arms     []ArmNodes `json:"arms,omitempty"`
+	// Components maps the names of DaemonSets and Deployments to their images. It contains only those that can
+	// affect results, such as the network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to remarks about parts of the component that only imitate something real.
+	// StandIns maps names of components to remarks. Each remark says which part of the component only imitates
+	// something real.
 	StandIns map[string]string `json:"standIns,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }
 
 // ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
 type ArmNodes struct {
-	Arm   string   `json:"arm"`   // name of the arm
+	Arm   string   `json:"arm"`
 	Nodes []string `json:"nodes"` // names of the nodes, sorted
 }
 
-// Node is one node of a cluster.
 type Node struct {
-	Name         string            `json:"name"`                   // name of the node in the cluster
-	Kernel       string            `json:"kernel"`                 // kernel release, as from uname -r
-	OS           string            `json:"os"`                     // name and version of the distribution
-	Architecture string            `json:"architecture"`           // "amd64"
-	Runtime      string            `json:"runtime"`                // "containerd://1.7.27"
-	Kubelet      string            `json:"kubelet"`                // version of the kubelet
-	Zone         string            `json:"zone,omitempty"`         // availability zone, if the cluster has zones
-	Region       string            `json:"region,omitempty"`       // region, if the cluster has regions
-	Instance     string            `json:"instance,omitempty"`     // instance type
-	CPU          string            `json:"cpu,omitempty"`          // model of the processor
-	CPUs         string            `json:"cpus"`                   // number of CPUs that the node has
-	Memory       string            `json:"memory"`                 // memory that the node has
+	Name         string            `json:"name"`         // name of the node in the cluster
+	Kernel       string            `json:"kernel"`       // kernel release, as from uname -r
+	OS           string            `json:"os"`           // name and version of the distribution
+	Architecture string            `json:"architecture"` // "amd64"
+	Runtime      string            `json:"runtime"`      // "containerd://1.7.27"
+	Kubelet      string            `json:"kubelet"`
+	Zone         string            `json:"zone,omitempty"`   // availability zone, if the cluster has zones
+	Region       string            `json:"region,omitempty"` // region, if the cluster has regions
+	Instance     string            `json:"instance,omitempty"`
+	CPU          string            `json:"cpu,omitempty"`
+	CPUs         string            `json:"cpus"`
+	Memory       string            `json:"memory"`
 	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
-	BootID       string            `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
+	BootID       string            `json:"bootID,omitempty"`       // boot id of the kernel; nodes with the same id share one kernel
 	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
 }
 
