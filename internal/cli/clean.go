@@ -25,9 +25,9 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag is a hidden flag of tare clean, which only a guard sets. The guard starts tare clean after a Tare process
-// was killed. With the flag, tare clean ignores switches. It would have to lock the run to look at them, and tare
-// resume would fail meanwhile. Nobody would read the printed list of switches, either.
+// guardFlag is a hidden flag of tare clean. A guard sets it when it starts tare clean after a process of Tare was
+// killed. Switches are then ignored: to look at them, tare clean would lock their run, and tare resume would fail
+// meanwhile. Nobody would read the printed list, either.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -102,8 +102,8 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 }
 
 // cleanTemporary removes the temporary directories and files of killed Tare processes, and returns their number. With
-// dry = true, it removes nothing and prints them. It searches the system's directory for temporary files, the working
-// directory, and the roots with up to four levels of directories below each root.
+// dry = true, it only prints them. It searches the system's directory for temporary files, the working directory, and
+// up to four levels of directories below the roots.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -117,7 +117,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // neither raw files nor directories more than four levels below a root are searched
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // raw files and deeper levels are not searched
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)
@@ -152,7 +152,7 @@ func importRoots(args []string) ([]string, error) {
 }
 
 // cleanImports removes the leftovers of killed imports below the roots, and returns their number. With dry = true, it
-// removes nothing and prints them.
+// only prints them.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	left, bad := below(roots, journal.Unfinished)
 	for _, dir := range left {
@@ -199,8 +199,8 @@ func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 
-// clean removes the leftovers of killed runs on the cluster. With dry = true, it removes nothing and prints them. It
-// prints the objects of live runs on stderr, and leaves them.
+// clean removes the leftovers of killed runs on the cluster. With dry = true, it only prints them. It prints the
+// objects of live runs on stderr.
 func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])

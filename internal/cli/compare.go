@@ -128,7 +128,7 @@ func distinct(dirs []string) error {
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // the error is reported when the directory is opened as a run
+			continue // opening the directory reports the error
 		}
 		infos[i] = info
 		for k, earlier := range infos[:i] {
@@ -282,8 +282,8 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// completeCost completes the names of metrics or cells on a command line. It offers those for which the cost of a run
-// can be computed. If the command line names no run, the newest run counts.
+// completeCost completes the name of a metric or cell for which the cost of a run can be computed. Without arguments,
+// the run is the newest one.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

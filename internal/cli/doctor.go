@@ -244,8 +244,8 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
-// ready returns an error if a part that the experiment needs does not work here. If networks need a user namespace,
-// ready starts this command again in such a namespace (inNamespace).
+// ready returns an error if a part that the experiment needs does not work here. It may start this command again in a
+// user namespace (inNamespace).
 func ready(ctx context.Context, x *experiment.Experiment) error {
 	if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 		return err

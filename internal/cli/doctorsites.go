@@ -116,8 +116,8 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 	return w, nil
 }
 
-// tryArm tests by a dry run whether the cluster would create the site of an arm. It calls Up only for layers that
-// change nothing but the site's description (Shapes). The other layers can be tested only by a run.
+// tryArm tests by a dry run whether the cluster would create the site of an arm. It calls Up only of layers that change
+// nothing but the site's description. The other layers can be tested only by a run.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {

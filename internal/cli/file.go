@@ -159,7 +159,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // inNamespace may start the command again, and standard input must then still be unread
+			return "", nil, err // the command may start again here, and standard input must still be unread then
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -194,7 +194,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	return name, text, err
 }
 
-// typed returns the text after "tare run" on the command line. The first line of the experiment file shows this text.
+// typed returns the command line after "tare run". The file's first line shows it.
 func (l *oneLine) typed(args []string) string {
 	var all []string
 	for _, layer := range l.layers {
@@ -225,7 +225,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
-				exit.Stderr = "" // stderr is cleared in the error, since the hint shows it
+				exit.Stderr = "" // the hint has the program's stderr already
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}

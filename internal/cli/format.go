@@ -63,9 +63,9 @@ func (p *paged) add(c *cobra.Command) {
 
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in the format that -o selects. JSON and YAML contain the value itself, and the function csv
-// writes the value as CSV. All other formats show the document that the function of makes. For a page, view prints the
-// name of the written file.
+// view prints a result in the format that -o selects. JSON and YAML have the value itself. The function csv writes the
+// value as CSV, and the function of makes the document for all other formats. For a page, view prints the name of the
+// file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":
@@ -108,7 +108,7 @@ func encode(w io.Writer, v any, out string) error {
 	return err
 }
 
-// member is a member of a JSON object. A JSON object is held as a list of members, so that their order is kept.
+// member is a member of a JSON object. An object is a list of members, which keeps their order.
 type member struct {
 	key   string
 	value any
@@ -197,7 +197,7 @@ func yamlKey(s string) string {
 // characters that act on a terminal, even if Go regards them as printable.
 func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
 
-// yamlText returns a string as YAML. A string of several plain lines becomes a block of lines.
+// yamlText returns a string as YAML. Several plain lines become a block of lines.
 func yamlText(s, indent string) string {
 	if !strings.Contains(s, "\n") {
 		return yamlKey(s)
@@ -235,8 +235,8 @@ func yamlNumber(s string) string {
 	return mantissa + "e" + exponent
 }
 
-// lines writes text and simple tables within the width of a terminal. It ignores write errors: the filter of stdout
-// keeps the first one, and the end of the command reports it.
+// lines writes text and simple tables within the width of a terminal. It ignores write errors, which the end of the
+// command reports.
 type lines struct {
 	w     io.Writer
 	width int // columns of the terminal; 0: unknown, and no line is wrapped
@@ -246,7 +246,7 @@ func (s State) lines() lines { return lines{s.Stdout, s.Width} }
 
 const least = 20 // smallest width of a wrapped column
 
-// text writes a text after an indentation. If the text is wrapped, each further line is indented by two more columns.
+// text writes a line of text. The further lines of a wrapped text are indented by two more columns.
 func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
 
 // hanging writes a text, wrapped if necessary. The string first is put before its first line, and the string indent
@@ -262,8 +262,8 @@ func (l lines) hanging(first, indent, text string) {
 	}
 }
 
-// rows writes rows in columns. Only the last column is wrapped, if necessary. If the terminal is too narrow for that,
-// the last column gets lines of its own below the others.
+// rows writes rows in columns. The last column is wrapped if necessary. If the terminal is too narrow, the last
+// column is written on lines of its own.
 func (l lines) rows(indent string, rows [][]string) {
 	var widths []int
 	widest := 0 // width of the last column

@@ -168,8 +168,7 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	return err
 }
 
-// show writes the files that --junit and --markdown name, and prints the result. The returned error holds the exit code
-// for the gate's outcome.
+// show writes the files of --junit and --markdown, and prints the result. The outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	link := f.link
 	if report := filepath.Join(dir, reportFile); dir != "" && link == "" && exists(report) {
@@ -203,8 +202,8 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	return cmp.Or(codes[r.Outcome], exitUnresolved)
 }
 
-// writeSummary writes to a file and replaces its content. But it appends to the file in which GitHub collects the
-// summaries of a job's steps.
+// writeSummary appends to the file in which GitHub collects the summaries of a job's steps. Any other file is
+// replaced.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)

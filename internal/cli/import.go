@@ -145,7 +145,7 @@ type oneImported struct {
 	File      string           `json:"file"`
 	Directory string           `json:"directory,omitempty"` // directory of the run; absent if there is no run
 	Error     string           `json:"error,omitempty"`     // reason why there is no run
-	Result    *importer.Result `json:"result,omitempty"`    // summary of the import; absent if the run was there before the import
+	Result    *importer.Result `json:"result,omitempty"`    // summary of the import; absent if the run existed before
 }
 
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
@@ -224,7 +224,7 @@ func printUnimported(s State, r *importer.Result, done int, misused bool) {
 		return
 	}
 	whole := done
-	if done == r.Files { // if an import stops early, none of the files counted in done is broken
+	if done == r.Files { // if an import stops early, no file counted in done is broken
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
@@ -242,7 +242,7 @@ func trialCounts(r *importer.Result) string {
 }
 
 // printProblems lists the broken files and trials, and the remarks. If the result leaves some problems out, it prints
-// their number. The text others stands after the number and says where the full list is.
+// their number and then the text others, which names the full list.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))

@@ -136,8 +136,7 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources returns the files of each arm. If no files are named and standard input is a pipe, the hint of the error
-// offers to read the pipe.
+// sources returns the files of each arm. Without files, its error offers to read standard input, if this is a pipe.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -195,7 +194,7 @@ func limit(flag, text string) (*quantity.Percent, error) {
 	return &p, nil
 }
 
-// share reads a percentage. It must be above least, the lower bound, and below 100 %.
+// share reads a percentage. The smallest allowed value is above least, and the largest is below 100 %.
 func share(flag, text string, least float64) (quantity.Percent, error) {
 	var p quantity.Percent
 	if err := p.UnmarshalText([]byte(text)); err != nil {

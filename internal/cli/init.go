@@ -66,12 +66,12 @@ Without FILE the file goes to standard output.`,
 	}
 	for _, q := range questions {
 		c.Flags().StringVar(&q.answer, q.flag, "", q.question)
-		_ = c.RegisterFlagCompletionFunc(q.flag, cobra.FixedCompletions(q.names(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+		_ = c.RegisterFlagCompletionFunc(q.flag, cobra.FixedCompletions(q.names(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	return c
 }
 
-// choice is a question, such as which layer to use. A flag answers it, or the user on a terminal.
+// choice is a question. A flag answers it, or the user on a terminal.
 type choice struct {
 	flag, question string
 	options        []draft.Part
@@ -83,8 +83,8 @@ func (q *choice) names() []string {
 	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
-// settle returns the chosen layer or workload. If the flag gives no answer, the user is asked on the terminal, and
-// types a name or its number in the list.
+// settle returns the chosen layer or workload. If the flag is not set, the user answers on the terminal, by a name or
+// its number in the list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)
@@ -159,7 +159,7 @@ func newList(s State) *cobra.Command {
 
 var lists = []string{"layers", "workloads", "formats", "examples"}
 
-// oneList checks the arguments. The first must name a list. A second argument may follow, the name of an example.
+// oneList checks that the first argument names a list. A second argument may name an example.
 func oneList(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -172,8 +172,7 @@ func oneList(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// list returns the rows of one list, such as the list of layers. The row of an example contains the question that the
-// example answers.
+// list returns the rows of one list. An example's row has the question that the example answers.
 func list(what string) (rows []listRow, err error) {
 	switch what {
 	case "layers":

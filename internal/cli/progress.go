@@ -29,7 +29,7 @@ type progress struct {
 	failed  int             // number of trials that count as failures of their arm
 	spoilt  int             // number of trials that broke another rule; each was repeated while attempts were left
 	shown   map[string]bool // texts passed to wait that were already printed on a pipe
-	mask    *mask.Mask      // replaces secrets
+	mask    *mask.Mask
 	interim interim
 }
 
@@ -216,8 +216,8 @@ type interim struct {
 	quarters int    // number of quarters of the run that were printed on a pipe
 }
 
-// begins is called when a trial begins. In the first trial of a round, it updates the estimates. The result quarter is
-// true if another quarter of the rounds is done.
+// begins updates the estimates when the first trial of a round begins. The result is true if another quarter of the
+// rounds is done.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false
@@ -233,7 +233,7 @@ func (i *interim) begins(round, rounds int) (quarter bool) {
 	return quarter
 }
 
-// estimates returns the text of the estimates for at most two headline comparisons.
+// estimates returns the estimates of at most two headline comparisons.
 func estimates(r *analysis.Run) string {
 	var all []string
 	more := false

@@ -126,8 +126,8 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion analyses a run that has just ended, writes its report, and calls the function print. If the run has no
-// verdicts, the error is the exit code ExitInvalid.
+// conclusion opens a run that has just ended, writes its report and calls print. If the run has no verdicts, the error
+// is ExitInvalid.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -135,7 +135,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	}
 	page := filepath.Join(run.Dir, reportFile)
 	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
-	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // if the reader of the output closes the pipe, the exit code stays the same
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // if the reader closes the pipe, the exit code stays the same
 		return errors.Join(unwritten, err)
 	}
 	if unwritten != nil {
@@ -202,8 +202,8 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes a file completely, or leaves no file after an error. If to is "", it writes to stdout. Binary content
-// bypasses the filter that makes texts safe for a terminal.
+// deliver writes a complete file, or after an error no file. If to is "", it writes to stdout. Binary content bypasses
+// the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)

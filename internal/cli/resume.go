@@ -50,7 +50,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			}
 			extend := c.Flags().Changed("rounds")
 			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // a run that ended early gets the rounds that it lacks, as an extension
+			if err == nil && !extend && run.Plan.Ended > 0 { // more rounds extend a run that ended early
 				extend, rounds = true, run.Plan.Planned()
 			}
 			if extend {
@@ -104,9 +104,8 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 	return c
 }
 
-// replan expands the experiment file that a run has recorded. It returns the layers and workloads of this file with the
-// plan that the run has recorded. If this version of Tare expands the file to another plan, the error is an
-// otherPlanError.
+// replan expands the recorded experiment file of a run. The layers and workloads come from this file, and the plan is
+// the recorded one. If this version of Tare expands the file differently, this is an otherPlanError.
 func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
@@ -178,7 +177,7 @@ func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	return parts, json.Unmarshal(text, &parts)
 }
 
-// extendable returns an error, with a hint, if a run cannot be extended to the given number of rounds; nil: it can.
+// extendable returns the error, with a hint, if a run cannot be extended to this number of rounds.
 func extendable(run *journal.Run, rounds int) error {
 	if run == nil { // nil: the run could not be opened, which the caller reports
 		return nil
@@ -203,8 +202,7 @@ func extendable(run *journal.Run, rounds int) error {
 
 const mostLooked = 20 // largest number of verdicts that the note of an extension lists
 
-// extendRun prepares a finished run for more rounds. A note records the headline verdicts so far, and the report's file
-// gets a new name.
+// extendRun makes a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())

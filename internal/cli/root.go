@@ -141,8 +141,8 @@ func asPlugin(root *cobra.Command) {
 	}
 }
 
-// pluginWords returns a function that changes commands in a text, such as `tare run` to `kubectl tare run`. The word
-// tare stays if no command follows it: it is then the program's name.
+// pluginWords returns a function that replaces a command such as `tare run` by `kubectl tare run`. The word tare stays
+// if no command follows: it then names the program.
 func pluginWords(root *cobra.Command) func(string) string {
 	names := []string{`--\w`}
 	for _, c := range root.Commands() {
@@ -163,14 +163,12 @@ func pluginHint(root *cobra.Command, err error) error {
 
 var completeFiles = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 
-// completeRuns completes a name to the run directories below runs/. If there are no runs, it completes to any
-// directory.
+// completeRuns completes a name by the run directories below runs/. Without runs, it offers any directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return runsBelow(journal.DefaultRoot)
 }
 
-// runsBelow completes a name to the run directories below a root. If the root has no runs, it completes to any
-// directory.
+// runsBelow completes a name by the run directories below a root. Without runs, it offers any directory.
 func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
 	dirs, err := journal.Find(root)
 	if err != nil || len(dirs) == 0 {
@@ -211,8 +209,8 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// planNamed returns the plan of the run that the arguments name, or of the newest run. If the run cannot be read, the
-// plan is empty, and the command itself reports the error.
+// planNamed returns the plan of the named run, or of the newest run. If the run cannot be read, the plan is empty, and
+// the command reports the error.
 func planNamed(args []string) experiment.Plan {
 	dir, err := runDir(args)
 	if err != nil {
@@ -234,7 +232,7 @@ func planOf(dir string) (plan experiment.Plan) {
 	return plan
 }
 
-// arms returns the names of a run's arms. If roles are given, only arms with one of these roles are returned.
+// arms returns the names of a run's arms that have one of the roles. Without roles, all arms are returned.
 func arms(run []string, roles ...experiment.Role) (names []string) {
 	for _, a := range planNamed(run).Arms {
 		if roles == nil || slices.Contains(roles, a.Role) {

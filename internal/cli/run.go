@@ -143,8 +143,8 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	return nil
 }
 
-// freeDir returns a name for a new directory: dir, or dir with a number if dir exists. For example, two runs may begin
-// within one second.
+// freeDir returns the directory's name, with a number added if the directory exists. Two runs may begin within a
+// second.
 func freeDir(dir string) string {
 	for free, n := dir, 2; ; n++ {
 		if _, err := os.Lstat(free); err != nil {
@@ -155,7 +155,7 @@ func freeDir(dir string) string {
 }
 
 const (
-	pause    = 2 * time.Second // length of the first wait for a busy machine to become quiet
+	pause    = 2 * time.Second // first wait for a busy machine to become quiet
 	patience = 5 * time.Minute // total time that a run waits for a busy machine
 )
 
@@ -175,7 +175,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	}
 	j.Mask(values.mask)
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report and the signature of an earlier session no longer match the run
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the files of an earlier session no longer match the run
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(reference.With(ctx, values.values), runner.Options{
@@ -232,12 +232,12 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	})
 }
 
-// checkBusy measures how busy this machine is before the experiment is planned. If the machine exceeds only Tare's
-// default limits, checkBusy lifts these limits and plans the experiment again. If it exceeds a limit of the file, all
-// limits stay in force. Both cases print a message.
+// checkBusy measures how busy this machine is before the experiment is planned. If only Tare's default limits are
+// exceeded, checkBusy lifts these limits. If a limit of the file is exceeded, all limits stay. A busy machine gets a
+// message in both cases.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
-	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // a cluster's machines are not known yet
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // the machines of a cluster's trials are not known yet
 		return planned, nil
 	}
 	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)

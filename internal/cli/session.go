@@ -62,16 +62,15 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// guard starts a guard, which runs tare clean if this process is killed. The system then ends this process's direct
-// children, but not the processes that a program under test has started in the background.
+// guard starts a guard, which runs tare clean if this process is killed. The direct children of this process then die
+// with it, but not the processes that they have started in the background.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
 	}
 }
 
-// record records the environment in the journal, after the sites are set up. On clusters, the environment also
-// describes the clusters.
+// record records the environment after the sites are set up. On clusters, it adds the clusters' description.
 func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
 	if b.clusters == nil {
 		if j.Session() == 1 {

@@ -91,7 +91,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	return run, analysis.OfRun(run), nil
 }
 
-// runDir returns the run directory that the arguments name. Without arguments, it returns the newest run directory.
+// runDir returns the named run directory, or without arguments the newest one.
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
@@ -174,7 +174,7 @@ func (f *publishedFlags) add(c *cobra.Command) {
 
 func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	names := []string{"reference", "with-invalid", "digits"}
-	if flag == "--published" { // with tare show, the flag --all has a use of its own
+	if flag == "--published" { // tare show uses the flag --all itself
 		names = append(names, "all")
 	}
 	for _, name := range names {

@@ -33,7 +33,7 @@ type State struct {
 	Width                          int // width of the terminal, or COLUMNS if Stdout is no terminal; 0 if unknown
 	Color                          bool
 	Plugin                         bool // set if kubectl called Tare, as `kubectl tare`
-	// Columns returns the width of Stderr's terminal at the time of the call; nil if Stderr is no terminal.
+	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
 	Columns func() int
 
 	// outputs without the filters of Stdout and Stderr (see guarded); binary: for binary content; screen: for a
@@ -41,9 +41,9 @@ type State struct {
 	binary, screen io.Writer
 }
 
-// guarded puts a filter before stdout and stderr. The filter makes texts safe for a terminal, such as file names,
-// errors, and texts of programs and clusters. The result flush writes the rest of stdout and returns the first write
-// error. The result done writes the rest of both outputs.
+// guarded makes all output pass a filter that makes texts safe for a terminal, such as file names, errors, and texts of
+// programs. The result flush writes the rest of stdout and returns the first write error. The result done writes the
+// rest of both outputs.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
@@ -102,7 +102,7 @@ const (
 	exitError       = 1   // an operation failed
 	ExitUsage       = 2   // the command line or the experiment file is wrong
 	exitFailed      = 3   // tare gate: a metric exceeds its budget
-	exitUnresolved  = 4   // tare gate: no metric exceeds its budget, but for some this is not resolved
+	exitUnresolved  = 4   // tare gate: no budget is exceeded, but some results are not resolved
 	ExitInvalid     = 5   // the run gives no verdicts, or is damaged
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )

@@ -19,8 +19,8 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell. Of all keys that name the metric in the cell, the key with the highest
-// Nearness counts. Of equally near keys, the first in alphabetical order counts.
+// For returns the limit of a metric in a cell. It is that of the key with the highest Nearness. Of equally near keys,
+// the first in alphabetical order counts.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -31,9 +31,8 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a key of a budget names a metric in a cell; 0: the key does not name it. A key without a
-// cell has the lowest rank. A pattern of cells ranks higher, the more so the longer it is. A key with the cell's name
-// ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell; 0: it does not name the metric. A key without a
+// cell ranks lowest. A pattern of cells ranks higher, the longer the better. A key with the cell's name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -104,8 +103,7 @@ type Bound struct {
 	Scale Scale   `json:"scale"`
 }
 
-// Bound converts a limit to a number for the metric. The error describes a limit that does not fit the metric's scale
-// or unit.
+// Bound converts a limit to a number for the metric. The error describes a limit that does not fit.
 func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	share, isShare := l.Share()
 	if isShare && m.Scale != Difference {
@@ -182,8 +180,7 @@ func (l *loader) budget(at string, budget Budget, cells []Cell) {
 	}
 }
 
-// unbound returns the first metric that the key names and that the limit does not fit, with the error. The reason is
-// the metric's scale or unit.
+// unbound returns the first metric that a key names and that the limit does not fit, by its scale or unit.
 func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	for _, c := range cells {
 		for _, m := range c.Budgeted() {
@@ -198,8 +195,8 @@ func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	return Metric{}, nil
 }
 
-// Aspect is one aspect of the programs' behaviour besides speed, such as their exit statuses. Arms are compared in the
-// aspects before they are compared in speed.
+// Aspect is a part of programs' behaviour besides their speed, such as exit statuses. Aspects are compared before
+// speed.
 type Aspect string
 
 // The aspects, in the order of their importance to a reader.

@@ -10,15 +10,15 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// LayerConfig holds a layer's parameters, decoded from the file. Package layer extends the interface by the methods
-// that the runner needs. An implementation is a pointer to a struct. The struct's fields with yaml tags are the
-// parameters, and those of type factor.Levels can be swept.
+// LayerConfig holds a layer's parameters, decoded from the file. Package layer adds the methods that the runner needs.
+// An implementation is a pointer to a struct. The parameters are its fields with yaml tags, and those of type
+// factor.Levels can be swept.
 type LayerConfig interface {
 	Declare() Declaration
 }
 
-// WorkloadConfig holds a workload's parameters, just as LayerConfig holds a layer's. Package workload extends the
-// interface by the methods that the runner needs.
+// WorkloadConfig holds a workload's parameters, decoded from the file. Package workload adds the methods that the
+// runner needs.
 type WorkloadConfig interface {
 	Declare() Declaration
 	// Measures describes the metrics of one trial. It is called after expansion, when every factor has one level.
@@ -33,18 +33,18 @@ type Declaration struct {
 	// profile. The function given takes a field's yaml name and reports whether the file sets the field. Fill is
 	// called once, after decoding and before ReadFiles, and then Declare is called again.
 	Fill func(given func(field string) bool)
-	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content in the config.
-	// The plan stores this content, so that a resumed run does not read changed files. ReadFiles is called once,
-	// after decoding and before Validate. Each returned problem names its field.
+	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The
+	// plan stores the content, so that a resumed run uses the same content. ReadFiles is called once, after
+	// decoding and before Validate. Every problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
 	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field in which a
 	// problem was found before holds its default value.
 	Validate func() []FieldError
 	Needs    Needs // the testbed's features that the layer or workload needs
-	// Elsewhere is the hint if the layer or workload needs the testbed Needs.Only, and the experiment has another
-	// one. It may name an example: "examples/kubernetes/cilium-wireguard.yaml: …".
+	// Elsewhere is the hint if an experiment has another testbed than the one in Needs.Only, such as
+	// "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
-	Programs  []Program // the programs that the layer or workload starts and whose names stand in the file
+	Programs  []Program // programs that the layer or workload starts, if the file names them
 	Tools     []Tool    // the programs whose versions are recorded with the environment
 	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is "",
 	// Tare does not examine which resource limits the results. With TestsServer, the wire of the local testbed has
@@ -62,17 +62,17 @@ type Declaration struct {
 	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
 	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
-	// Shapes is set if the layer's method Up only changes the site's description, and has no other effect. tare
-	// doctor then calls Up before a dry run, which shows whether a cluster would create such a site.
+	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
+	// then calls Up to find out by dry runs whether a cluster would create such a site.
 	Shapes bool
 	// Switches is set if the layer, while on, acts on all arms. Such a layer is turned on only for the trials of
 	// its own arm (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) must start the programs under test. The launcher then
-	// starts them in all arms, so that arms differ only by their layers.
+	// Launched is set if Tare's launcher (package launcher) must start the programs. The launcher then starts the
+	// programs of all arms.
 	Launched bool
-	// ProvesBeside is set if ProveOff and ProveOffAfter work even beside a layer of the same kind. They are then
-	// called in an arm that has this kind of layer with other parameters (layer.Session.Own).
+	// ProvesBeside is set if ProveOff and ProveOffAfter work even in an arm that has a layer of the same kind with
+	// other parameters (layer.Session.Own).
 	ProvesBeside bool
 	// OwnProves is set if the proof that a layer is on also proves an absence: no layer of the same kind with other
 	// parameters is on. ProveOff and ProveOffAfter are then not called in an arm that has such a layer.
@@ -81,7 +81,7 @@ type Declaration struct {
 
 // The resources that workloads measure.
 const (
-	TestsServer  = "server" // the capacity of a server, measured by requests from outside
+	TestsServer  = "server" // a server, measured by requests from outside
 	TestsNetwork = "network"
 	TestsDisk    = "disk"
 )
@@ -106,25 +106,24 @@ type Needs struct {
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
 	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean one pod.
 	Members int `json:"members,omitempty"`
-	// MemberVolume is the size of a volume in the pod of each member, with a file system; 0: no volume. It counts
-	// only if Network is set.
+	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
+	// client pods (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
-	// AppProtocol is the protocol of the server's ports, as in the field appProtocol of a Kubernetes Service, such
-	// as "http". It is "tcp" if the ports have several protocols, and "" if the protocol does not matter. Service
-	// meshes read this field.
+	// MemberVolume is the size of a volume with a file system in the pod of each member; 0: no volume. It counts
+	// only if Network is set.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// OwnPod asks for a pod for the programs, on a testbed that has pods. Without Network, this is the client's
-	// pod, and the only one. On the local testbed it has no effect: the programs run on the machine itself.
+	// AppProtocol is the protocol of the server's ports, as in appProtocol of a Kubernetes Service, such as "http".
+	// It is "tcp" for several protocols, and "" if the protocol does not matter. Service meshes use it.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
-	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, the client's pod is the only
-	// pod. On the local testbed nothing is created, and programs run on the machine itself.
+	// OwnPod asks for a pod for the programs, if the testbed has pods. Without Network, it is the client's pod, and
+	// the only one. On the local testbed, programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
 	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod, which is the only pod if Network is not set
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
-	// Only is the name of the one testbed that the layer or workload can use; "": every testbed will do.
+	// Only is the name of the one testbed with the needed features; "": any will do.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set if the layer changes the volume of the workloads. Without a volume, such a layer has no
 	// effect.
@@ -151,11 +150,11 @@ func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != ni
 // PodsOnClusters reports whether the workload runs in pods or on nodes on a cluster.
 func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 
-// Volumes reports whether any pod has a volume: the client's pod, or a pod of a member.
+// Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And returns Needs that meet both n and o. Of two volumes or counts, it takes the larger. Of two images, it takes n's,
-// and two different protocols become tcp.
+// And combines two Needs. Of two volumes or counts, it takes the larger, and of two images, n's. Two different
+// protocols become tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -186,7 +185,7 @@ type Right struct {
 	Verbs     []string
 	Namespace string // the namespace that the right must cover; "" for the whole cluster
 	Why       string // the purpose: "programs are started through an agent in the pod"
-	Optional  bool   // set if the run works without the right, and then records less
+	Optional  bool   // set if a run without the right only records less
 }
 
 // Name returns the resource as kubectl and manifests write it, such as "daemonsets.apps".
@@ -216,14 +215,14 @@ type Tool struct {
 
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
-	Metrics               []Metric  // metrics that exist only on the testbed kubernetes, and only on the testbed local
-	OnClusters, OnMachine []Metric  // additional metrics of the testbeds kubernetes and local
+	Metrics               []Metric  // the metrics, except the metrics of Cost
+	OnClusters, OnMachine []Metric  // metrics only on the testbed kubernetes, and only on local
 	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
 	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
-	PowerLaw              *PowerLaw // Searches is set if a trial begins with a search, which decides what is then measured. The limits on the machine's condition apply to the search, too: on a busy machine, the search would choose another load.
-	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy machine a
-	// search finds another load, so that the limits on the machine's condition apply to the search, too.
+	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
+	// Searches is set if a trial begins with a search, which decides what is measured. On a busy machine it would
+	// choose another load, so the limits on the machine's condition apply to the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
 	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus 30 s

@@ -43,8 +43,7 @@ const (
 	lookApart  = 1.2  // the last look has more than this many times as many rounds as the look before
 )
 
-// UsualLooks returns the looks of a run: the numbers of rounds after which it may end. The last one is most, the
-// maximum number of rounds.
+// UsualLooks returns the looks of a run, of which the last is most, the maximum number of rounds.
 func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)
@@ -105,9 +104,9 @@ func (p *Plan) LooksBefore(rounds int) []int {
 	return slices.DeleteFunc(slices.Clone(p.DecideAt), func(n int) bool { return n >= rounds })
 }
 
-// SetUps is the number of set-ups of all arms in a run, or one of the constants below. Each set-up has random effects,
-// such as memory layout, addresses and placement, which no layer causes. To separate a layer's effect from them, a run
-// needs several set-ups (Kalibera and Jones 2013, section 4).
+// SetUps is the number of set-ups of all arms in a run, or one of the constants. Each set-up has random effects that no
+// layer causes, such as memory layout and placement. To tell a layer's effect from them, a run needs several set-ups
+// (Kalibera and Jones 2013, section 4).
 type SetUps int
 
 const (
@@ -150,17 +149,17 @@ func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, 
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s SetUps) String() string               { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
-// Slices is the number of slices of a trial, or one of the constants below. Within a round, the arms alternate by
-// slices, so that a change of the machine affects all arms alike. (For the same purpose, Bulej et al. 2020, Duet
-// benchmarking, run both programs at once.) The trial stays the unit of analysis.
+// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that changes of the
+// machine affect all arms alike. (Bulej et al. 2020, Duet benchmarking, run both programs at once for this reason.) The
+// trial stays the unit of analysis.
 type Slices int
 
 const (
-	slicesNone Slices = 0  // whole trials
-	slicesAuto Slices = -1 // trials are not cut
+	slicesNone Slices = 0  // trials are not cut
+	slicesAuto Slices = -1 // trials are cut if the workload allows it and the slices add little time
 )
 
-const mostSlices = 100 // trials are cut if the workload allows it and the slices add little time
+const mostSlices = 100 // the largest number of slices of a trial, since each slice has its own raw output
 
 var slicesNames = map[Slices]string{slicesNone: "none", slicesAuto: "auto"}
 
@@ -170,8 +169,8 @@ func (Slices) Describe() string {
 }
 func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
 
-// UnmarshalText parses a number of slices or a special value. The number must be even, since slices come in two orders
-// of the arms: every second slice has the reverse order.
+// UnmarshalText parses a number of slices or a special value. Numbers are even: every second slice has the reverse
+// order of arms.
 func (s *Slices) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
 }
@@ -210,8 +209,7 @@ func (s Slices) of(m Measures) int {
 	return n &^ 1
 }
 
-// Cut returns the Measures of a trial that is cut into n slices. They are unchanged if n is below 2, or if the trial
-// cannot be cut.
+// Cut returns the Measures of a trial that is cut into n slices. With n below 2, they are unchanged.
 func (m Measures) Cut(n int) Measures {
 	if n < 2 || m.Slice == nil {
 		return m
@@ -222,8 +220,8 @@ func (m Measures) Cut(n int) Measures {
 	return m
 }
 
-// switched finds a layer that is turned on and off for the whole machine or cluster. It returns the layer's kind and
-// arm; "" if there is none.
+// switched finds a layer that is turned on and off for all arms. It returns the layer's kind and arm; "" if there is
+// none.
 func (x *Experiment) switched() (kind, arm string) {
 	for _, a := range x.Arms {
 		for _, item := range a.Layers {
@@ -264,7 +262,7 @@ func (l *loader) sliceable(x *Experiment, e *Expansion) {
 	}
 }
 
-// given returns the fields of limits and design that the file sets. A key is a path such as "design.slices".
+// given returns the fields of limits and design that the file sets, such as "design.slices".
 func given(root *strictyaml.Node) map[string]bool {
 	set := map[string]bool{}
 	for _, part := range []string{"limits", "design"} {

@@ -70,8 +70,7 @@ func (x *Experiment) tooMany() error {
 	return nil
 }
 
-// variants returns the number of arms that an arm becomes, one for each combination of its factors' levels. It counts
-// up to maxTrials+1.
+// variants returns the number of combinations of the levels of an arm's layers, but at most maxTrials+1.
 func (a Arm) variants() int {
 	n := 1
 	for _, l := range a.Layers {
@@ -120,8 +119,8 @@ type armVariant struct {
 	layers  []LayerItem
 }
 
-// armVariants returns the variants of an arm, one for each combination of its factors' levels. From one variant to the
-// next, the last factor of the last layer changes fastest.
+// armVariants returns the variants of an arm, one for each combination of levels. The levels of its last layer's last
+// factor change fastest.
 func armVariants(a Arm) []armVariant {
 	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}}}
 	names := armFactorNames(a)
@@ -152,8 +151,8 @@ func armVariants(a Arm) []armVariant {
 	return variants
 }
 
-// armFactorNames returns, for each layer of an arm, the names of its swept factors, such as "rules". If two layers have
-// a factor of that name, it is "seccomp.rules".
+// armFactorNames returns the names of each layer's swept factors, such as "rules". If two layers share the name, it is
+// "seccomp.rules".
 func armFactorNames(a Arm) [][]string {
 	count := map[string]int{}
 	names := make([][]string, len(a.Layers))
@@ -200,7 +199,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				}
 				chosen = append(chosen, s.held(levels[k]))
 			}
-			for _, s := range sweeps(testbed.Level()) { // here only a workload without the network has levels left: the first one is used
+			for _, s := range sweeps(testbed.Level()) { // levels that are left have no effect: the first one is used
 				s.hold(testbed.Level(), 0)
 			}
 			m := config.Measures()
@@ -255,7 +254,7 @@ func speaking(value string, k int, factors []sweep) bool {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// armName returns the name of an arm with its levels, such as "seccomp[rules=8]".
+// armName returns the name of an arm at its levels: "seccomp[rules=8]".
 func armName(arm string, levels []factor.Level) string {
 	if len(levels) == 0 {
 		return arm
@@ -284,8 +283,7 @@ func FileName(s string) string {
 	return fmt.Sprintf("%s~%08x", safe[:maxName-9], hash.Sum32())
 }
 
-// unique returns the name, with a number added if taken contains the name. Two names are equal only if characters in
-// them were replaced.
+// unique returns the name, with a number added if the name is taken. Only names with replaced characters can be equal.
 func unique(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {

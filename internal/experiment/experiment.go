@@ -39,12 +39,12 @@ type Experiment struct {
 	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
 	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
-	// Files holds the content of every file that the configs name, by its name in the experiment file. Load reads
-	// these files. They belong to the experiment, as its text does.
+	// Files holds the content of the files that the configs name, by their names in the experiment file. They
+	// belong to the experiment, as its text does.
 	Files map[string][]byte
 
 	given map[string]bool // the fields of limits and design that the file sets
-	busy  string          // description of the load that GoOnBusy got; "": GoOnBusy was not called
+	busy  string          // what GoOnBusy got about the load; "": it was not called
 }
 
 // Testbed selects the testbed. Exactly one of its fields is not nil.
@@ -77,8 +77,7 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU reports whether programs run under a CPU limit, as in pods. If they do, throttling shows this limit, and
-// not an overheated CPU.
+// LimitsCPU reports whether programs have a CPU limit, as pods do. Throttling then shows this limit, and not heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
@@ -113,8 +112,7 @@ type Arm struct {
 	Factors []string              // the factors that are on, in an arm of design.factorial
 }
 
-// LayerItem is one layer of an arm. In the file, it is a map with a single key: the layer's kind. The value holds the
-// parameters.
+// LayerItem is one layer of an arm. In the file, it is a map from the layer's kind, the only key, to the parameters.
 type LayerItem struct {
 	Kind   string
 	Config LayerConfig
@@ -163,10 +161,10 @@ type Limits struct {
 type Kinds struct {
 	Layers    map[string]func() LayerConfig // each function returns a pointer to a config with its defaults
 	Workloads map[string]func() WorkloadConfig
-	// Elsewhere returns a hint for an unknown name; "": there is no hint. The text what is "layer", "workload" or
-	// "testbed". The function itself may be nil.
+	// Read reads a file that a config names; nil: the name is a path on this machine, relative to the directory of
+	// the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere returns a hint for an unknown name; "": there is no hint. The argument what is "layer", "workload" or
+	// Elsewhere returns a hint for an unknown name; "": there is none. The text what is "layer", "workload" or
 	// "testbed". Elsewhere may be nil.
 	Elsewhere func(what, name string) string
 	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
@@ -211,10 +209,9 @@ type Metric struct {
 	Discrete bool   `json:"discrete,omitempty"` // set if all trials may give the same value, as with memory counted in pages
 	// FromStart is set if the start of the wrappers around the program is part of the measured time.
 	FromStart bool `json:"fromStart,omitempty"`
-	// Cap is the largest value that the hardware can reach, as stated in the file; 0: unknown. If a measured value
-	// is higher, something else than the hardware was measured.
+	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A higher measured
+	// value comes from elsewhere.
 	Cap float64 `json:"cap,omitempty"`
-	// Objective describes the objective of a capacity, such as "p99 ≤ 20 ms, errors ≤ 0.1 %". It is "" for a metric
-	// that is no capacity.
+	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`
 }

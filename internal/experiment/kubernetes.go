@@ -192,6 +192,5 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 // ObservedCPU returns the name of the metric of an observed component's CPU time, in CPU seconds per second.
 func ObservedCPU(name string) string { return "cpu-" + name }
 
-// ObservedMemory returns the name of the metric of an observed component's memory: the working set at the end of a
-// trial, in bytes.
+// ObservedMemory returns the name of the metric of an observed component's working set at a trial's end, in bytes.
 func ObservedMemory(name string) string { return "memory-" + name }

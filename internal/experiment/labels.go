@@ -31,7 +31,7 @@ var (
 	commit    = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
 )
 
-// mostLabels and longestLabel are the limits for labels, since a comparison of runs shows all labels of each run.
+// mostLabels and longestLabel limit the labels, since views show all labels of every run.
 const (
 	mostLabels   = 20
 	longestLabel = 100 // in bytes

@@ -68,12 +68,11 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal returns the local testbed without a rate of the wire. Expand sets the rate, depending on the resource
-// that the workload tests (Declaration.Tests).
+// defaultLocal returns the local testbed without a rate of the wire. Expand sets it by the workload's resource
+// (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
-// testbed decodes the choice of a testbed. In the file, it is the testbed's name, or a map with this name as its key
-// and the parameters as its value.
+// testbed decodes the choice of a testbed. The file has its name, or a map from the name to the parameters.
 func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	names := strictyaml.Names(strictyaml.Fields(v.Type()))
 	kind, params, ok := l.choose(n, path, "testbed", names, nil)
@@ -102,8 +101,7 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
 
-// workload decodes an item of the workloads. The item is a map with the workload's kind as a key, and perhaps a name
-// and a label.
+// workload decodes an item of the workloads. The item may have a name and a label beside the workload's kind.
 func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name", "label"})
 	if !ok {
@@ -121,8 +119,8 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(item))
 }
 
-// config decodes the parameters of a layer or workload. It then lets the layer or workload read its files and validate
-// the parameters.
+// config decodes the parameters of a layer or workload. The layer or workload then reads its files and validates
+// itself.
 func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig) {
 	l.file.Decode(params, path, config)
 	if d := config.Declare(); d.Fill != nil {
@@ -149,9 +147,8 @@ func (l *loader) report(path string, errs []FieldError) {
 // MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// read reads a file that a config names, and keeps its content. The function kinds.Read reads the file, if it is set.
-// Otherwise a relative name starts at the directory of the experiment file, or at the working directory for an
-// experiment from standard input.
+// read reads a file that a config names, and keeps its content. Unless kinds.Read is set, a relative name starts at
+// the directory of the experiment file, or at the working directory if the experiment came from standard input.
 func (l *loader) read(name string) (data []byte, err error) {
 	if data, known := l.files[name]; known {
 		return data, nil

@@ -9,8 +9,8 @@ import (
 type Step struct{ Cell, Arm int }
 
 // leastRows is the smallest number of rounds over which the orders of arms are balanced. It is rounded up to complete
-// squares (see Order). Balancing makes the sum of deviations vary a little more than independent orders would. Its
-// variance is at most 24/23 of the independent one over 24 rounds, and 4/3 over a single square of four rounds.
+// squares (see Order). Balancing makes the variance of a sum of deviations at most 24/23 of that with independent
+// orders, over 24 rounds. Over one square of four rounds, it would be 4/3.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -22,16 +22,16 @@ const (
 )
 
 // Order returns the trials of a round (counted from 1). Cells come in random order. Within a cell, every arm that takes
-// part runs once, so that the trials that are compared are close in time. The order depends only on the plan and the
-// round. A change of this order needs a new PlanSchema.
+// part runs once, so that compared trials are close in time. The order depends only on the plan and the round. Another
+// order needs another PlanSchema.
 //
 // The orders of the arms are the rows of Williams squares. Within a square, every arm has every position equally often,
-// and every arm follows every other arm equally often. The effect of the first position, or of one arm on the next,
-// therefore does not add up to a difference between arms. Each cell has squares of its own, each with new random
-// labels. The rows of at least leastRows rounds are put in one random order. In any one round, every order of the arms
-// is therefore equally likely, and nearly independent of the order in other rounds. The statistical tests within rounds
-// rely on this. The rows of a single small square would not be independent: noise with a period of two rounds would add
-// up to a difference between arms.
+// and follows every other arm equally often. Effects of the first position, and of one arm on the next, therefore do
+// not add up to a difference between arms. Each cell has its own squares, each with new random labels. The rows of at
+// least leastRows rounds are put in one random order. In any one round, every order of the arms is then equally likely,
+// and nearly independent of the order in any other round. The statistical tests within rounds rely on this. The rows of
+// one small square would not be independent: noise with a period of two rounds would add up to a difference between
+// arms.
 func (p *Plan) Order(round int) []Step {
 	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
@@ -45,13 +45,12 @@ func (p *Plan) Order(round int) []Step {
 	return steps
 }
 
-// controlledFirst is the number of rounds at the start that all have a control. The control needs this many rounds for
-// an exact interval.
+// controlledFirst is the number of first rounds that all have a control. The control needs them for an exact interval.
 const controlledFirst = 6
 
-// SpareControl saves trials of the control in a plan with a single treatment. After the first rounds, the control then
-// takes part only in every third round. In every round, it would take a third of the machine's time. In the time saved,
-// a run can have more rounds and resolve smaller effects.
+// SpareControl makes the control skip rounds if the plan has a single treatment. After the first rounds, it takes part
+// in every third round only. In every round, it would take a third of the machine's time. In the time saved, a run can
+// resolve smaller effects by more rounds.
 func (p *Plan) SpareControl() {
 	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
 		p.ControlEvery = 3
@@ -71,7 +70,7 @@ func (p *Plan) RoundsOf(arm, rounds int) int {
 	return controlledFirst + rounds/p.ControlEvery - controlledFirst/p.ControlEvery
 }
 
-// Trials returns the number of trials that one cell has in the first rounds of a run.
+// Trials returns the number of trials in one cell over this many rounds.
 func (p *Plan) Trials(rounds int) (n int) {
 	for arm := range p.Arms {
 		n += p.RoundsOf(arm, rounds)
@@ -113,8 +112,7 @@ func balancedRows(k int) int {
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows returns the number of rows of a balanced design for k arms: every arm has every position, and follows
-// every other arm, equally often.
+// williamsRows returns the number of rows in which k arms have all positions, and all predecessors, equally often.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k

@@ -23,11 +23,11 @@ type Role string
 
 const (
 	Baseline  Role = "baseline"
-	Control   Role = "control" // a copy of the baseline, added by Tare for an A/A test
+	Control   Role = "control" // the baseline's A/A copy, added by Tare
 	Treatment Role = "treatment"
 )
 
-// ControlName is the name of the control, which no arm of the file may have.
+// ControlName is the name of the control. No other arm may have it.
 const ControlName = "control"
 
 // Plan is an expanded experiment as data: plan.json. The analysis of a run needs only the plan and the trials.
@@ -53,14 +53,14 @@ type Plan struct {
 	// Ended is the number of rounds that count, if the machine's condition ended the run early but enough rounds
 	// were done; 0: the run did not end in this way. The number comes from the run's notes.
 	Ended int `json:"endedRounds,omitempty"`
-	// DecideAt lists the looks: the numbers of rounds after which the run ends if every headline comparison is
-	// decided. The last number is Rounds. If the list is empty, the run has no looks and ends after Rounds.
+	// DecideAt lists the planned looks: the numbers of rounds after which the run ends if every headline comparison
+	// is decided. The last is Rounds. If the list is empty, the run ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
-	// Decided is the number of rounds after which every headline comparison was decided, according to the run's
-	// notes; 0: the run has no such note.
+	// Decided is the number of rounds after which all headline comparisons were decided, according to the notes; 0:
+	// they were not.
 	Decided int `json:"decidedRounds,omitempty"`
-	// Looks lists, according to the run's notes, the numbers of rounds at which the finished run was extended. Each
-	// time, its results had been seen.
+	// Looks lists the numbers of rounds at which the finished run was extended, after its results had been seen.
+	// They come from the notes.
 	Looks  []int  `json:"looks,omitempty"`
 	SetUps SetUps `json:"setups,omitempty"` // "auto" or absent: chosen after the first set-ups were timed
 	Slices Slices `json:"slices,omitempty"` // the setting in the file; the cells hold the resulting numbers; absent: "none"
@@ -75,11 +75,11 @@ type Plan struct {
 	// lifted.
 	Busy   string       `json:"busy,omitempty"`
 	Budget Budget       `json:"budget,omitempty"` // the budget of all arms that have no budget of their own
-	Arms   []PlannedArm `json:"arms"`             // the baseline is the first arm, the control the second
+	Arms   []PlannedArm `json:"arms"`             // baseline first, control second
 	Cells  []Cell       `json:"cells"`            // the cells, in the order of the file
 }
 
-// TestbedImport is the testbed in the plan of an imported run, whose trials another tool ran.
+// TestbedImport is the testbed of trials that another tool ran.
 const TestbedImport = "import"
 
 // Import describes how the trials of a run came from the files of another tool. Tare did not draw the order of
@@ -93,7 +93,7 @@ type Import struct {
 	Blocks []string `json:"blocks,omitempty"`
 	// Settings lists the settings of the workload that differ between the files of a cell.
 	Settings []ImportedSetting `json:"settings,omitempty"`
-	// Allowed lists the settings that the user allowed to differ between the files of a cell.
+	// Allowed lists the names of settings that the user allowed to differ.
 	Allowed []string `json:"allowed,omitempty"`
 	Command string   `json:"command,omitempty"` // the shell command that repeats the import; "": unknown
 	Map     string   `json:"map,omitempty"`     // the mapping file that describes the imported files; "": the format needs none
@@ -101,24 +101,23 @@ type Import struct {
 
 // ImportedSetting is a setting of the workload that differs between the files of a cell.
 type ImportedSetting struct {
-	Cell string              `json:"cell"` // the cell's ID
+	Cell string              `json:"cell"`
 	Name string              `json:"name"` // the name of the setting in the tool
-	Arms map[string][]string `json:"arms"` // the distinct values of the setting, by arm; an arm is missing if it has no file in the cell
+	Arms map[string][]string `json:"arms"` // the distinct values by arm; an arm without a file of the cell has none
 }
 
 // Planned returns the total number of rounds, as far as it is known. Before the pilot has ended, Planned
 // returns the number of the pilot's rounds.
 func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
-// Total returns the number of rounds of the complete run. It is the planned number. It is smaller if all headline
-// comparisons were decided earlier, or if the machine's condition ended the run.
+// Total returns the number of rounds of the complete run. It is the planned number, or smaller if all headline
+// comparisons were decided before, or if the machine's condition ended the run.
 func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
 // Judged returns the confidence of intervals and verdicts. Each extension of a finished run leaves a quarter of the
-// error probability, since the results had been seen. For example, a run of 95 % is judged at 98.75 % after its first
-// extension. The share of runs with a false claim, before or after the extension, was at most 5.9 % in every kind of
-// simulated noise (docs/method.md). By Bonferroni, this share is at most 6.25 %, and at most 6.67 % after any number of
-// extensions.
+// error probability, since its results had been seen: a run of 95 % is judged at 98.75 % after its first extension. The
+// share of runs with a false claim, before or after the extension, was at most 5.9 % in every simulated kind of noise
+// (docs/method.md). By Bonferroni, it is at most 6.25 %, and 6.67 % after any number of extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
@@ -174,8 +173,8 @@ type ImportedArm struct {
 	Name  string   `json:"name"`
 	From  []string `json:"from"`  // directories, patterns and files as the user wrote them
 	Files int      `json:"files"` // the number of files read, valid or not
-	// Facts describe the systems on which the files were made. A key is a fact's usual name, such as "kernel" or
-	// "fio version". The value lists the distinct values of the fact, in the order in which they appeared.
+	// Facts describe the systems on which the files were made. The key is a fact's usual name ("kernel", "fio
+	// version"). The values are distinct, in the order in which they appeared.
 	Facts map[string][]string `json:"facts,omitempty"`
 }
 
@@ -202,18 +201,18 @@ type PlannedLayer struct {
 }
 
 // Cell is one workload at one level of each factor of the workload and the testbed. Arms are compared within a cell. In
-// each round, every arm that takes part runs once in every cell.
+// each round, every arm that takes part has one trial in every cell.
 type Cell struct {
 	ID       string         `json:"id"` // unique and safe as a file name: "network.tcp.pod-to-pod"
 	Workload string         `json:"workload"`
 	Label    string         `json:"label,omitempty"` // the name that people see in place of the workload's name; "": the experiment file sets none
 	Kind     string         `json:"kind"`
 	Levels   []factor.Level `json:"levels,omitempty"`
-	Config   any            `json:"config"`  // the workload's parameters, each at its level in this cell
-	Testbed  any            `json:"testbed"` // the testbed's parameters, each at their level in this cell
+	Config   any            `json:"config"`  // the workload's parameters at their levels
+	Testbed  any            `json:"testbed"` // the testbed's parameters at their levels
 	Metrics  []Metric       `json:"metrics"`
 	Tests    string         `json:"tests,omitempty"`    // the resource that the workload measures (Declaration.Tests); "": unspecified
-	Loop     *Loop          `json:"loop,omitempty"`     // two metrics that Little's law ties together if the load is a closed loop
+	Loop     *Loop          `json:"loop,omitempty"`     // two metrics that Little's law ties together in a closed loop
 	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // the law that the workload expects of a metric
 	Slices   int            `json:"slices,omitempty"`   // the number of slices of a trial; 0: trials are whole
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
@@ -231,7 +230,7 @@ type Loop struct {
 // PowerLaw states that a metric of a cell is a product of powers of the workload's factors, on any system. For example,
 // the number of DNS queries is proxies × hosts ÷ TTL.
 type PowerLaw struct {
-	Metric    string             `json:"metric"`    // the name of the metric
+	Metric    string             `json:"metric"`
 	Exponents map[string]float64 `json:"exponents"` // exponents by factor: 1, -1, or 0 for a factor without influence
 }
 
@@ -239,13 +238,13 @@ type PowerLaw struct {
 // The indices of Cells are those of Plan.Cells.
 type Expansion struct {
 	Plan   Plan
-	Layers [][]LayerItem // the layers of each arm
-	Cells  []CellSetup   // the workload of each cell
+	Layers [][]LayerItem
+	Cells  []CellSetup
 }
 
-// Needs returns the features that an arm needs of the testbed in a cell. The needs of all arms are joined, so that all
-// arms get the same testbed and differ only by their layers. Only the needs of Pod Security are the arm's own, since
-// they have no effect on trials.
+// Needs returns the features that an arm needs of the testbed in a cell. The layers of all arms count, so that arms
+// differ by their layers and not by the testbed. Only the Pod Security level is the arm's own, since it has no effect
+// on trials.
 func (e *Expansion) Needs(cell, arm int) Needs {
 	all := e.Cells[cell].Workload.Declare().Needs
 	for a, items := range e.Layers {
@@ -288,8 +287,7 @@ func (p *Plan) headlines() (n int) {
 	return n
 }
 
-// Times that Tare itself needs for proofs, sampling and the journal. They are approximate and serve to estimate a run's
-// duration.
+// The approximate times that Tare itself needs for proofs, sampling and the journal, for estimates of the duration.
 const (
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
@@ -305,8 +303,7 @@ func (p *Plan) Duration(rounds int) time.Duration {
 }
 
 // asides are the parameters that do not belong to an experiment's question. The value is true for a limit on a
-// duration, such as a timeout. Some others, such as expected durations, are estimated by Tare itself, and differ in
-// every run.
+// duration. Tare itself estimates others, such as expected durations, differently in every run.
 var asides = map[string]bool{
 	"expect": false, "timeout": true, "readyTimeout": true,
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,

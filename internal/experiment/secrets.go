@@ -67,8 +67,7 @@ func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// codeIf returns the kind of a text. A text of several words may be lines of a program, and becomes Code in place of
-// Argument.
+// codeIf returns the kind of a text: an Argument of several words may be lines of a program, and becomes Code.
 func codeIf(text string, kind secret.Kind) secret.Kind {
 	if kind == secret.Argument && strings.ContainsAny(strings.TrimSpace(text), " \n") {
 		return secret.Code
@@ -95,7 +94,7 @@ func (s *search) list(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// variable searches a map with the keys name and value, which is an environment variable in the form of Kubernetes.
+// variable searches a map with the name and the value of a variable, in the form of Kubernetes.
 func (s *search) variable(n *strictyaml.Node, path string) {
 	name, value := n.Get("name"), n.Get("value")
 	if name != nil && value != nil && name.Scalar() && value.Scalar() {
@@ -116,7 +115,7 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 	}
 }
 
-// report reports a secret as a problem of the file, but only once for each position.
+// report reports a secret, but only once for each position in the file.
 func (s *search) report(line, column int, path, name, text string) {
 	if at := (position{line, column}); !s.seen[at] {
 		s.seen[at] = true
@@ -143,7 +142,7 @@ func (s *search) wayOut(name, path, text string) string {
 	switch kind, is := fieldKinds[path[strings.LastIndexByte(path, '.')+1:]]; {
 	case path == "" || is && kind == secret.Prose:
 		out = "take it out"
-	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // the text is several lines, or a command, for a shell
+	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // the text is for a shell
 		out = fmt.Sprintf("take it out; a program of the workload gets it by env: {%s: $%s}, and its text says $%s", variable, variable, variable)
 	}
 	return out + "; if it is none, say so with allow: [" + strconv.Quote(name) + "]"

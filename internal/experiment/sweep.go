@@ -37,8 +37,8 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect finds the factors of nested structs, also behind pointers. Each element of index leads from one struct to the
-// next, and the last one to the factor.
+// collect finds the factors in nested structs and pointers to structs. Each element of index leads from a struct to the
+// next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -96,8 +96,8 @@ func (s sweep) held(level int) factor.Level {
 	return factor.Level{Factor: s.name, Value: s.levels[level]}
 }
 
-// combinations calls the function f with every combination of levels. If there are no factors, it calls f once. The
-// last factor changes fastest.
+// combinations calls f with every combination of levels. Without factors, it calls f once. The last factor changes
+// fastest.
 func combinations(factors []sweep, f func(levels []int)) {
 	levels := make([]int, len(factors))
 	for {
@@ -115,7 +115,7 @@ func combinations(factors []sweep, f func(levels []int)) {
 	}
 }
 
-// variants returns the number of combinations of the factors' levels, but at most maxTrials+1.
+// variants returns the number of combinations, but at most maxTrials+1.
 func variants(factors []sweep) int {
 	n := 1
 	for _, s := range factors {
@@ -256,8 +256,7 @@ func (l *loader) factorAlone(x *Experiment, i int) {
 	}
 }
 
-// factorLayer returns the path of layer j of factor i. In the file, a single layer may stand in place of the factor's
-// list of layers.
+// factorLayer returns the path of layer j of factor i. In the file, a single layer may stand in place of a list.
 func (l *loader) factorLayer(i, j int) string {
 	at := strictyaml.Index("design.factorial", i)
 	if l.file.Has(at + ".layers") {
@@ -294,9 +293,8 @@ func combined(baseline Arm, factors []Factor) []Arm {
 	return arms
 }
 
-// Combination returns the arms of a plan's factorial design, as indices into the plan's Arms. The arm at index n has
-// the factors that are set bits of n: factor i is bit i. The arm at index 0 is the baseline. The result is nil if the
-// plan has no factorial design.
+// Combination returns the arms of a plan's factorial design. Bit i of an index in the result is set if factor i is on.
+// The first arm is the baseline. The result is nil if the plan has no factorial design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {

@@ -141,7 +141,7 @@ func (l *loader) workloads(items []WorkloadItem) {
 	}
 }
 
-// whole checks conditions between parts of the file. It does so only if the parts have no problems of their own.
+// whole checks conditions between parts of the file. Parts with problems are not checked.
 func (l *loader) whole(x *Experiment) {
 	if l.file.Troubled("arms") || l.file.Troubled("workloads") || l.file.Troubled("testbed") ||
 		len(x.Workloads) == 0 || len(x.Arms) == 0 {

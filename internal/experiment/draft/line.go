@@ -37,7 +37,7 @@ type Program struct {
 // String returns the program as the user wrote it.
 func (p Program) String() string { return cmp.Or(strings.Join(p.Args, " "), p.Shell) }
 
-// Start returns the words of the command that starts the program.
+// Start returns the words of the command that is started.
 func (p Program) Start() []string {
 	if p.Shell != "" {
 		return []string{"/bin/sh", "-c", p.Shell}
@@ -50,8 +50,8 @@ var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 // Named reports whether an argument is a program with a name before it.
 func Named(arg string) bool { return named.MatchString(arg) }
 
-// Parse reads the arguments of the command line. Each argument is a program, perhaps with a name before it. With layers
-// there is only one program: if there are several arguments, they are its command.
+// Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
+// program: several arguments are its command.
 func Parse(line string, args, layers []string) (*comparison, error) {
 	a := &comparison{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {
@@ -88,7 +88,7 @@ func Parse(line string, args, layers []string) (*comparison, error) {
 // forShell matches text that has a special meaning in a shell.
 var forShell = regexp.MustCompile("[^A-Za-z0-9 %+,./:=@_-]|(?:^|[ :=])[~]|^[A-Za-z_0-9]+=")
 
-// program reads an argument that is a complete program with its own arguments.
+// program reads a program from one argument.
 func program(text string) (Program, error) {
 	words := strings.Fields(text)
 	switch {
@@ -191,8 +191,8 @@ func (a *comparison) arms(kinds []string) (list []arm, err error) {
 	return list, nil
 }
 
-// called returns the name for the arm of program i. It is the base name of the command, or the whole command if two
-// programs have the same base name.
+// called returns the name of a program's arm: the base name of its command, or the whole command if another program has
+// this base name.
 func (a *comparison) called(i int) string {
 	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
 	p := a.Programs[i]

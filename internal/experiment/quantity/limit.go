@@ -18,8 +18,7 @@ type Limit struct {
 	Unit   string  // the unit in the text: "%" for a share, "" for a count
 }
 
-// limitPattern matches a number and any unit directly after it. A space must precede a unit that begins like a number
-// ("200 1/s").
+// limitPattern matches a number with any unit. A space must precede a unit that begins like a number ("200 1/s").
 const limitPattern = `^` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
 
 var isLimit = regexp.MustCompile(limitPattern)
@@ -64,8 +63,8 @@ func (l Limit) String() string {
 // percentage.
 func (l Limit) Share() (share float64, ok bool) { return l.Number / 100, l.Unit == "%" }
 
-// In converts the limit to an amount in a metric's unit. The limit's own unit may have another prefix, such as ms for
-// s. A rate in bits may lack its "/s", as everywhere in the file.
+// In converts the limit to an amount in a metric's unit. The limit's unit may have another prefix, and a rate in bits
+// may lack its "/s", as in the rest of the file.
 func (l Limit) In(unit string) (float64, error) {
 	if l.Unit == unit || l.Unit == "" && slices.Contains(bare, unit) || "1"+l.Unit == unit {
 		return l.Number, nil
@@ -108,8 +107,8 @@ var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3
 // families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit, split into its parts. For example, "ms/Gbit" has the units of time as its family, the size 0.001
-// (in s), and the rest "/Gbit".
+// measure is a unit, split into its parts: "ms/Gbit" has the family of times, the size 0.001 (in s), and the rest
+// "/Gbit".
 type measure struct {
 	family []unit // nil: the unit is in no family
 	size   float64

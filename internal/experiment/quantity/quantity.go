@@ -27,8 +27,7 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a unit's suffix with its size in base units. In a table of units, a suffix comes after all longer suffixes
-// that end with it.
+// unit is a suffix with its size in base units. In a table, a suffix comes after longer ones that end with it.
 type unit struct {
 	suffix string
 	size   float64
@@ -71,7 +70,7 @@ func split(text string, units []unit, describe string) (float64, error) {
 	return 0, fmt.Errorf("%q is not %s", text, describe)
 }
 
-// join prints v in the largest unit in which the number is at least 1. If there is none, it takes the last unit.
+// join prints v in the largest unit in which it is at least 1, or else in the last unit.
 func join(v float64, units []unit) string {
 	for _, u := range units {
 		if !strings.HasSuffix(u.suffix, "/s") && math.Abs(v) >= u.size {
@@ -239,7 +238,7 @@ func (f *Frequency) UnmarshalText(text []byte) error {
 // MarshalText returns the text of the frequency.
 func (f Frequency) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// String returns the text of the frequency: per second if it is at least 1/s, and otherwise per minute.
+// String returns the text of the frequency, per second if it is at least 1/s, and otherwise per minute.
 func (f Frequency) String() string {
 	if minute := digits(float64(f) * 60); f < 1 && minute != "60" {
 		return minute + "/min"

@@ -31,8 +31,8 @@ import (
 
 // Reference is the source of a value: a variable or a file.
 type Reference struct {
-	Variable string // the name of the variable
-	File     string // the path of the file, absolute or below ~/, as in the experiment file
+	Variable string
+	File     string // the path of the file: absolute, or below ~/
 }
 
 // String returns the text of the reference in a file.
@@ -121,7 +121,7 @@ func In(text string) []Reference {
 	return taken(parts)
 }
 
-// Check returns an error if the text is no valid value of a variable; nil: it is valid.
+// Check returns an error if the text is no valid value of a variable.
 func Check(text string) error {
 	if strings.ContainsRune(text, 0) {
 		return errors.New("the value has a zero byte")
@@ -135,12 +135,12 @@ func Check(text string) error {
 
 // Arguments are a program and its arguments, as in an experiment file.
 //
-// Some programs have a language of their own in which $ has a meaning, such as a shell, awk or jq. An argument after
-// such a program is text in that language, and stays as it is. It is resolved only if the whole argument is a
-// reference. The text after -c or -e always stays.
+// Some programs have a language in which $ has a meaning (a shell, awk, jq). An argument after such a program is text
+// in its language, and stays as it is. It is resolved only if the whole argument is a reference. The text after -c or
+// -e always stays.
 type Arguments []string
 
-// languages are programs with a language in which $NAME has a meaning. Each has its name without a version.
+// languages are programs with a language in which $NAME has a meaning, without versions.
 var languages = strings.Fields(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
 awk gawk mawk nawk sed perl python pypy ruby node nodejs deno bun php lua luajit tclsh wish expect julia Rscript R
 jq yq gojq make gmake bmake ninja envsubst ssh su runuser xargs parallel hyperfine watch script flock
@@ -148,7 +148,7 @@ tmux screen systemd-run nix-shell psql mongosh mongo sqlite gnuplot vim nvim ex 
 
 var version = regexp.MustCompile(`[0-9.-]*$`)
 
-// textOption matches an option such as -c, after which text in the program's language follows.
+// textOption matches an option such as -c, which text in the program's language follows.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
 
 // shellSigns matches characters that a shell interprets in a command line, except the $ of a reference.
@@ -157,8 +157,7 @@ var shellSigns = regexp.MustCompile(`[^A-Za-z0-9_./%+=:@,$ \t-]|^\S*=`)
 // ofReference matches the brackets of $(NAME) and $(file:PATH).
 var ofReference = regexp.MustCompile(`\$\(([A-Za-z0-9_.:/~-]+)\)`)
 
-// Words splits a line into a program and its arguments. If the line has signs that only a shell understands, the
-// program is a shell that reads the line.
+// Words splits a line into a program and arguments. If only a shell can read the line, the program is a shell.
 func (Arguments) Words(line string) []string {
 	if shellSigns.MatchString(ofReference.ReplaceAllString(line, "$1")) {
 		return []string{"sh", "-c", line}

@@ -90,13 +90,13 @@ func (v *Values) Each(f func(r Reference, value string)) {
 	}
 }
 
-// key is the type of the key under which a context holds the values.
+// key is the type of the key of values in a context.
 type key struct{}
 
 // With returns a context in which the values v are those of the references.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value returns the value that the reference had when the run of this context started. Outside of a run, it returns the
+// value returns the value that the reference had when the context's run started. Outside of a run, it returns the
 // current value.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
@@ -111,7 +111,7 @@ func (r Reference) value(ctx context.Context) (string, error) {
 	return now.held[r], nil
 }
 
-// Resolve returns the text of a variable's value, with the references in it replaced.
+// Resolve returns the value of a variable, with the references in the text replaced.
 func Resolve(ctx context.Context, text string) (string, error) {
 	parts, err := parse(text)
 	if err != nil {
@@ -120,8 +120,8 @@ func Resolve(ctx context.Context, text string) (string, error) {
 	return join(ctx, parts, nil)
 }
 
-// Resolve returns the arguments with their references replaced by values. The function fill, unless it is nil, then
-// replaces placeholders. It gets only texts of the file, and never a value.
+// Resolve returns the arguments with their references replaced. If fill is not nil, it replaces placeholders. It gets
+// only texts of the file, and never a value.
 func (a Arguments) Resolve(ctx context.Context, fill func(string) (string, error)) ([]string, error) {
 	resolved := make([]string, len(a))
 	for i := range a {

@@ -11,14 +11,14 @@ import (
 	"unicode"
 )
 
-// class is a class of values, as suggested by a name such as PASSWORD.
+// class is a class of values that a name suggests.
 type class int
 
 const (
 	nothing  class = iota
-	possibly       // names such as KEY or AUTH: the value is a secret if it looks random
-	address        // names such as DATABASE_URL: the value is a secret if it may contain a password
-	secretly       // names such as PASSWORD or TOKEN: the value is always a secret
+	possibly       // KEY or AUTH: the value is a secret if it looks random
+	address        // DATABASE_URL: the value is a secret if it may contain a password
+	secretly       // PASSWORD or TOKEN: the value is always a secret
 )
 
 // Words in names, in capitals and without digits at the end.
@@ -27,10 +27,10 @@ var (
 		COOKIE JWT AUTHORIZATION REQUIREPASS MASTERAUTH KEYPASS STOREPASS USERPASS`)
 	// secretEnds may also be ends of words: PGPASSWORD, AUTHTOKEN, CLIENTSECRET.
 	secretEnds    = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY"}
-	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words that make a secret's name if KEY follows, such as API KEY
+	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words that make a secret's name before KEY: API KEY
 	possibleWords = words(`KEY KEYS AUTH SESSION SIGNATURE SIG CREDS SALT SAS`)
 	addressWords  = words(`DSN DATABASE_URL DATABASE_URI DB_URL DB_URI CONNECTION_STRING CONN_STR MONGO_URL MONGO_URI REDIS_URL AMQP_URL`)
-	// aboutWords are the last words of names that are about a secret, and whose value is none: PASSWORD_FILE,
+	// aboutWords are the last words of names of a secret's properties, which are no secrets: PASSWORD_FILE,
 	// TOKEN_TTL.
 	aboutWords = words(`FILE FILES PATH DIR NAME NAMES SIZE BITS BYTES LENGTH LEN COUNT TYPE TTL URL URI ENDPOINT HOST PORT
 		TIMEOUT EXPIRY EXPIRATION POLICY FORMAT PATTERN REGEX PREFIX SUFFIX ALGORITHM ALG MODE REF REFERENCE STORE PROVIDER
@@ -105,7 +105,7 @@ func split(name string) []string {
 	return list
 }
 
-// holds reports whether a value is a secret, if its name has the class c.
+// holds reports whether a value of a class is a secret.
 func (c class) holds(value string) bool {
 	switch c {
 	case secretly:
@@ -118,13 +118,13 @@ func (c class) holds(value string) bool {
 	return false
 }
 
-// amount matches a small number, which is no secret, as in --pass=2.
+// amount matches a number that is no secret: --pass=2.
 var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 
-// withoutCredentials matches a URL without a password, or the keywords of a database driver without a password.
+// withoutCredentials matches a URL without a password, or a database driver's keywords without one.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
-// standIn and standInForm are words and patterns of texts that people write in place of a secret, such as ***.
+// standIn and standInForm are the words and patterns that people write in place of a secret.
 var (
 	standIn     = words(`true false yes no on off none null nil always never auto default required optional enabled disabled basic bearer digest negotiate redacted masked any all ask prompt stdin env`)
 	standInForm = regexp.MustCompile("^(" + strings.Join([]string{
@@ -132,24 +132,23 @@ var (
 		`<[^>]*>?`, `\{\{.*`, `%.*`, // <password>, {{.Password}}, %s
 		`[$` + "`" + `].*`, `.*\$[A-Za-z_({].*`, // $NAME and text around it
 		`[(\[\\^{|>&].*`, `\.\*.*`, `=.*`, // a regular expression, a structure, a comparison
-		`@.*`, `-`, `(file:|fd:|env:|pass:\$).*`, // an option's value that says where the program should look for the secret
+		`@.*`, `-`, `(file:|fd:|env:|pass:\$).*`, // the place where a program should look for the secret
 		`\.{0,2}/([A-Za-z0-9._@-]+/)*[A-Za-z0-9._@-]*`, `~/.*`, // a path
 		`[A-Za-z0-9._/-]+\.(pem|key|crt|cer|json|ya?ml|txt|env|conf|p12|jks)`,
 		`\[masked: [^\]]*\]`,
 	}, "|") + ")$")
 )
 
-// stands reports whether a value only stands for a secret: a stand-in such as ***, or the path or variable that holds
-// the secret.
+// stands reports whether a value is a stand-in for a secret, or the path or variable that holds the secret.
 func stands(value string) bool {
 	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
 	return value == "" || standIn[strings.ToLower(value)] || standInForm.MatchString(value)
 }
 
-// known lists rules for secrets that are recognised by their own form, such as the tokens of a service. Most rules are
-// those of gitleaks. They are copied as data, since the module of gitleaks needs some thirty other modules. The rules
-// that look for a word near a random text are left out. Their many false alarms need a person's review, while here each
-// finding ends a run. Secrets with a telling name are recognised by classOf.
+// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are copied as
+// data, since the module of gitleaks needs some thirty other modules. The rules that look for words near a random text
+// are left out. Their many false alarms need a person's review, while here a finding ends a run. Secrets with a telling
+// name are recognised by classOf.
 //
 //go:embed tokens.txt
 var known string
@@ -158,13 +157,13 @@ var known string
 func tokens(text string) (all []Finding) {
 	small := strings.ToLower(text)
 	for line := range strings.Lines(known) {
-		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // the rule's fields: name, keywords, smallest entropy, pattern
+		rule := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // fields: name, keywords, entropy, pattern
 		if len(rule) != 4 || !slices.ContainsFunc(strings.Split(rule[1], ","), func(word string) bool { return strings.Contains(small, word) }) {
 			continue
 		}
 		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks that every entropy is a number
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
-			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the first group of the pattern is the secret; without a group, the whole match is
+			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the secret is the first group, or without a group the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})
 			}
 		}

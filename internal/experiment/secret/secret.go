@@ -1,9 +1,9 @@
-// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its experiment,
-// which therefore must not contain a secret.
+// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its
+// experiment, which therefore must not contain a secret.
 //
-// A secret is recognised in three ways: by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL,
-// or by its form (a PEM block, the tokens of well-known services). With an ambiguous name such as KEY, the value is a
-// secret if it looks random. A reference to a value ($NAME, $(file:…), <password>, a path) is no secret.
+// A secret is recognised by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL, or by
+// its form (a PEM block, the tokens of well-known services). An ambiguous name such as KEY counts if the value
+// looks random. A reference to a value ($NAME, $(file:…), <password>, a path) is no secret.
 //
 // The package catches mistakes only: it cannot recognise a secret that looks like any other word.
 package secret
@@ -38,8 +38,8 @@ const (
 type form struct {
 	least   Kind // the first Kind of text in which the form is searched; all later Kinds are searched, too
 	pattern *regexp.Regexp
-	// Numbers of groups of the pattern: name matches the secret's name, and value matches the secret. If name is 0,
-	// the field label is the name.
+	// name and value are the numbers of the pattern's groups that match the name and the secret. If name is 0,
+	// label is the name.
 	name, value int
 	label       string
 	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (class.holds)
@@ -110,7 +110,7 @@ func (f form) in(text string, depth int) []Finding {
 			name = text[m[2*f.name]:m[2*f.name+1]]
 		}
 		accepts := f.accepts
-		if accepts == nil { // for the name Authorization, a form with a function accepts finds the secret behind the scheme
+		if accepts == nil { // for the name authorization, another form finds the secret without its scheme
 			accepts = func(value string) bool { return !isAuthorization.MatchString(name) && classOf(name).holds(value) }
 		}
 		if !accepts(value) {
@@ -163,23 +163,22 @@ const login = "login" // a subcommand of container and cloud tools; -p takes a p
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that another program may start: sshpass has a secret, and starts ssh. The options of ssh that
-// follow take no secret.
+// others are programs that a program with a secret may start: sshpass starts ssh. The options of ssh take no secret.
 var others = words(`ssh scp sftp rsync`)
 
 // attachedOnly are programs whose option takes a password only if both are one argument (-pSECRET). If the password is
 // missing, the program prompts for it.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
-// Arguments finds the secrets in a program and its arguments, by the index of the argument. A secret follows an option
-// with a telling name, or is an argument that a well-known program reads as a secret.
+// Arguments finds the secrets in a program and its arguments. The key is the argument's index. A secret follows an
+// option that names a secret, or is an argument that a well-known program reads as a secret.
 func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""
 	for i, arg := range args {
 		switch base := path.Base(arg); {
 		case strings.Contains(arg, "://"):
-			continue // the last part of a URL must not be read as a program
+			continue // the end of a URL must not be read as a program
 		case base == login:
 			if loginOf[program] {
 				program = login
@@ -233,8 +232,8 @@ func inOption(program, option, value string) (Finding, bool) {
 // shellWord matches a word of a shell with its quotes, or a sign that begins or ends a command, such as ; and $(…).
 var shellWord = regexp.MustCompile(`(?:[^\s;|&()<>'"\x60\\]|\\(?s:.)|"(?:[^"\\]|\\(?s:.))*"|'[^']*')+|[\n;|&()\x60]`)
 
-// inCommands finds secrets in lines of a shell, as arguments of well-known programs. It also searches the lines of a
-// shell that another shell starts.
+// inCommands finds secrets in lines of a shell: in the arguments of well-known programs, also in a shell within a
+// shell.
 func inCommands(text string, depth int) (all []Finding) {
 	var args []string
 	var starts []int

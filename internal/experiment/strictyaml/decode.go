@@ -9,17 +9,16 @@ import (
 	"tare/internal/experiment/factor"
 )
 
-// extension is the beginning of those top-level keys that are not decoded, such as x-common. A file may define anchors
-// below them.
+// extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
 const extension = "x-"
 
-// Decode decodes a node into the value behind a pointer, which holds the defaults. Values with a problem are not set.
+// Decode decodes a node into the value that the pointer into points to. The value holds the defaults, and a part with a
+// problem keeps its default.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
 
-// Decode decodes a node into a value. The argument into is a pointer to the value, which holds the defaults. A part
-// with a problem keeps its default.
+// value decodes a node into a settable value. The argument field holds the limits of the value.
 func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	t := v.Type()
 	if custom, ok := f.Custom[t]; ok {
@@ -122,8 +121,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// repeated reports a key as a problem if the map given already contains it. Otherwise it adds the key to the map. The
-// result is true for a repeated key.
+// repeated reports a key that was given before as a problem, and returns true. It adds any other key to the map given.
 func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
 	first := given[key.Value]
 	if first == nil {

@@ -53,7 +53,7 @@ func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) stri
 	return ""
 }
 
-// bracketed returns the hint to write a text as a list in brackets; "" if this list would be invalid, too.
+// bracketed returns the hint to write a text as a list; "" if the list would be invalid.
 func (f *File) bracketed(n *Node, path string, t reflect.Type, field Field) string {
 	var items []string
 	if w, ok := asked[interface{ Words(text string) []string }](t); ok {
@@ -119,11 +119,9 @@ func Nearest(word string, candidates []string) string {
 	for _, c := range candidates {
 		f := fold(c)
 		d := distance([]rune(folded), []rune(f))
-		// A short word may have one mistake, and a longer word more. A word never has as many mistakes as
-		// letters.
+		// A short word may have one mistake, and a longer word more. At least one letter must be right.
 		if d > 1+len(f)/4 || d >= len(f) {
-			// An abbreviation or a plural is still accepted: one of the two words then begins with the
-			// other.
+			// An abbreviation or a plural may differ by more: one word begins with the other.
 			if min(len(f), len(folded)) < 3 || !strings.HasPrefix(f, folded) && !strings.HasPrefix(folded, f) {
 				continue
 			}
@@ -141,8 +139,8 @@ func Suggest(word string, what string, candidates []string) string {
 	return suggest(word, what, candidates, func(string) bool { return true })
 }
 
-// suggest returns the hint for an unknown word, as Suggest does. The function may reports whether a candidate can be
-// suggested. If it returns false for the nearest candidate, the hint only lists all candidates.
+// suggest returns the hint for an unknown word, as Suggest does. It names the nearest candidate only if the function
+// may returns true for it.
 func suggest(word string, what string, candidates []string, may func(string) bool) string {
 	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
 	if len(candidates) == 0 {

@@ -23,17 +23,17 @@ const (
 // Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been followed.
 type Node struct {
 	Form         form
-	Line, Column int     // the position of the first character; a Null has the position of its key
-	Value        string  // the text of a scalar, without quotes
-	Quoted       bool    // set if the text is in quotes or a block
-	Items        []*Node // the items of a list
+	Line, Column int    // the position of the first character; for Null, of the key
+	Value        string // the text of a scalar, without quotes
+	Quoted       bool   // set if the text is in quotes or a block
+	Items        []*Node
 	Entries      []Entry // the entries of a map, in the order of the file; keys may repeat
-	Key          *Node   // the key in front of this node in its map; nil: the node is no value of a map
+	Key          *Node   // the key in front of this value in its map, or nil
 }
 
 // Entry is a key of a map with its value.
 type Entry struct {
-	Key   *Node // the key, which is a scalar
+	Key   *Node // a scalar
 	Value *Node
 }
 
@@ -64,8 +64,8 @@ func (n *Node) found() string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// find follows a path such as "arms[1].name". If the file lacks a part of the path, find stops before this part, and
-// exact is false.
+// find follows a path such as "arms[1].name". If the file lacks a part of the path, exact is false, and the result is
+// the node before this part.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
 		step, rest := n.cutStep(path)
@@ -112,7 +112,7 @@ func shorten(s string) string {
 // tree converts the parser's tree to Nodes, with aliases and merge keys followed. The number of nodes is limited.
 type tree struct {
 	file    *File
-	anchors map[string]*Node // values of anchors by name; nil: the anchor's definition is not read to its end yet
+	anchors map[string]*Node // nil: the anchor's definition has not ended
 	count   int
 	refused bool // set if a problem makes the tree unusable
 }
@@ -264,7 +264,7 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	return &copied
 }
 
-// size returns the number of nodes, with the node itself. It stops counting at about the limit.
+// size counts the node and all nodes below it, up to about the limit.
 func (n *Node) size(limit int) int {
 	count := 1
 	for _, item := range n.Items {

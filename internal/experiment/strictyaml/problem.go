@@ -67,7 +67,7 @@ func excerpt(source string, column int) (line, caret string) {
 	}
 	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
-			return r // as a tab, like the character above it, so that the caret stays below its column
+			return r // a tab keeps the caret below its character at any tab width
 		}
 		return ' '
 	}, prefix+string(runes[:at]))
@@ -94,7 +94,7 @@ func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
 	if strings.Contains(n.Value, "\n") {
-		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // the lines before cannot contain the part: a block of lines begins below its key
+		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // earlier lines cannot have the part: a block begins below its key
 	}
 	for i := max(from, 0); i < len(f.lines) && i <= from+2; i++ {
 		source, before := f.lines[i], 0
@@ -149,7 +149,7 @@ const (
 	leastWord = 3
 )
 
-// Conceal replaces texts of the file, such as secrets, by *** in its problems.
+// Conceal replaces texts of the file by *** in its problems.
 func (f *File) Conceal(texts []string) {
 	var parts []string
 	for _, text := range texts {
@@ -179,8 +179,7 @@ func (f *File) Conceal(texts []string) {
 	}
 }
 
-// without replaces a text in a message by ***. If the message has only the beginning of the text, this beginning is
-// replaced.
+// without replaces a text in a message, or the text's beginning if the message has no more of it.
 func without(message, text string) string {
 	message = strings.ReplaceAll(message, text, "***")
 	for n := len(text) - 1; n >= leastPart && strings.Contains(message, text[:leastPart]); n-- {

@@ -37,7 +37,7 @@ func Read(name string, data []byte) *File {
 	return f
 }
 
-// readable returns false, and reports a problem, if the text is not UTF-8 or has control characters.
+// readable returns false and reports a problem if the text is not UTF-8 or has control characters.
 func (f *File) readable(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		f.lines = []string{""}
@@ -148,7 +148,7 @@ func (f *File) bounded(tokens token.Tokens) bool {
 	return true
 }
 
-// syntaxWords maps beginnings of the parser's errors to plain texts and hints.
+// syntaxWords has plain texts for the parser's errors, with hints.
 var syntaxWords = []struct{ theirs, ours, hint string }{
 	{"found character '\t'", "a tab cannot indent", "use spaces"},
 	{"',' or ']' must be specified", "the list before this has no closing ]", "write ] or ,"},

@@ -205,7 +205,7 @@ func (f *File) document(n *Node, path string, v reflect.Value) {
 	v.SetString(strings.Join(texts, "---\n"))
 }
 
-// write writes a map or list as YAML, with the text indent before each line. The map or list must not be empty.
+// write writes a map or list that is not empty as YAML, with indent before each line.
 func (n *Node) write(b *strings.Builder, indent string) {
 	for _, e := range n.Entries {
 		b.WriteString(indent + e.Key.written() + ":")

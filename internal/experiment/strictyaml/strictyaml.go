@@ -63,14 +63,15 @@ const (
 
 // File is a YAML file after reading, with the problems found so far.
 type File struct {
-	Root *Node // Custom holds a decoding function for each of some types. The function gets a value that can be set and that holds the defaults.
-	// Custom has functions that decode values of some types. The value is settable and holds the defaults.
+	Root *Node // the document; nil if the file is no valid YAML
+	// Custom has decoding functions for some types. Such a function gets a settable value, which holds the
+	// defaults.
 	Custom map[reflect.Type]func(n *Node, path string, v reflect.Value)
 
 	name     string
 	lines    []string
 	problems Problems
-	dropped  bool         // set if more problems were found than maxProblems, and the rest was dropped
+	dropped  bool         // set if more than maxProblems problems were found
 	trying   bool         // set while the text of a hint is tried
 	hidden   map[int]bool // the lines that no problem may show
 }
@@ -137,7 +138,7 @@ func (f *File) find(path string) (n *Node, exact bool) {
 	return f.Root.find(path)
 }
 
-// report adds a problem. If its position is outside of the file, it gets the nearest position in the file.
+// report adds a problem. A position outside of the file is moved to the nearest one in the file.
 func (f *File) report(line, column int, path, message, hint string) {
 	if len(f.problems) >= maxProblems {
 		f.dropped = true
@@ -163,11 +164,10 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-// Index extends a path by the index of an item, such as arms[1].
+// Index extends a path by a position in a list.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// name returns the text that names a node in messages. It is the key of the node's value, even if this key contains
-// dots, or the last part of the path.
+// name returns the name of a node in messages: its key, even with dots in it, or the last part of the path.
 func name(n *Node, path string) string {
 	if n.Key != nil {
 		return shorten(n.Key.Value)
@@ -195,7 +195,7 @@ type Field struct {
 	Also     string // another name in the file; "": none
 	Doc      string
 	Required bool
-	None     bool   // set for a pointer field that becomes nil if the file has the word none
+	None     bool   // set for a pointer that becomes nil by the word none
 	Alone    bool   // set if the file may give this field's value in place of the struct's map
 	Factor   string // the name of one level of a factor
 	Enum     []string
@@ -232,8 +232,8 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Alone returns the index of the field that stands for the struct: a file may have the field's value in place of the
-// struct's map. It is -1 if there is no such field.
+// Alone returns the index of the field that stands for the struct: the file may give its value in place of the map. -1:
+// there is none.
 func Alone(fields []Field) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }

@@ -34,20 +34,20 @@ type Bulk struct {
 	buffer    *bufio.Writer
 	size      int64 // length of trials.jsonl so far, in bytes
 	count     int
-	parents   []string // parent directories in which a new directory was made
+	parents   []string // parent directories that get a new entry
 	files     []string // names of the files made so far
 	sync      func(file *os.File) error
 	syncDir   func(path string) error
-	// creating is held while a file is made. The kernel makes only one file of a directory at a time. Threads that
-	// wait for the kernel, and not for this lock, would keep CPUs busy.
+	// creating is held while a file is made. The kernel makes only one file of a directory at a time, and a thread
+	// that waits for the kernel keeps a CPU busy.
 	creating sync.Mutex
 }
 
 // syncsAtOnce is the number of files synced at the same time. A file system combines simultaneous syncs.
 const syncsAtOnce = 64
 
-// unfinished stands in the temporary directory's name, after the run's name and before a random number. The whole name
-// starts with a dot, which hides the directory.
+// unfinished is a part of the temporary directory's name, between the run's name and a random number.
+// The name starts with a dot to hide the directory.
 const unfinished = ".unfinished-"
 
 // NewBulk begins a run directory. As with Create, the directory must be missing or empty.
@@ -68,7 +68,7 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	if err := b.root.Mkdir(RawDir, 0o777); err != nil {
 		return b, b.failed(RawDir, err)
 	}
-	// The lock must be taken before TrialsFile is made: the function abandoned relies on this order.
+	// The lock must be taken before TrialsFile is made: abandoned relies on it.
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
 		return b, b.failed(TrialsFile, err)
 	}
@@ -83,7 +83,7 @@ func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if above, err = makeParents(dir); err != nil {
 		return "", nil, err
 	}
-	// The mode of this directory is dirMode, as os.MkdirTemp always sets it.
+	// The mode is dirMode, as os.MkdirTemp always sets it.
 	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }
@@ -175,7 +175,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 		}
 		if d, err := digest(b.root, name); err == nil {
 			files[name] = d
-		} else if !errors.Is(err, fs.ErrNotExist) { // a file that Remove has deleted needs no digest
+		} else if !errors.Is(err, fs.ErrNotExist) { // Remove may have deleted the file
 			return err
 		}
 	}
@@ -198,7 +198,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
-	if err := writeFile(b.root, NotesFile, append(begin, rest...)); err != nil { // writeFile also makes the directory itself durable
+	if err := writeFile(b.root, NotesFile, append(begin, rest...)); err != nil { // writeFile also syncs the directory
 		return b.failed(NotesFile, err)
 	}
 	if err := os.Rename(b.temporary, b.dir); err != nil {

@@ -17,16 +17,16 @@ import (
 )
 
 // Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's chain and of the
-// line itself. The chain proves that the record is complete. The first note holds the digests of the plan and the
+// line itself. The chain proves that the record is whole. The first note holds the digests of the plan and the
 // experiment. Each trial holds the digests of its raw output. The chain of the trials starts from the plan and the
 // first note, and is therefore different in every run. Every later note holds the number of trials so far and the chain
 // of the last trial. Whoever changes or removes a line must change every later line.
 //
-// The chain reveals damage and careless edits. It is no signature: a forger can write a new record with new chains.
-// Such a forgery shows only if the true chain was published or signed before.
+// The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
+// anew. A chain that was published or signed earlier reveals a forgery, too.
 //
-// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of the
-// last trial. The oldest runs have no chains.
+// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of
+// the last trial. The oldest runs have no chains.
 
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
@@ -105,7 +105,7 @@ func link(before string, body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unseal splits a line into its body and its chain. The chain is "" if the line has none.
+// unseal splits a line into its body and its chain. Without a chain, it returns "".
 func unseal(line []byte) (body []byte, chain string) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	at := len(line) - chainSize
@@ -115,12 +115,12 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// unseal splits a line into its body and its chain. A line without a chain gives "".
+// chain checks the lines of a log one by one. Either all lines have chains, or none has (in a run of an old Tare).
 type chain struct {
-	sealed bool   // chain checks the lines of a log one by one. Either all lines have chains, or none has (a run of an old Tare).
+	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	heads  map[int]string // chains of lines, by line number; the caller asks for a line by adding its number as a key
+	heads  map[int]string // chains of lines, by the line numbers that the caller has set as keys
 }
 
 // check checks the next line's chain.
@@ -140,8 +140,8 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// compareFiles compares the run's files with the digests in its notes. If a file was replaced, it has several digests,
-// and any of them is accepted: a new digest is noted before the new file is written.
+// compareFiles compares the files of the run with the digests in its notes. A replaced file has several digests, of
+// which any is accepted: the new one is noted before the file is written.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {

@@ -126,7 +126,7 @@ func planText(plan *experiment.Plan) ([]byte, error) {
 	return jsonText(PlanFile, &p)
 }
 
-// noteLines returns lines of notes.jsonl with the present time. The first line continues the chain head, and the result
+// noteLines returns lines of notes.jsonl with the present time. The first line continues the chain head. The result
 // last is the chain of the last line.
 func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
@@ -237,12 +237,12 @@ func isUnfinished(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// dirMode is the mode of a run directory. Nobody but the user can read the output of programs, until the user publishes
-// it. The umask decides the modes of parent directories, and of files in the directory.
+// dirMode is the mode of a run directory. Only the user can read the output of programs, until the user publishes it.
+// The umask decides the modes of the directory's files and parents.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. The result lists the directories that get a new entry, from the
-// innermost to the outermost, once the directory itself is made.
+// makeParents makes the missing parents of a directory. The result lists the parents that get a new entry, the
+// innermost first. The new entries are those parents, and the directory itself.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {

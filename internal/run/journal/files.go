@@ -77,8 +77,8 @@ func decode(data []byte, where, schema string, into any) error {
 // errNewer is the error for a document that only a newer Tare can read.
 var errNewer = errors.New("written by a newer Tare")
 
-// checkSchema compares the schema got, which a document has, with the schema want, the newest that this program reads.
-// A schema has the form "tare.plan/v1". An older version is accepted.
+// checkSchema compares a document's schema (got) with the newest schema that this program reads (want). Schemas have
+// the form "tare.plan/v1". Older versions are accepted.
 func checkSchema(got, want string) error {
 	if got == want {
 		return nil
@@ -114,8 +114,8 @@ func jsonText(name string, v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// writeFile writes a file under a temporary name, makes it durable and renames it. A file with the final name is
-// therefore always complete.
+// writeFile writes a file under a temporary name, makes it durable and renames it. Under its own name, the file is thus
+// always complete.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := name + ".new"
 	f, err := root.Create(temporary)
@@ -186,7 +186,7 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 // with ten thousand would use up all memory.
 const maxDepth = 64
 
-// object is an object or list whose end the scan has not reached.
+// object is an object or list that the scan has not finished.
 type object struct {
 	list  bool
 	names [][]byte        // names in the object, if they are at most smallObject
@@ -196,9 +196,9 @@ type object struct {
 // smallObject is the maximum number of names that are compared one by one, without a map.
 const smallObject = 32
 
-// strict returns an error if an object has two members with the same name, or if the document is nested too deeply.
-// Repeated names are valid JSON. But parsers disagree on them: they take the first member, the last, or a mixture. In
-// the outermost object, names that differ only in case count as the same name, as in Go's decoder.
+// strict returns an error if an object has two members of one name, or if the document is nested too deeply. Repeated
+// names are valid JSON, but parsers disagree: they take the first member, the last, or a mixture. In the outermost
+// object, names that differ only in case are the same, as in Go.
 func strict(document []byte) error {
 	var path []object
 	name := false // whether the next string is the name of a member
@@ -233,8 +233,7 @@ func strict(document []byte) error {
 	return nil
 }
 
-// add adds a name to the object. The name is given with its quotes. If the object has this name already, the result is
-// an error.
+// add adds a name with its quotes to the object. A name that the object has already is an error.
 func (o *object) add(quoted []byte, fold bool) error {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
@@ -250,7 +249,7 @@ func (o *object) add(quoted []byte, fold bool) error {
 	return nil
 }
 
-// has adds a name to the object. The result is true if the object had this name already.
+// has adds a name to the object, and reports whether the object had it before.
 func (o *object) has(name []byte, fold bool) bool {
 	if len(o.names) < smallObject {
 		o.names = append(o.names, name)
@@ -260,7 +259,7 @@ func (o *object) has(name []byte, fold bool) bool {
 	}
 	form := func(name []byte) string {
 		if fold {
-			name = bytes.ToLower(bytes.ToUpper(name)) // both steps are needed, since some letters have more than two cases
+			name = bytes.ToLower(bytes.ToUpper(name)) // some letters have more than two cases
 		}
 		return string(name)
 	}

@@ -31,7 +31,7 @@ type Journal struct {
 // Dir returns the run directory as named to Create or Resume.
 func (j *Journal) Dir() string { return j.run.Dir }
 
-// locked returns what the function get takes from the run. No other goroutine changes the run meanwhile.
+// locked returns what get takes from the run. No other goroutine changes the run meanwhile.
 func locked[T any](j *Journal, get func(*Run) T) T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -51,7 +51,7 @@ func (j *Journal) Environment() *machine.Environment {
 	return locked(j, func(r *Run) *machine.Environment { return r.Environment })
 }
 
-// Rounds returns the number of rounds that SetRounds has fixed, in this session or an earlier one; 0: it is not fixed.
+// Rounds returns the number of rounds that SetRounds has fixed in any session; 0: it is not fixed.
 func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Rounds }) }
 
 // Finished reports whether the run was marked complete.
@@ -114,9 +114,9 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run. (This is the second of Stein's two stages.) The text
-// why explains the number. A second call with the same number does nothing. With another number it is an error: if data
-// determined the number of rounds twice, the interval would be void.
+// SetRounds fixes the number of rounds, once in the life of a run: the second of Stein's two stages. The text why
+// explains the number. The same number again does nothing. Another number is an error: if the data determined the
+// number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -139,8 +139,8 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	return j.Record(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
-// SetUps returns the number of rounds that share a set-up, as FixSetUps has recorded it in this session or an earlier
-// one. The result fixed is false if there is no such record.
+// SetUps returns the number of rounds that share a set-up, as recorded by FixSetUps in any session. The result fixed is
+// false if there is no record.
 func (j *Journal) SetUps() (every int, fixed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -192,8 +192,8 @@ func (r *Run) Extendable(n int) error {
 	return nil
 }
 
-// End records the reason why the session ends early. If rounds is above 0, it is the run's final number of rounds: the
-// run is finished, and trials of later rounds do not count.
+// End records the reason why the session ends early. If rounds is above 0, the run is finished with this number of
+// rounds, and trials of later rounds do not count.
 func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil
@@ -201,8 +201,7 @@ func (j *Journal) End(rounds int, why string) error {
 	return j.Record(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
-// Decided returns the number of rounds after which the run was decided, according to the note of the kind NoteDecided;
-// 0: there is no such note.
+// Decided returns the number of rounds after which the run was decided, from the note NoteDecided; 0: there is none.
 func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.
@@ -213,8 +212,7 @@ func (j *Journal) Finish() error {
 	return j.Record(Note{Kind: NoteFinished, Text: "finished"})
 }
 
-// Record adds a note with the current time. A note without a session gets the number of this session. The note is
-// durable on return.
+// Record adds a note with the current time. A note without a session gets this session. The note is durable on return.
 func (j *Journal) Record(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -236,9 +234,9 @@ func (j *Journal) Record(n Note) error {
 	return nil
 }
 
-// AddEnvironment records the machine of a session. In a resumed session, it writes environment-SESSION.json, and notes
-// all differences from the first session's machine. In the first session, it replaces what Create has recorded. In a
-// finished run, it does nothing.
+// AddEnvironment records the machine of a resumed session in environment-SESSION.json, and notes all
+// differences from the machine of the first session. In the first session, it replaces the record that
+// Create made. In a finished run, it does nothing.
 func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	session := j.Session()
 	if j.Finished() {
@@ -267,8 +265,8 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	return nil
 }
 
-// writeNoted writes a file and notes its digest. If the file is new, the note comes after it. If the file is replaced,
-// the note comes before it. At any time, the digest of the file's present content is thus on record.
+// writeNoted writes a file and notes its digest. A new file is noted after it is written, and a replaced file before.
+// At any time, the digest of the present content is thus on record.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
 		return j.Record(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})

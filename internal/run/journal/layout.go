@@ -34,8 +34,8 @@ const (
 
 // Limits of file sizes. With these limits, a damaged or hostile file causes an error instead of exhausting memory.
 const (
-	maxLine = 16 << 20 // largest size of a line, or of a JSON document, in bytes
-	maxLog  = 1 << 30  // largest size of trials.jsonl or notes.jsonl, in bytes: about 500,000 trials
+	maxLine = 16 << 20 // largest line or JSON document, in bytes
+	maxLog  = 1 << 30  // largest trials.jsonl or notes.jsonl, in bytes: about 500,000 trials
 )
 
 // DefaultRoot is the directory that holds all runs unless the user names another.
@@ -92,7 +92,7 @@ func exhausted(err error) bool {
 	return reached
 }
 
-// IsRun reports whether dir contains plan.json and trials.jsonl, as every run directory does.
+// IsRun reports whether dir has plan.json and trials.jsonl, as every run has.
 func IsRun(dir string) bool {
 	return !slices.ContainsFunc([]string{PlanFile, TrialsFile}, func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))

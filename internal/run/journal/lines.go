@@ -95,7 +95,7 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 				return 0, err
 			}
 			damaged := fmt.Errorf("%s: damaged: not JSON: %.60q", where(), line)
-			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // the message is made before Peek, which overwrites the line
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // Peek overwrites the line, so the message comes first
 				return end, nil
 			}
 			return 0, damaged
@@ -191,8 +191,8 @@ func (l *lineLog) cut() error {
 	return l.file.Sync()
 }
 
-// repair corrects a log whose writer was killed. If the last line is torn, repair removes it and describes this in
-// dropped. If the last line only lacks its newline, repair adds the newline.
+// repair corrects a log whose writer was killed. It removes a torn last line, and describes this in dropped. To a last
+// line that only lacks its newline, it adds the newline.
 func (l *lineLog) repair() (dropped string, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -225,9 +225,9 @@ func (l *lineLog) repair() (dropped string, err error) {
 // Earlier records are intact.
 type WriteError struct {
 	Dir    string // the run directory
-	File   string // set if the run had not begun when the error occurred
-	Fresh  bool   // set if a Bulk failed; it has left no files
-	Unmade bool   // set if a Bulk failed and left nothing
+	File   string // name of the file in Dir
+	Fresh  bool   // set if the run had not begun when the error occurred
+	Unmade bool   // set if a Bulk failed; it has left no files
 	Err    error
 }
 

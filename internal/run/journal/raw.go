@@ -33,8 +33,8 @@ type raw struct {
 	err     error             // the first write error
 }
 
-// Raw makes the directory for the raw output of one trial. Its path is raw/ROUND-ARM-CELL, followed by -ATTEMPT if
-// ATTEMPT is 2 or more. If an interrupted trial has left output there, Raw removes this output.
+// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, and from the second attempt on
+// raw/ROUND-ARM-CELL-ATTEMPT. Before, it removes what an interrupted trial has left there.
 func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -109,8 +109,7 @@ func (r *raw) Create(name string) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// failed turns an error into a WriteError, and keeps the first one for finish: a trial with incomplete raw output must
-// not be recorded.
+// failed makes a WriteError, and keeps the first one for finish: incomplete raw output must not be recorded.
 func (r *raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()
@@ -119,7 +118,7 @@ func (r *raw) failed(file string, err error) error {
 	return err
 }
 
-// finish closes all open files, and makes their directory durable. It returns the first write error.
+// finish closes all open files and makes the directory itself durable.
 func (r *raw) finish() error {
 	r.mu.Lock()
 	open := slices.Collect(maps.Keys(r.open))
@@ -193,8 +192,8 @@ var (
 // windowsDevice matches the names that Windows reserves for devices, with any extension.
 var windowsDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
-// Mask sets the secrets that are masked in raw output, trials and notes. It must be called before the first trial. The
-// recorded digests are those of the masked files.
+// Mask sets the secrets to remove from raw output, trials and notes. It must be called before the first
+// trial. Recorded digests are of the masked files.
 func (j *Journal) Mask(m *mask.Mask) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -60,7 +60,7 @@ const (
 	NoteDecided     noteKind = "decided"  // every headline comparison is decided at a planned look
 	NoteFinished    noteKind = "finished" // the run is complete
 	NoteExtended    noteKind = "extended" // a complete run continues after its results were seen
-	noteFiles       noteKind = "files"    // files were written, whose digests follow
+	noteFiles       noteKind = "files"    // files were written
 )
 
 // Note is one line of notes.jsonl: an event of the run.
@@ -97,8 +97,8 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. The notes are read before the trials, since another process may write
-// the run meanwhile. If the notes say that the run is finished, the trials that are then read are complete.
+// read reads everything except the raw output. It reads the notes before the trials, since another process may write
+// the run meanwhile. If the notes call the run finished, all trials are then in the file.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
@@ -268,8 +268,7 @@ type Trial struct {
 	// Slices is the number of slices of the trial; other arms ran between them. 0: the trial was not cut.
 	Slices int       `json:"slices,omitempty"`
 	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
-	// Prepared is time beside the measured part, in ns: for the trial's preparation and end, and for the clean-up
-	// after the previous trial.
+	// Prepared is the unmeasured time, in ns: preparation and end of the trial, and the clean-up after the previous trial.
 	Prepared time.Duration `json:"prepared,omitempty"`
 	Wall     time.Duration `json:"wall"` // duration of the measured part, in ns; 0: unknown
 	// Switched is set if a layer was turned on or off for the whole machine or cluster just before this trial.
@@ -284,8 +283,8 @@ type Trial struct {
 	// Used maps parts of the trial to their resource usage. The keys are client, server and layer. A part of a
 	// layer has the key KIND:PART, or sidecar:ROLE-NAME.
 	Used map[string]testbed.Usage `json:"used,omitempty"`
-	// Resources lists the resources that all programs of the machine share, and how much of each the trial used. In
-	// a search, only the tries near the result count.
+	// Resources lists the resources that programs share, with the amount of each that the trial used. For a
+	// search, only tries near the result count.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
 	// Raw is the path of the raw output, relative to the run directory. It is a directory, or the file of an
@@ -304,8 +303,8 @@ type Violation struct {
 	Detail string `json:"detail"`
 }
 
-// Harness is the cost of measuring: what Tare itself used for a trial.
+// Harness is what Tare itself used for a trial.
 type Harness struct {
 	CPU    time.Duration `json:"cpu"`    // CPU time of Tare's own process during the trial, in ns
-	Around time.Duration `json:"around"` // time that Tare spent on this trial outside of the workload (wall-clock), in ns
+	Around time.Duration `json:"around"` // wall-clock time spent on this trial outside the workload, in ns
 }

@@ -115,7 +115,7 @@ func (j *Journal) undos(do func(*Undos) error) error {
 }
 
 // WithUndos lists the run directories below root that have changes to undo. It searches as Find does, and includes runs
-// that are in progress.
+// in progress.
 func WithUndos(root string) ([]string, error) {
 	runs, err := Find(root)
 	return slices.DeleteFunc(runs, func(dir string) bool { return !isFile(dir, UndoFile) }), err

@@ -15,8 +15,8 @@ import (
 // unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// abandonedAfter is the age from which a directory without TrialsFile counts as abandoned. A living NewBulk makes this
-// file within milliseconds.
+// abandonedAfter is the age from which a directory without TrialsFile is abandoned. NewBulk makes that file within
+// milliseconds.
 const abandonedAfter = time.Minute
 
 // Unfinished lists the temporary directories below root that a killed Bulk or Create has left, ordered by path. It
@@ -40,9 +40,9 @@ func Unfinished(root string) ([]string, error) {
 	return left, nil
 }
 
-// abandoned reports whether no process works any more on an unfinished directory. The kernel releases a lock when its
-// process ends, and the lock is taken before TrialsFile is made. If both files exist and the lock is free, the process
-// is dead. If TrialsFile is missing, the process may be about to take the lock: then the directory must be old.
+// abandoned reports whether no process works on an unfinished directory any more. The kernel releases a lock when its
+// process ends, and the lock is taken before TrialsFile is made. If both exist and the lock is free, the process is
+// dead. If TrialsFile is missing, the process may be about to take the lock.
 func abandoned(dir string) (bool, error) {
 	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
@@ -55,7 +55,7 @@ func abandoned(dir string) (bool, error) {
 	}
 	root, lock, err := lockDir(dir)
 	if err != nil {
-		return false, nil // the lock is held by another process, or may not be opened
+		return false, nil // the lock is held, or permission is denied
 	}
 	return true, errors.Join(lock.Close(), root.Close())
 }
@@ -71,7 +71,7 @@ func isStale(dir string) bool {
 		return false
 	}
 	for _, e := range entries {
-		raw, _ := os.ReadDir(filepath.Join(dir, RawDir)) // an error: the directory is missing or unreadable, and counts as empty
+		raw, _ := os.ReadDir(filepath.Join(dir, RawDir)) // an unreadable or missing directory has no entries
 		if e.Name() != lockFile && e.Name() != RawDir || len(raw) > 0 {
 			return false
 		}
@@ -106,8 +106,7 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 	return nil, os.Remove(dir)
 }
 
-// removeMade removes all files of an unfinished run except its lock. The result lists the paths of all other files,
-// which are kept.
+// removeMade removes all files of an unfinished run except its lock. The result lists the files that are left.
 func removeMade(root *os.Root) (kept []string, err error) {
 	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, namedDir: anyName} {
 		left, err := removeKnown(root, dir, known)
@@ -127,8 +126,8 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	return kept, err
 }
 
-// removeKnown removes those files from a directory whose names match the pattern. It follows no links. The result lists
-// the paths of the files that are left.
+// removeKnown removes those files from a directory whose names match. It follows no links. The result lists the files
+// that are left.
 func removeKnown(root *os.Root, dir string, known *regexp.Regexp) (left []string, err error) {
 	if info, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, nil

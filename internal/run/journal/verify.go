@@ -153,7 +153,7 @@ func Contents(dir string) (*Run, []Content, error) {
 	for _, name := range slices.Concat(r.verified, v.verified) {
 		sizes[name] = math.MaxInt64
 	}
-	if isFile(dir, SignatureFile) { // the signature has no digest; it is itself over the digests of all other files
+	if isFile(dir, SignatureFile) { // the signature has no digest of its own
 		sizes[SignatureFile] = math.MaxInt64
 	}
 	var all []Content
@@ -216,8 +216,8 @@ type ImportedFile struct {
 	Bytes  int64  `json:"bytes"`            // number of bytes read; for a file too large to be read, its size
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
 	Raw    string `json:"raw,omitempty"`    // path of the copy, relative to the run directory
-	// Within maps paths, relative to the run directory, to SHA-256 digests. They are files with data from inside
-	// trials, such as time series.
+	// Within maps files, relative to the run directory, to their SHA-256 digests. They have data from inside
+	// trials.
 	Within map[string]string `json:"within,omitempty"`
 	Trials int               `json:"trials"`
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials

@@ -18,8 +18,8 @@ type cgroupPaths struct {
 
 const cgroupMount = "sys/fs/cgroup"
 
-// ancestors lists the directories from a group's own up to the mount. In a container, the group's name may be a path on
-// the host that is missing below the mount. The mount itself is then the group's directory.
+// ownCgroup returns the cgroup of this process. The argument groups holds the cgroup's path by controller (see
+// proc.Groups).
 func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	if group, ok := groups[""]; ok && exists(sys, path.Join(cgroupMount, "cgroup.controllers")) {
 		dirs := ancestors(sys, cgroupMount, group)
@@ -34,8 +34,8 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	return p
 }
 
-// ancestors lists the directory of a group and its ancestors up to the mount. In a container, the name of the group
-// may be a path on the host, which does not exist below the mount. The mount itself is then the group.
+// ancestors lists the directories of a group and its ancestors, up to the mount. In a container, the group's name may
+// be a path on the host, which is missing below the mount. The group is then the mount itself.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {

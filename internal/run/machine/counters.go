@@ -32,8 +32,7 @@ func parseStat(data []byte) (Totals, error) {
 			t.CPUs++
 			continue
 		}
-		// Columns: user nice system idle iowait irq softirq steal guest guest_nice. The time of a guest is part
-		// of the user time.
+		// Columns: user nice system idle iowait irq softirq steal guest guest_nice. User time includes guest time.
 		var v [8]time.Duration
 		for i := range v {
 			if i+1 >= len(f) {
@@ -64,8 +63,8 @@ func waitingTime(files procfs.FS) time.Duration {
 	return time.Duration(pressure.Some.Total) * time.Microsecond
 }
 
-// thermalEvents counts how often heat has slowed down CPUs since boot. It adds the counts of all cores. All cores of a
-// package show the same count of the package, so only the largest of these is added.
+// thermalEvents counts how often heat slowed down CPUs since boot. It adds the counts of all cores and the largest
+// count of a package, since all cores of a package report the same count.
 func thermalEvents(sys fs.FS) int {
 	var cores, packages int
 	dirs, _ := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
@@ -76,7 +75,7 @@ func thermalEvents(sys fs.FS) int {
 	return cores + packages
 }
 
-// loadAverage returns the load averages over 1, 5 and 15 minutes; zeros if unknown.
+// loadAverage returns the three load averages; zeros if unknown.
 func loadAverage(files procfs.FS) (load [3]float64) {
 	averages, err := files.LoadAvg()
 	if err != nil {
@@ -121,17 +120,17 @@ type Totals struct {
 	Time       time.Time     `json:"time"`
 	CPUs       int           `json:"cpus"`    // online CPUs
 	Busy       time.Duration `json:"busy"`    // CPU time of all tasks, guests and interrupts included
-	Interrupts time.Duration `json:"kernel"`  // stolen: CPU time that the hypervisor gave to others
-	Steal      time.Duration `json:"steal"`   // time in which at least one task waited for a CPU (pressure); -1: unknown
-	Waiting    time.Duration `json:"waiting"` // pressure: time in which some task waited for a CPU; -1: unknown
+	Interrupts time.Duration `json:"kernel"`  // CPU time of irq and softirq
+	Steal      time.Duration `json:"steal"`   // CPU time that the hypervisor has taken for others
+	Waiting    time.Duration `json:"waiting"` // time in which at least one task waited for a CPU (pressure); -1: unknown
 	Load       float64       `json:"load"`    // load average over 1 minute
 }
 
 // ReadTotals reads the counters below root. It reads the clock right after the CPU times.
 //
-// Most kernels count the times in /proc/stat at each tick: the task that runs then gets the whole tick. Work at regular
-// intervals, such as requests at a constant rate, may coincide with every tick or with none. The scheduler's own total
-// is therefore preferred, if the kernel reports it.
+// Most kernels give each tick in /proc/stat to the task that then runs. Work at regular intervals, such as requests at
+// a constant rate, may coincide with every tick or with none. Hence the scheduler's own total is preferred if the
+// kernel reports it.
 func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	data, err := fs.ReadFile(os.DirFS(root), "proc/stat")
 	if err != nil {
@@ -150,9 +149,8 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions between an earlier reading and the reading t, without ForeignCPU, KernelCPU and
-// Throttled. The duration wall lies between the two readings. The function share converts a CPU time to a share of the
-// machine's capacity.
+// Since returns the conditions between the readings before and t, without ForeignCPU, KernelCPU and Throttled. The
+// duration wall lies between the readings. The function share converts a CPU time to a share of the machine's capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

@@ -177,8 +177,8 @@ const (
 // runner runs a program to its end and writes its output to stdout and stderr.
 type runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
-// queryTool runs a program to get its version. If the program is missing, the result has no path. If the program prints
-// nothing, the result has no version.
+// queryTool runs a program to get its version. The result has no path if the program is missing, and no version if it
+// prints nothing.
 func queryTool(ctx context.Context, q ToolQuery, run runner) Tool {
 	t := Tool{Name: q.Name}
 	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))
@@ -205,7 +205,7 @@ var homeDir = regexp.MustCompile(`/(home|Users)/[^/\s]+`)
 // withoutUser replaces home directories by "~".
 func withoutUser(text string) string { return homeDir.ReplaceAllString(text, "~") }
 
-// limitedBuffer keeps the first bytes that are written to it, and drops all later ones.
+// limitedBuffer keeps the first bytes written to it and drops the rest.
 type limitedBuffer struct{ kept []byte }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {

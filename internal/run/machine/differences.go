@@ -14,8 +14,7 @@ type property struct {
 	Name   string
 	Tool   string   // name of the tool whose version is the property; "": the property is no version of a tool
 	Values []string // one value for each record; "": unknown
-	// Cluster is set for a property of the clusters that trials ran on. Any other property is one of the machine
-	// that Tare runs on.
+	// Cluster is set for a property of the clusters on which trials ran. Other properties are of Tare's machine.
 	Cluster bool
 }
 
@@ -29,8 +28,8 @@ func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values)
 // too long to be shown in a sentence.
 const FlagsProperty = "processor flags"
 
-// Properties compares environment records. It lists, in a fixed order, all properties that tell machines apart.
-// Properties that change all the time, such as the load, are left out. A nil record has unknown values.
+// Properties compares environment records. It lists, in a fixed order, all properties that tell machines apart, except
+// those that change all the time, such as the load. A nil record has unknown values.
 func Properties(records ...*Environment) []property {
 	var list []property
 	add := func(name string, of func(*Environment) any) {
@@ -148,12 +147,12 @@ var clusterProperties = []struct {
 	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
 }
 
-// perCluster turns a property with one value per cluster into a function that returns a list.
+// perCluster turns a function for one value of a cluster into one that returns a list.
 func perCluster(value func(*Cluster) string) func(*Cluster) []string {
 	return func(c *Cluster) []string { return []string{value(c)} }
 }
 
-// perNode turns a property of a node into a function that lists the values of all nodes of a cluster.
+// perNode turns a function for one value of a node into one for a list over a cluster's nodes.
 func perNode(value func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string
@@ -164,14 +163,14 @@ func perNode(value func(*Node) string) func(*Cluster) []string {
 	}
 }
 
-// acrossClusters returns the distinct values of a property over all clusters of a record, sorted and in one text.
+// acrossClusters returns the distinct values of a property over all clusters of a record, sorted, as one text.
 func acrossClusters(e *Environment, values func(*Cluster) []string) string {
 	var all []string
 	for i := range e.Clusters {
 		all = append(all, values(&e.Clusters[i])...)
 	}
 	slices.Sort(all)
-	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // an unknown value is empty and would come first, so it is cut off
+	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // an unknown value is empty and comes first: it is cut off
 }
 
 // components maps the names of components to their images over all clusters of a record.

@@ -60,7 +60,8 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit of this process that caused an error; false: no limit did. Later operations will fail, too.
+// Exhausted returns the limit of this process that caused an error; false: none did. If one did, later operations will
+// fail, too.
 func Exhausted(err error) (limit, bool) {
 	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):
@@ -73,8 +74,7 @@ func Exhausted(err error) (limit, bool) {
 	return 0, false
 }
 
-// Exhausted returns the limit of this process that caused an error, such as too many open files; false: no limit did.
-// If there is one, later operations will fail, too.
+// Reached states that the limit was reached, and how to raise it.
 func (l limit) Reached() string {
 	what := map[limit]string{
 		OpenFiles: "open files", Processes: "processes and threads of this user", VirtualMemory: "virtual memory of a process", FileSize: "the size of a file",

@@ -1,6 +1,6 @@
-// Package machine describes the machine (Describe makes the environment record of a run) and its condition (Sampler
-// measures the CPU use of other programs during a trial). It only reads /proc and /sys. The only programs that it
-// starts are tools, to ask for their versions.
+// Package machine describes the machine (Describe: the environment record of a run) and its condition
+// (Sampler: the CPU use of other programs during a trial). It only reads /proc and /sys. The only
+// programs that it starts are the version queries of tools.
 package machine
 
 import (
@@ -19,7 +19,7 @@ type Environment struct {
 	OS           string            `json:"os"` // PRETTY_NAME of os-release
 	Architecture string            `json:"architecture"`
 	CPU          CPU               `json:"cpu"`
-	Mitigations  map[string]string `json:"mitigations,omitempty"` // state of each vulnerability's mitigation, from /sys/devices/system/cpu/vulnerabilities
+	Mitigations  map[string]string `json:"mitigations,omitempty"` // mitigation of each vulnerability, from /sys/devices/system/cpu/vulnerabilities
 	Memory       int64             `json:"memory"`                // memory in bytes
 	Cgroup       Cgroup            `json:"cgroup"`
 	ClockSource  string            `json:"clockSource"`
@@ -64,7 +64,7 @@ type Tool struct {
 	Version string `json:"version"` // first line of the program's version output
 }
 
-// Conditions is the state of the machine during a trial, such as how busy it was.
+// Conditions is the condition of the machine during a trial.
 type Conditions struct {
 	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's capacity; -1: unknown
 	Steal      float64 `json:"steal"`      // CPU time taken by the hypervisor, as a share of the machine's capacity; -1: unknown
@@ -73,7 +73,7 @@ type Conditions struct {
 	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
 	Busy        time.Duration `json:"busy"`
 	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: unknown
-	Throttled   int           `json:"throttled"`   // how often heat or a cgroup's CPU quota slowed programs down; -1: unknown
+	Throttled   int           `json:"throttled"`   // number of slow-downs by heat or by a cgroup's CPU quota; -1: unknown
 	Load        float64       `json:"load"`        // 1-minute load average at the end
 	// Programs lists the other programs that used most CPU time, to explain a broken limit. The list is not in the
 	// journal.
@@ -114,8 +114,7 @@ type Cluster struct {
 	// Components maps the names of DaemonSets and Deployments to their images. It contains only those that can
 	// affect results, such as the network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to remarks. Each remark says which part of the component only imitates
-	// something real.
+	// StandIns maps names of components to remarks on their parts that only imitate something real.
 	StandIns map[string]string `json:"standIns,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }
@@ -126,8 +125,9 @@ type ArmNodes struct {
 	Nodes []string `json:"nodes"` // names of the nodes, sorted
 }
 
+// Node is one node of a cluster.
 type Node struct {
-	Name         string            `json:"name"`         // name of the node in the cluster
+	Name         string            `json:"name"`
 	Kernel       string            `json:"kernel"`       // kernel release, as from uname -r
 	OS           string            `json:"os"`           // name and version of the distribution
 	Architecture string            `json:"architecture"` // "amd64"
@@ -140,7 +140,7 @@ type Node struct {
 	CPUs         string            `json:"cpus"`
 	Memory       string            `json:"memory"`
 	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
-	BootID       string            `json:"bootID,omitempty"`       // boot id of the kernel; nodes with the same id share one kernel
+	BootID       string            `json:"bootID,omitempty"`       // nodes with the same id share a kernel
 	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
 }
 

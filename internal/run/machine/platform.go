@@ -92,7 +92,7 @@ func countList(list string) int {
 // governors lists the frequency governors in force, which may differ by core.
 func governors(sys fs.FS) string {
 	files, _ := fs.Glob(sys, path.Join(cpuDir, "cpu[0-9]*/cpufreq/scaling_governor"))
-	names := []string{""} // "" stands for unknown governors, and is cut off below
+	names := []string{""} // "" for unknown governors, cut off below
 	for _, f := range files {
 		names = append(names, readText(sys, f))
 	}
@@ -121,8 +121,8 @@ func mitigations(sys fs.FS) map[string]string {
 	return m
 }
 
-// dmi reads one entry of the firmware's description of the machine. Entries that identify a single machine, such as its
-// serial number, must not be read.
+// dmi reads one entry of the firmware's description of the machine. Entries that identify one machine, such as serial
+// numbers, must not be read.
 func dmi(sys fs.FS, entry string) string {
 	return readText(sys, path.Join("sys/class/dmi/id", entry))
 }
@@ -148,8 +148,8 @@ func instance(sys fs.FS) string {
 	return ""
 }
 
-// hypervisor returns the name of the hypervisor below the machine; "" if there is none. On x86, the flag "hypervisor"
-// tells whether there is one. Its name follows from the firmware, the clock or /sys/hypervisor.
+// hypervisor names the hypervisor below the machine; "" for bare metal. On x86, the flag "hypervisor" shows whether
+// there is one. The firmware, the clock or /sys/hypervisor give its name.
 func hypervisor(sys fs.FS, flags []string) string {
 	if t := readText(sys, "sys/hypervisor/type"); t != "" {
 		return strings.ToUpper(t[:1]) + t[1:] // "xen"

@@ -59,7 +59,7 @@ func total(processes map[int]process) (sum time.Duration) {
 }
 
 // byName returns the growth of CPU time between two readings, by program name. When a process ends, its time moves to
-// its parent. What it had used before the first reading does not count as the parent's growth.
+// its parent. What was used before the first reading is no growth of the parent.
 func byName(before, after map[int]process) map[string]time.Duration {
 	grown := make(map[int]time.Duration, len(after))
 	for pid, p := range after {
@@ -98,7 +98,7 @@ type Program struct {
 
 const (
 	mostPrograms = 3    // largest number of programs in Conditions.Programs
-	leastShare   = 0.01 // smallest share of a program in Conditions.Programs
+	leastShare   = 0.01 // smallest share of a listed program
 )
 
 func busiest(names map[string]time.Duration, share func(time.Duration) float64) (list []Program) {
@@ -132,7 +132,7 @@ func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 	return sum
 }
 
-const kthreadd = 2 // process id of kthreadd, the parent of all other kernel threads
+const kthreadd = 2 // kthreadd, the parent of all other kernel threads
 
 // kernelTimes returns the CPU time of each kernel thread by process id. The map is empty if kernel threads are not
 // visible.

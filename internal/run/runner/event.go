@@ -22,7 +22,7 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// BlockStarted is sent when sliced trials begin, one for each arm of a cell. The arms alternate by slices.
+// BlockStarted is sent when the sliced trials of all arms of a cell begin. The arms alternate by slices.
 type BlockStarted struct {
 	Round, Rounds int
 	Cell          string
@@ -74,7 +74,7 @@ type SetUpAnew struct{ Arm, Why string }
 
 // Decided is sent when every headline comparison is decided, which ends the run.
 type Decided struct {
-	Rounds int // number of rounds that were run
+	Rounds int // rounds run
 	Of     int // maximum number of rounds
 }
 
@@ -92,7 +92,7 @@ type ArmDropped struct {
 
 // Progress is the progress of a run.
 type Progress struct {
-	Done, Total int           // Done is the number of settled trials, and Total that of all trials. Repeats do not count.
+	Done, Total int           // numbers of trials; repeats of invalid trials do not count
 	Left        time.Duration // estimated remaining time, according to the speed of this session's trials
 }
 
@@ -109,11 +109,11 @@ type clock struct {
 	cpuLimited bool
 	began      time.Time
 	first      int               // number of trials that earlier sessions recorded
-	missed     map[[2]string]int // number of rounds without a trial of an arm, which an earlier session had left out; keys: cell and arm
+	missed     map[[2]string]int // number of rounds in which an earlier session left out an arm; keys: cell and arm
 	dropped    map[int]bool      // arms that this session left out
 	setUp      time.Duration     // duration of the last set-up of all arms
 	allSetUps  time.Duration     // duration of all set-ups of this session
-	anew       int               // number of set-ups that are still to come
+	anew       int               // number of set-ups to come
 }
 
 func (c *clock) settingUp(d time.Duration) {
@@ -125,8 +125,8 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the steps of the plan that are settled. For all other steps, it estimates the remaining time: the
-// expected durations, scaled by the speed of this session's trials.
+// progress counts the settled steps, which need no further attempt. For all other steps, it scales the expected
+// durations by the speed of this session's trials.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -160,8 +160,8 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled returns the steps that need no further attempt. Such a step has a valid trial, or a trial that failed by its
-// arm, or all its attempts are used up.
+// settled returns the steps that need no further attempt: with a valid trial, with a trial that is a failure of its
+// arm, or with no attempt left.
 func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
 	steps := map[trialKey]bool{}
 	for i := range trials {

@@ -18,13 +18,13 @@ import (
 	"tare/internal/workload"
 )
 
-// watchedSite is the site of one trial. It records the behaviour of the trial's programs: what they print on stderr (if
-// the workload reads it), their exit statuses, and the processes that they leave.
+// watchedSite is the site of one trial. It records the behaviour of the trial's programs: their stderr (if the workload
+// reads it), their exit statuses, and processes that they leave.
 type watchedSite struct {
 	testbed.Site
 
 	mu        sync.Mutex
-	left      []string // command lines of processes that a program has left
+	left      []string // command lines of leftover processes
 	behaviour workload.Behaviour
 }
 
@@ -90,7 +90,7 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 // leftShown is the maximum number of leftover processes that a trial names.
 const leftShown = 5
 
-// judge applies the rule that a program must leave no processes running.
+// judge applies the rule that no process may be left.
 func (w *watchedSite) judge(t *journal.Trial) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,8 +105,7 @@ func (w *watchedSite) judge(t *journal.Trial) {
 		wording.Count(len(w.left), "process", "processes"), named))
 }
 
-// clear tries a failed clean-up again, after pauses that grow. A cluster may be unreachable for a while, which must not
-// end the run.
+// clear repeats a failed clean-up after growing pauses: a cluster that is unreachable for a while must not end a run.
 const (
 	clearTries = 6
 	clearPause = time.Second // pause before the second attempt
@@ -125,7 +124,7 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 	for tries := 1; ; tries++ {
 		err := clear(limited)
 		if err == nil || ctx.Err() != nil {
-			return nil // if the run is interrupted, the next trial reports it
+			return nil // the next trial reports the interruption
 		}
 		if tries < clearTries && testbed.Pause(limited, pause) == nil {
 			pause *= 2

@@ -80,7 +80,7 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	return nil
 }
 
-// suspectIfInvalid marks the site for a new set-up if the trial shows a fault in it: a failed proof, or a lost site. A
+// suspectIfInvalid marks the site for a new set-up if the trial shows a fault of it: a failed proof or a lost site. A
 // lost site that can be mended is not marked.
 func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
@@ -92,8 +92,8 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	}
 }
 
-// isDisturbance reports whether an error comes from a trial's surroundings. Such an error makes the trial invalid, and
-// the run continues.
+// isDisturbance reports whether an error comes from a trial's surroundings. The trial is then invalid, and the run
+// continues.
 func isDisturbance(err error) bool {
 	_, is := errors.AsType[*testbed.Disturbance](err)
 	return is

@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch runs a part of a trial, the function measured, and observes it. The context limited ends at the part's time
-// limit. The observation's own time is not part of the wall-clock time.
+// watch runs the function measured, a part of a trial, and observes it. The context limited ends at the part's time
+// limit. The wall-clock time excludes the observation itself.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
@@ -156,11 +156,10 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// addTo adds the usage of the layers to the usage of the programs. Each part of the layers gets an entry, and their sum
-// is "layer".
+// addTo adds the layers' usage to the usage of programs: an entry for each part, and their sum as "layer".
 func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
-		return programs // the usage of a sidecar is unknown, so the sum would be too low
+		return programs // without the sidecars the sum would be too low
 	}
 	all := maps.Clone(c.parts)
 	sum := testbed.Usage{Wall: wall}

@@ -58,8 +58,7 @@ func (p *armSite) after(ctx context.Context, kind string, result workload.Result
 	return p.prove(ctx, did, func(e evidence) proof { return e.after })
 }
 
-// prove makes one proof for each layer, before or after a trial as the function selected chooses. It stops at the first
-// error.
+// prove makes the proof of every layer that the function selected chooses. It stops at the first error.
 func (p *armSite) prove(ctx context.Context, did layer.Did, selected func(evidence) proof) (checks []layer.Check, err error) {
 	for _, e := range p.evidence() {
 		if prove := selected(e); prove != nil && err == nil {

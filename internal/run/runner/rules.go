@@ -19,8 +19,8 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. The rules ask whether values are there and possible, and not
-// whether they are good.
+// judge applies the rules that hold for every workload. They ask whether a value is possible, and not whether it is
+// good.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -54,8 +54,8 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
-// lateness returns the limit of a load generator's delay, as a multiple of the delay that its workload allows. It is
-// infinite if the plan has no such limit.
+// lateness returns the limit of a load generator's delay, as a multiple of what its workload allows. Without a limit,
+// it is infinite.
 func (r *run) lateness() float64 {
 	if late := r.plan.Limits.Late; late != nil {
 		return float64(*late)

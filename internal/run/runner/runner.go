@@ -49,15 +49,14 @@ type Options struct {
 	// Rounds returns the total number of rounds that a goal of precision needs, computed from the trials of the
 	// pilot (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
-	// Decided is for a plan with looks. It reports whether the results of the first rounds decide every headline
-	// comparison (analysis.Decided).
+	// Decided reports, for a plan with looks, whether the first rounds decide every headline comparison (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
 	Fewest  int // number of set-ups or rounds that a claim needs (analysis.FewestRounds)
-	// Pause is how long the run waits before the first repeat of a trial that the machine's condition has spoilt.
-	// Each further wait is twice as long.
+	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. Each further wait is
+	// twice as long.
 	Pause time.Duration
-	// Patience is the time that a run may wait for a busy machine in all. When it is used up, the run ends. The
-	// machine is checked after every Pause.
+	// Patience is the total time that a run waits for a busy machine before it ends. The machine is checked after
+	// every Pause.
 	Patience time.Duration
 	// Events gets all events, from one goroutine; nil: nobody gets them.
 	Events func(Event)
@@ -77,10 +76,12 @@ type run struct {
 	setUp     int           // number of the present set-up
 	used      bool          // set if a trial has run since the last set-up
 	groups    groups        // the rounds that share a set-up
-	undecided bool          // set if groups is not fixed yet
+	undecided bool          // set until groups is fixed
 }
 
-// set until groups is fixed
+// Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
+// complete, an error ends it, or the context is done. Before it returns, it takes down all that it has
+// set up. The caller closes the testbed.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
@@ -166,8 +167,7 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// decided reports whether the run ends after this round: the round has a planned look, and every headline comparison is
-// decided.
+// decided reports whether the run ends after a round. If the round has a planned look, the results decide.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil
@@ -181,8 +181,8 @@ func (r *run) decided(round int) (bool, error) {
 	return true, r.Journal.Record(journal.Note{Kind: journal.NoteDecided, Rounds: round, Text: why})
 }
 
-// round runs one round, cell by cell. In a cell, every arm runs once. Then spoilt trials are repeated, until they
-// succeed or the plan's attempts are used up.
+// round runs one round cell by cell. In each cell, every arm runs once, and then spoilt trials are
+// repeated up to the plan's number of attempts.
 func (r *run) round(ctx context.Context, round int) error {
 	steps := r.plan.Order(round)
 	for steps := range slices.Chunk(steps, len(steps)/len(r.plan.Cells)) {
@@ -233,8 +233,8 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 // longestRest is the longest single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials are repeated that the machine's condition has spoilt. The first wait lasts Options.Pause,
-// and each later one twice as long as the one before. A disturbance may last long, and there are only a few attempts.
+// rest waits before trials spoilt by the machine's condition are repeated. The first wait lasts Options.Pause. Each
+// later wait is twice as long, since a disturbance may last and attempts are few.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {

@@ -15,9 +15,9 @@ import (
 	"tare/internal/report/wording"
 )
 
-// groups divides the rounds into groups of nearly equal length. The rounds of a group share a set-up. The number setUps
-// is that of the groups which the first rounds form, and rounds is the number of these rounds. Later groups have the
-// same length. With setUps = 0, all rounds are one group.
+// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds form
+// as many groups as setUps says, and the field rounds is their number. Later groups have the same length. With setUps =
+// 0, all rounds are one group.
 type groups struct{ setUps, rounds int }
 
 // begins reports whether a round is the first of a group that needs a new set-up.
@@ -25,12 +25,11 @@ func (g groups) begins(round int) bool {
 	return g.setUps > 0 && round > 1 && (round-1)*g.setUps/g.rounds != (round-2)*g.setUps/g.rounds
 }
 
-// groupsOf returns the groups of a plan with a fixed number of set-ups. With a goal of precision, the pilot is divided
-// into groups of equal length. The rounds after the pilot, whose number is not known yet, continue with this length.
+// every returns groups of this many rounds; 0: all rounds are one group.
 func every(rounds int) groups { return groups{setUps: min(rounds, 1), rounds: rounds} }
 
-// groupsOf returns the groups of a plan with a fixed number of set-ups. With a precision goal, the number of rounds is
-// unknown during the pilot. The pilot then has groups of equal length, and later rounds continue with that length.
+// groupsOf returns the groups of a plan with a fixed number of set-ups. With a goal of precision, the pilot has groups
+// of equal length. Later rounds, whose number is unknown during the pilot, continue with that length.
 func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
@@ -95,8 +94,8 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// decide fixes the number of rounds per set-up. It is called before the second round, since it needs the durations of a
-// set-up and of a round.
+// decide fixes the number of rounds per set-up before the second round. It compares the durations of a set-up and a
+// round.
 func (r *run) decide() error {
 	if !r.undecided {
 		return nil
@@ -165,9 +164,9 @@ func (r *run) renew(ctx context.Context, round int) error {
 	return nil
 }
 
-// takeDown takes down all layers, one after the other, and then removes all sites at once. It continues after the
-// context is cancelled, so that nothing is left behind. If a layer cannot be taken down, its site is removed
-// nevertheless: the proofs reveal what is left.
+// takeDown takes down all layers, one after the other, and then removes all sites at once. It ignores a
+// cancelled context, so that nothing is left behind. If a layer cannot be taken down, its site is still
+// removed: the proofs reveal leftovers.
 func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
 	var up []*armSite
@@ -247,8 +246,7 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	return err
 }
 
-// inParallel carries out a step for several sites at a time, and waits until all are done. The returned function gives
-// the error of each site.
+// inParallel carries out one step for several sites at a time. The returned function returns the error of a site.
 func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) siteStep {
 	var group errgroup.Group
 	group.SetLimit(setUpAtOnce)

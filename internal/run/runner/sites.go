@@ -18,15 +18,15 @@ import (
 // sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
 type sites struct {
 	cells [][]*armSite // the sites, by cell and then by arm
-	list  []*armSite   // all sites, each of them once
+	list  []*armSite   // each site once
 	on    *armSite     // the site whose switchable layers are on; nil: all are off
 }
 
-// plan lists the sites of a run, before any of them is set up. The ledger records the changes that layers must undo;
-// nil: nothing is recorded.
+// plan lists the sites of a run, before any is set up. The ledger records the changes that layers must undo; nil: none
+// is recorded.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
 	s := &sites{cells: make([][]*armSite, len(x.Cells))}
-	levels := make([]string, len(x.Cells)) // for each cell, a text that is equal for cells which share their sites
+	levels := make([]string, len(x.Cells)) // for each cell, a text; cells with the same text share sites
 	starts := map[string][]testbed.Place{}
 	for c := range x.Cells {
 		level, err := json.Marshal([]any{x.Plan.Cells[c].Testbed, x.Needs(c, 0)})
@@ -42,7 +42,7 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		launchers = max(launchers, len(items))
 	}
 	run := layer.NewRun(ledger)
-	byLevel := map[string][]*armSite{} // sites by the texts in levels, and then by arm
+	byLevel := map[string][]*armSite{} // the sites by text of levels, then by arm
 	for c, level := range levels {
 		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
@@ -58,8 +58,8 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 	return s, nil
 }
 
-// residents lists the workloads with services at the sites of one level. If several workloads share a service, only one
-// is listed.
+// residents lists the workloads with services at the sites of a level. Of workloads that share a service, one is
+// listed.
 func residents(x *experiment.Expansion, levels []string, level string) []workload.Resident {
 	var list []workload.Resident
 	for c, cell := range x.Cells {
@@ -82,8 +82,8 @@ func (s *sites) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// enter switches layers for a trial at a site. The layers of the previous site are turned off, and those of this site
-// on. Then it waits until all of them have settled. The result switched is true if any layer was switched.
+// enter switches layers for a trial at a site. It turns the previous site's layers off and this site's layers on, and
+// waits until they have settled. The result switched is true if any layer was switched.
 func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil
@@ -165,15 +165,15 @@ type activeLayer struct {
 	*layer.Active
 }
 
-// open sets up the site and then its layers, from the innermost to the outermost. If a step fails, it leaves nothing
-// behind.
+// limited calls a function that takes the layer down or switches it off, within the layer's time limit.
 func (u activeLayer) limited(ctx context.Context, down func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(u.DownLimit, teardownLimit))
 	defer cancel()
 	return down(limited)
 }
 
-// open sets up the site and its layers, from the innermost to the outermost. A step that fails leaves nothing behind.
+// open sets up the site and then its layers, from the innermost to the outermost. A step that fails leaves nothing
+// behind.
 func (p *armSite) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{p.putUp, p.ready, p.settle, p.serve} {
 		if err := step(ctx); err != nil {
@@ -265,7 +265,7 @@ func (p *armSite) abandon(ctx context.Context, why error) error {
 	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
 }
 
-// keepProofs keeps checks that are made once for all trials. If a check failed, the result is an error.
+// keepProofs keeps checks that are made only once. If a check failed, it returns an error.
 func (p *armSite) keepProofs(checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {
@@ -277,7 +277,7 @@ func (p *armSite) keepProofs(checks []layer.Check) error {
 	return nil
 }
 
-// switches lists the arm's switchable layers, which must be off while other arms run.
+// switches lists the arm's layers that must be off while other arms run.
 func (p *armSite) switches() []activeLayer {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(u activeLayer) bool { return u.Switch == nil })
 }

@@ -110,13 +110,13 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // trials that have not ended are lost, as the documentation says
+		return nil, err // the unfinished trials are lost, as documented
 	}
 	return r.record(ctx, turns)
 }
 
-// runPart runs a part of a trial within the trial's remaining time. If the trial has already broken a rule, the part is
-// not run. An error of the part makes the trial break a rule, or ends the run.
+// runPart runs a part of a trial within the remaining time. If the trial has broken a rule already, nothing is run. An
+// error of the part breaks a rule, or ends the run.
 func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
@@ -134,7 +134,7 @@ func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context
 		return err
 	}
 	if !u.t.Valid() {
-		u.cancel() // the program of a failed trial must not run beside the other arms
+		u.cancel() // a failed trial must not go on beside the other arms
 	}
 	return nil
 }

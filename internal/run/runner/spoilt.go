@@ -53,16 +53,16 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// dropSpoilt drops an arm whose trials of one cell were all spoilt in this round and the previous one: proofs failed,
-// the site was lost, or the machine was busy. A busy machine affects all arms: the run waits for it, and ends if it
-// stays busy. An arm whose program fails is not dropped, since the failure is a result. Failures of earlier sessions do
-// not count.
+// dropSpoilt drops an arm if, in one cell, all trials of this round and the previous one were spoilt: proofs failed,
+// the site was lost, or the machine was busy. A busy machine affects all arms: the run then waits, and ends if the
+// machine stays busy. An arm whose program fails is not dropped, since the failure is a result. Failures of earlier
+// sessions do not count.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
 		for a, arm := range r.plan.Arms {
 			e := &NoDataError{Arm: arm.Name, Cell: cell.ID, CPULimited: r.cpuLimited(), Blind: true}
-			before, useful := false, false // before: the arm has trials in the previous round; useful: one of the trials in both rounds is not spoilt
+			before, useful := false, false // before: tried in the previous round; useful: a trial was not spoilt
 			for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
 				t := &trials[i]
 				if t.Session != r.Journal.Session() || t.Arm != arm.Name || t.Cell != cell.ID {
@@ -128,7 +128,7 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
 		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return testbed.Pause(ctx, r.Pause) })
 		if err != nil {
-			return false, waited, ctx.Err() // a machine that cannot be checked does not count as quiet
+			return false, waited, ctx.Err() // a site that cannot be checked is not quiet
 		}
 		r.Patience -= r.Pause
 		r.skip() // the wait does not count as time of Tare itself
@@ -141,8 +141,8 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 	return false, waited, nil
 }
 
-// spoilingRule returns the broken rule that spoils a trial. A spoilt trial is neither data nor a failure of its arm. If
-// several rules spoil it, a rule about the machine's condition is returned.
+// spoilingRule returns the broken rule that spoils a trial, which is then neither data nor a failure of its arm. A rule
+// about the machine's condition is preferred.
 func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	for _, v := range t.Invalid {
 		if workload.OfMachine(v.Rule, r.cpuLimited()) && workload.IndependentOfValues(v.Rule) {
@@ -155,11 +155,10 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	return rule, spoilt
 }
 
-// After so many failed trials in the baseline, a run ends. A program that fails at random must not end it. At a failure
-// rate of 30 %, the first six trials all fail in one of 1,400 runs. Twelve given trials in a row all fail in one of two
-// million.
+// After so many failed trials in the baseline, the run ends. A program that fails at random must not end it. At a
+// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
 const (
-	failedFromStart = 6 // if no trial has succeeded since the run began
+	failedFromStart = 6 // if none has succeeded since the run began
 	failedInARow    = 12
 )
 
@@ -193,12 +192,12 @@ func (r *run) checkBaseline() error {
 	return nil
 }
 
-// plannedPerExtra limits the number of extra rounds, which replace rounds that the machine's condition has spoilt. A
-// run may have one extra round for every four planned rounds, rounded up.
+// plannedPerExtra limits the extra rounds, which replace rounds spoilt by the machine's condition. A run has at
+// most one extra round for every four planned rounds, rounded up.
 const plannedPerExtra = 4
 
-// resume returns the first round of this session. An arm that the previous session left out takes part again from the
-// next round on. It does not join a round in progress, since the trials of one round must be close in time.
+// resume returns the first round of this session. Arms that the previous session left out take part again only from the
+// next round on, since trials of one round must be close in time.
 func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
@@ -271,7 +270,7 @@ func (r *run) costRounds(last int) int {
 	return most
 }
 
-// addExtraRounds records the number of extra rounds in the journal, if there are more than the journal has.
+// addExtraRounds records the number of extra rounds in the journal if the number has grown.
 func (r *run) addExtraRounds(planned, spoilt int) error {
 	if spoilt <= r.Journal.ExtraRounds() {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// asleep returns 0, since the time is unknown. If this machine was suspended, only failed connections to the cluster
-// show it.
+// asleep returns 0, since the time is unknown. A suspension only shows in failed connections to the cluster.
 func asleep() time.Duration { return 0 }
 
 // notifyContinued does nothing, since not every system has such a signal.

@@ -70,7 +70,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 		err = r.measure(ctx, u)
 	}
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return nil, err // a trial that has not ended is lost, as the documentation says
+		return nil, err // an unfinished trial is lost, as documented
 	}
 	u.p.suspectIfInvalid(u.t)
 	_, err = r.record(ctx, []*armTrial{u})
@@ -221,8 +221,8 @@ func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.
 	return trials, nil
 }
 
-// search runs the search with which a trial begins. The limits on the machine's condition hold for the search as for
-// the measured part.
+// search runs the search that a trial begins with. It has the same limits on the machine's condition as the measured
+// part.
 func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error) {
 	before, err := u.p.account()
 	if err != nil {

@@ -38,7 +38,7 @@ type TriedLayer struct {
 	Of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
 	Checks []layer.Check
 	Err    error // reason why a proof could not be made
-	Later  bool  // set if further proofs would be made after a trial
+	Later  bool  // set if a trial adds further proofs
 }
 
 // Try sets up every arm as Run does, makes the proofs that come before a trial, tries the workloads that can be tried,

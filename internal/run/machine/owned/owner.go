@@ -13,8 +13,7 @@ import (
 	"slices"
 )
 
-// Owner identifies a process until the next boot. The process id alone would not do: it may be reused, or belong to
-// another namespace.
+// Owner identifies a process until the next boot. A process id alone may be reused, or belong to another namespace.
 type Owner struct {
 	pid       int
 	start     uint64 // start time in ticks since boot; 0 if the system has none
@@ -103,7 +102,7 @@ func Leftovers(dirs ...string) (left []string, err error) {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return left, err
 		}
-		entries, _ := os.ReadDir(dir) // an unreadable or missing directory counts as empty
+		entries, _ := os.ReadDir(dir) // a directory that cannot be read counts as empty
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && belongsToUser(path) {

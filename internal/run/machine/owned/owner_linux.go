@@ -77,8 +77,8 @@ func (o Owner) Mark() {
 	}
 }
 
-// Marked returns the owner whose mark a process has. The result ok is false in three cases: the process has no mark,
-// has ended, or is in another process id namespace.
+// Marked returns the owner whose mark a process has. The result ok is false if the process has no mark, has ended,
+// or is in another process id namespace.
 func Marked(pid int, self Owner) (o Owner, ok bool) {
 	if stat, err := proc.Read(pid); err != nil || stat.Gone() {
 		return o, false
@@ -91,7 +91,7 @@ func Marked(pid int, self Owner) (o Owner, ok bool) {
 	}
 	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
 	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
-		o.start = stat.Starttime // the mark has only the lower bits of the start time, and the process has all
+		o.start = stat.Starttime // the mark lacks the upper bits of the start time
 	}
 	return o, true
 }

@@ -22,7 +22,7 @@ const initial = 0
 
 func isEmpty(uint64) bool { return false }
 
-// belongsToUser returns true: on this system, each user has temporary directories of its own.
+// belongsToUser returns true: each user has an own temporary directory.
 func belongsToUser(string) bool { return true }
 
 // RemoveIn removes a file, or a directory with its content, from dir.

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveIn removes a file, or a directory with its content, from dir. Before, it unmounts the mounts at the name and
-// below. It follows no link and enters no other file system. Entries that cannot be removed remain, together with the
-// directories above them, and the error names them. A missing name is no error.
+// RemoveIn removes a file, or a directory with its content, from dir. It first unmounts mounts below the name. It
+// follows no link and enters no other file system. Entries that cannot be removed remain, with their parent
+// directories, and the error names these entries. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
 	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir, as the list of mounts has it
 	if err != nil {

@@ -24,8 +24,7 @@ type Peak struct {
 // Look reads the high-water mark of a living process.
 func (k *Peak) Look(pid int) { k.marked = max(k.marked, highWater(pid)) }
 
-// Ended takes the ru_maxrss of a process that has ended, in bytes. If it is at most the parent's peak (OwnPeak), it is
-// ignored.
+// Ended takes the ru_maxrss of a reaped process, in bytes. It ignores values up to the parent's peak (OwnPeak).
 func (k *Peak) Ended(maxrss, parent int64) {
 	if maxrss > parent {
 		k.exact = max(k.exact, maxrss)
