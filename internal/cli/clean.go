@@ -25,8 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag is a hidden flag of tare clean. A guard sets it when it starts tare clean after a process of Tare was
-// killed. Switches are then ignored: to look at them, tare clean would lock their run, and tare resume would fail
+// guardFlag is a hidden flag of tare clean. A guard sets this flag when it starts tare clean, after a process of Tare
+// was killed. Switches are then ignored: to look at them, tare clean would lock their run, and tare resume would fail
 // meanwhile. Nobody would read the printed list, either.
 const guardFlag = "guard"
 

@@ -63,9 +63,9 @@ func (p *paged) add(c *cobra.Command) {
 
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in the format that -o selects. JSON and YAML have the value itself. The function csv writes the
-// value as CSV, and the function of makes the document for all other formats. For a page, view prints the name of the
-// file.
+// view prints a result in the format that -o selects. JSON and YAML have the value itself. The argument csv is a
+// function that writes the value as CSV. The argument of is one that makes the document for all other formats. For a
+// page, view prints the name of the file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":

@@ -194,7 +194,7 @@ func limit(flag, text string) (*quantity.Percent, error) {
 	return &p, nil
 }
 
-// share reads a percentage. The smallest allowed value is above least, and the largest is below 100 %.
+// share reads a percentage. The value must be above the number least, and below 100 %.
 func share(flag, text string, least float64) (quantity.Percent, error) {
 	var p quantity.Percent
 	if err := p.UnmarshalText([]byte(text)); err != nil {

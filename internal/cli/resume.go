@@ -105,7 +105,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 }
 
 // replan expands the recorded experiment file of a run. The layers and workloads come from this file, and the plan is
-// the recorded one. If this version of Tare expands the file differently, this is an otherPlanError.
+// the recorded one. If this version of Tare expands the file differently, the error is an otherPlanError.
 func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {

@@ -186,8 +186,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if a key is given. An error of signing is returned. Otherwise the error ran is returned,
-// with which the run itself ended.
+// signed signs a finished run, if a key is given. An error of signing is returned. Otherwise the result is ran, the
+// error with which the run itself ended.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

@@ -19,8 +19,8 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell. It is that of the key with the highest Nearness. Of equally near keys,
-// the first in alphabetical order counts.
+// For returns the limit of a metric in a cell: that with the key of the highest Nearness. Of equally near keys, the
+// first in alphabetical order counts.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {

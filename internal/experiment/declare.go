@@ -153,8 +153,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. Of two volumes or counts, it takes the larger, and of two images, n's. Two different
-// protocols become tcp.
+// And combines two Needs. Of two volumes or counts, it takes the larger. Of two images, it takes the first, that of n.
+// Two different protocols become tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -216,7 +216,7 @@ type Tool struct {
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
 	Metrics               []Metric  // the metrics, except the metrics of Cost
-	OnClusters, OnMachine []Metric  // metrics only on the testbed kubernetes, and only on local
+	OnClusters, OnMachine []Metric  // additional metrics: OnClusters for the testbed kubernetes, OnMachine for local
 	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
 	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics

@@ -210,7 +210,7 @@ type Metric struct {
 	// FromStart is set if the start of the wrappers around the program is part of the measured time.
 	FromStart bool `json:"fromStart,omitempty"`
 	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A higher measured
-	// value comes from elsewhere.
+	// value cannot come from the hardware.
 	Cap float64 `json:"cap,omitempty"`
 	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`

@@ -9,8 +9,8 @@ import (
 type Step struct{ Cell, Arm int }
 
 // leastRows is the smallest number of rounds over which the orders of arms are balanced. It is rounded up to complete
-// squares (see Order). Balancing makes the variance of a sum of deviations at most 24/23 of that with independent
-// orders, over 24 rounds. Over one square of four rounds, it would be 4/3.
+// squares (see Order). Over 24 rounds, balancing makes the variance of a sum of deviations at most 24/23 of that with
+// independent orders. Over one square of four rounds, the bound would be 4/3.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.

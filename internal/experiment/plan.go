@@ -117,7 +117,7 @@ func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 // Judged returns the confidence of intervals and verdicts. Each extension of a finished run leaves a quarter of the
 // error probability, since its results had been seen: a run of 95 % is judged at 98.75 % after its first extension. The
 // share of runs with a false claim, before or after the extension, was at most 5.9 % in every simulated kind of noise
-// (docs/method.md). By Bonferroni, it is at most 6.25 %, and 6.67 % after any number of extensions.
+// (docs/method.md). By Bonferroni, this share is at most 6.25 %, and 6.67 % after any number of extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))

@@ -140,7 +140,7 @@ func Check(text string) error {
 // -e always stays.
 type Arguments []string
 
-// languages are programs with a language in which $NAME has a meaning, without versions.
+// languages are programs with a language in which $NAME has a meaning. The names have no versions.
 var languages = strings.Fields(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
 awk gawk mawk nawk sed perl python pypy ruby node nodejs deno bun php lua luajit tclsh wish expect julia Rscript R
 jq yq gojq make gmake bmake ninja envsubst ssh su runuser xargs parallel hyperfine watch script flock
@@ -148,7 +148,7 @@ tmux screen systemd-run nix-shell psql mongosh mongo sqlite gnuplot vim nvim ex 
 
 var version = regexp.MustCompile(`[0-9.-]*$`)
 
-// textOption matches an option such as -c, which text in the program's language follows.
+// textOption matches an option such as -c. The next argument is text in the program's language.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
 
 // shellSigns matches characters that a shell interprets in a command line, except the $ of a reference.

@@ -90,7 +90,7 @@ func (v *Values) Each(f func(r Reference, value string)) {
 	}
 }
 
-// key is the type of the key of values in a context.
+// key is the type of the key under which a context holds values.
 type key struct{}
 
 // With returns a context in which the values v are those of the references.
@@ -120,8 +120,8 @@ func Resolve(ctx context.Context, text string) (string, error) {
 	return join(ctx, parts, nil)
 }
 
-// Resolve returns the arguments with their references replaced. If fill is not nil, it replaces placeholders. It gets
-// only texts of the file, and never a value.
+// Resolve returns the arguments with their references replaced. The function fill replaces placeholders, unless it is
+// nil. It gets only texts of the file, and never a value.
 func (a Arguments) Resolve(ctx context.Context, fill func(string) (string, error)) ([]string, error) {
 	resolved := make([]string, len(a))
 	for i := range a {

@@ -12,7 +12,7 @@ import (
 // extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
 const extension = "x-"
 
-// Decode decodes a node into the value that the pointer into points to. The value holds the defaults, and a part with a
+// Decode decodes a node into a value. The pointer into leads to this value, which holds the defaults. A part with a
 // problem keeps its default.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})

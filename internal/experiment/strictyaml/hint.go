@@ -139,8 +139,8 @@ func Suggest(word string, what string, candidates []string) string {
 	return suggest(word, what, candidates, func(string) bool { return true })
 }
 
-// suggest returns the hint for an unknown word, as Suggest does. It names the nearest candidate only if the function
-// may returns true for it.
+// suggest returns the hint for an unknown word, as Suggest does. It names the nearest candidate only if the call
+// may(candidate) returns true.
 func suggest(word string, what string, candidates []string, may func(string) bool) string {
 	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
 	if len(candidates) == 0 {

@@ -15,9 +15,9 @@ import (
 )
 
 // Create makes a run directory and takes its lock. If the directory exists, it must be empty or hold only the remains
-// of a killed Create. The experiment's text is file, as the user wrote it. Create keeps the content of files, which are
-// the files that the experiment names. The environment env is nil if the machine is unknown. When Create returns,
-// everything is on the disk. If it fails, it leaves no directory of its own.
+// of a killed Create. The argument file is the experiment, as the user wrote it. The map files holds the content of the
+// files that the experiment names, and Create keeps it. The argument env is nil if the machine is unknown. When Create
+// returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories in which an entry was made
 	err = checkEmpty(dir)
@@ -241,8 +241,8 @@ func isUnfinished(dir string) bool {
 // The umask decides the modes of the directory's files and parents.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. The result lists the parents that get a new entry, the
-// innermost first. The new entries are those parents, and the directory itself.
+// makeParents makes the missing parents of a directory. The result lists these parents, the innermost first, and then
+// the first parent that existed before. Each of them gets a new entry.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {

@@ -189,8 +189,8 @@ const maxDepth = 64
 // object is an object or list that the scan has not finished.
 type object struct {
 	list  bool
-	names [][]byte        // names in the object, if they are at most smallObject
-	many  map[string]bool // all further names of a large object
+	names [][]byte        // the first names of the object, at most smallObject
+	many  map[string]bool // all names of an object with more than smallObject names
 }
 
 // smallObject is the maximum number of names that are compared one by one, without a map.

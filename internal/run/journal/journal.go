@@ -58,8 +58,8 @@ func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Ro
 func (j *Journal) Finished() bool { return locked(j, func(r *Run) bool { return r.Finished }) }
 
 // Append records a finished trial and closes its raw output. It sets the trial's Seq and Session, and converts its
-// Start to UTC. When Append returns, all of this is on the disk. The sync therefore causes no disk activity during the
-// next trial.
+// Start to UTC. When Append returns, all data are on the disk: recording a trial causes no disk activity during the
+// next one.
 //
 // The raw output is made durable before the line: a recorded trial always has its raw output.
 //

@@ -69,7 +69,7 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 		return t, nil
 	}
 	t = Trial{}
-	err := decode(line, where(), TrialSchema, &t) // decode gives the same error with its reason
+	err := decode(line, where(), TrialSchema, &t) // decode finds the reason why the line is wrong
 	return t, err
 }
 

@@ -303,7 +303,7 @@ type Violation struct {
 	Detail string `json:"detail"`
 }
 
-// Harness is what Tare itself used for a trial.
+// Harness is the time that Tare itself used for a trial.
 type Harness struct {
 	CPU    time.Duration `json:"cpu"`    // CPU time of Tare's own process during the trial, in ns
 	Around time.Duration `json:"around"` // wall-clock time spent on this trial outside the workload, in ns

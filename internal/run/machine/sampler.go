@@ -16,14 +16,13 @@ import (
 // Foreign CPU time, Conditions.ForeignCPU, is determined in two ways. The larger value counts, since each
 // method misses something.
 //
-//   - The rest of the CPU time of all tasks (see ReadTotals) after subtracting two parts: the time of Tare and
-//     its programs (the caller knows it from the resource usage of waited-for processes) and the time of kernel
-//     threads (from their schedstat). This covers the whole machine, also outside of a container.
-//   - The growth of the CPU time of all processes that are not Tare's, including those that began and ended in
-//     between (see total). This reveals time that the first method hides: with tick accounting, a softirq that
-//     interrupts a process counts as time of that process and not as user or system time of the machine. Under
-//     network load, the first method then subtracts too much. When iperf3 sent small datagrams as fast as two
-//     processors allow, the first method missed a quarter of the machine's CPU time.
+//   - The CPU time of all tasks (see ReadTotals), minus two parts. One part is the time of Tare and its programs,
+//     which the caller knows from the resource usage of processes that it has waited for. The other part is the
+//     time of kernel threads, from schedstat. This covers the whole machine, even if Tare is in a container.
+//   - The growth of the CPU time of all processes that are not Tare's, even if they began or ended meanwhile (see
+//     total). This reveals time that the first method misses: with tick accounting, a softirq that interrupts a
+//     process counts as time of that process. Under network load, the first method then subtracts too much. When
+//     iperf3 sent small datagrams as fast as two processors allow, it missed a quarter of the machine's CPU time.
 //
 // Kernel threads, interrupts and softirqs cannot be attributed: they may work for the trial (network, storage,
 // encryption) or for others. Conditions.KernelCPU is their sum. They never count as foreign.

@@ -90,7 +90,7 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 // leftShown is the maximum number of leftover processes that a trial names.
 const leftShown = 5
 
-// judge applies the rule that no process may be left.
+// judge applies the rule that a program must leave no process behind.
 func (w *watchedSite) judge(t *journal.Trial) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

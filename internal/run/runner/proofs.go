@@ -76,7 +76,7 @@ type absentLayer struct {
 	arm    string // the arm that has the layer
 	l      layer.Layer
 	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
-	beside bool        // set if the layer l can prove that it is off even though own is on
+	beside bool        // set if the layer l can prove that it is off even though the layer own is on
 }
 
 // absentLayers lists the layers of other arms that must be off in this arm. Equal layers, with the same kind and

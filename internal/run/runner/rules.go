@@ -78,8 +78,8 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
 // Look samples the machine before the first trial, while no program of Tare's runs. The result busy describes a limit
-// that the machine exceeds in every sample; "": there is none. The result still is the same for the limits fewer, a
-// part of all limits.
+// that the machine exceeds in every sample; "": there is none. The result still describes such a limit out of fewer, a
+// smaller set of limits.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

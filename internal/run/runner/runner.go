@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // piloting reports whether the number of rounds is not fixed yet.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
-// skip makes the time since the last trial not count in Harness.Around.
+// skip keeps the time since the last trial out of Harness.Around.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
 // rounds runs every round that is not complete yet. With a goal of precision, it fixes and records the number of rounds

@@ -50,8 +50,8 @@ const (
 	fewestSetUps = 6
 )
 
-// affordable returns the number of rounds that share a set-up. One set-up takes the time setUp, and one round the time
-// round. The run has as many rounds as rounds says, and a claim needs fewest set-ups.
+// affordable returns the number of rounds that share a set-up. The durations setUp and round are those of one set-up
+// and one round. The argument rounds is the number of rounds, and fewest is the number of set-ups that a claim needs.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
 	if round <= 0 {
@@ -213,9 +213,9 @@ type siteStep func(*armSite, context.Context) error
 // setUpAtOnce is the maximum number of sites that inParallel sets up at a time.
 const setUpAtOnce = 4
 
-// setUpAll sets up the sites of all arms with their layers, each time in a new random order. The next round is round;
-// 0: the session begins. An arm that worked before may be left out if its set-up fails. Layers are put up one after the
-// other. Pods and servers are started for several sites at a time.
+// setUpAll sets up the sites of all arms with their layers, each time in a new random order. The argument round is the
+// number of the next round; 0: the session begins. An arm that worked before may be left out if its set-up fails.
+// Layers are put up one after the other. Pods and servers are started for several sites at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false

@@ -241,8 +241,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds counts the spoilt rounds, up to the round last. The cell with most spoilt rounds counts. A round is spoilt
-// if all attempts at one of its trials are used up and none of them stands.
+// costRounds counts the spoilt rounds, up to the round with the number last. The cell with most spoilt rounds counts. A
+// round is spoilt if all attempts at one of its trials are used up and spoilt.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}

@@ -59,8 +59,8 @@ func Of(name string) (o Owner, kind string, ok bool) {
 	return o, m[1], err == nil
 }
 
-// Dir makes a directory below the directory parent; "": below TMPDIR. The name begins with the kind and the owner,
-// which is this process.
+// Dir makes a directory in the directory parent; "": in TMPDIR. The name begins with the kind and the owner, which is
+// this process.
 func Dir(parent, kind string) (string, error) {
 	self, err := This()
 	if err != nil {
@@ -114,9 +114,9 @@ func Leftovers(dirs ...string) (left []string, err error) {
 	return slices.Compact(left), nil
 }
 
-// Clean removes everything that Leftovers lists, and returns the removed paths. If before is not nil, it is called with
-// a path before this path is removed. It must end all uses of the path, such as a device mapping. The error names the
-// paths that could not be removed; the others are removed nevertheless.
+// Clean removes everything that Leftovers lists, and returns the removed paths. The function before, unless it is nil,
+// is called with each path before its removal. It must end all uses of the path, such as device mappings. The error
+// names the paths that could not be removed. All other paths are removed nevertheless.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
 	left, err := Leftovers(dirs...)
 	for _, path := range left {
