@@ -101,7 +101,7 @@ type Import struct {
 
 // ImportedSetting is a setting of the workload that differs between the files of a cell.
 type ImportedSetting struct {
-	Cell string              `json:"cell"`
+	Cell string              `json:"cell"` // the cell's ID
 	Name string              `json:"name"` // the name of the setting in the tool
 	Arms map[string][]string `json:"arms"` // the distinct values by arm; an arm without a file of the cell has none
 }
@@ -230,7 +230,7 @@ type Loop struct {
 // PowerLaw states that a metric of a cell is a product of powers of the workload's factors, on any system. For example,
 // the number of DNS queries is proxies × hosts ÷ TTL.
 type PowerLaw struct {
-	Metric    string             `json:"metric"`
+	Metric    string             `json:"metric"`    // the name of the metric
 	Exponents map[string]float64 `json:"exponents"` // exponents by factor: 1, -1, or 0 for a factor without influence
 }
 

@@ -105,12 +105,12 @@ func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions 
 
 // Cluster describes a Kubernetes cluster that trials ran on.
 type Cluster struct {
-	Context  string     `json:"context"`  // name of the context in the kubeconfig
-	UID      string     `json:"uid"`      // UID of the namespace kube-system
-	Version  string     `json:"version"`  // version of the API server
-	Platform string     `json:"platform"` // "linux/amd64"
-	Nodes    []Node     `json:"nodes"`    // nodes that trials ran on
-	Arms     []ArmNodes `json:"arms,omitempty"`
+	Context  string     `json:"context"`        // name of the context in the kubeconfig
+	UID      string     `json:"uid"`            // UID of the namespace kube-system
+	Version  string     `json:"version"`        // version of the API server
+	Platform string     `json:"platform"`       // "linux/amd64"
+	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
+	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
 	// Components maps the names of DaemonSets and Deployments to their images. It contains only those that can
 	// affect results, such as the network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
@@ -121,24 +121,24 @@ type Cluster struct {
 
 // ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
 type ArmNodes struct {
-	Arm   string   `json:"arm"`
+	Arm   string   `json:"arm"`   // name of the arm
 	Nodes []string `json:"nodes"` // names of the nodes, sorted
 }
 
 // Node is one node of a cluster.
 type Node struct {
-	Name         string            `json:"name"`
-	Kernel       string            `json:"kernel"`       // kernel release, as from uname -r
-	OS           string            `json:"os"`           // name and version of the distribution
-	Architecture string            `json:"architecture"` // "amd64"
-	Runtime      string            `json:"runtime"`      // "containerd://1.7.27"
-	Kubelet      string            `json:"kubelet"`
-	Zone         string            `json:"zone,omitempty"`   // availability zone, if the cluster has zones
-	Region       string            `json:"region,omitempty"` // region, if the cluster has regions
-	Instance     string            `json:"instance,omitempty"`
-	CPU          string            `json:"cpu,omitempty"`
-	CPUs         string            `json:"cpus"`
-	Memory       string            `json:"memory"`
+	Name         string            `json:"name"`                   // name of the node in the cluster
+	Kernel       string            `json:"kernel"`                 // kernel release, as from uname -r
+	OS           string            `json:"os"`                     // name and version of the distribution
+	Architecture string            `json:"architecture"`           // "amd64"
+	Runtime      string            `json:"runtime"`                // "containerd://1.7.27"
+	Kubelet      string            `json:"kubelet"`                // version of the kubelet
+	Zone         string            `json:"zone,omitempty"`         // availability zone, if the cluster has zones
+	Region       string            `json:"region,omitempty"`       // region, if the cluster has regions
+	Instance     string            `json:"instance,omitempty"`     // instance type
+	CPU          string            `json:"cpu,omitempty"`          // model of the processor
+	CPUs         string            `json:"cpus"`                   // number of CPUs that the node has
+	Memory       string            `json:"memory"`                 // memory that the node has
 	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
 	BootID       string            `json:"bootID,omitempty"`       // nodes with the same id share a kernel
 	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
