@@ -25,9 +25,9 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag is set if a guard starts tare clean after its owner was killed. tare clean then ignores switches:
-// inspecting them would lock their run for a moment, in which tare resume would fail. Nobody would read what tare
-// clean prints about switches.
+// guardFlag is a hidden flag of tare clean. A guard sets this flag when it starts tare clean, after a process of Tare
+// was killed. Switches are then ignored: to look at them, tare clean would lock their run, and tare resume would fail
+// meanwhile. Nobody would read the printed list, either.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -96,14 +96,14 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would be done")
 	c.Flags().BoolVar(&switches, "switches", false, "also turn back the system-wide switches that killed runs have left")
 	c.Flags().BoolVar(&guarding, guardFlag, false, "called after a run was killed: ignore its switches")
-	_ = c.Flags().MarkHidden(guardFlag) // the flag exists
+	_ = c.Flags().MarkHidden(guardFlag)
 	on.flags(c)
 	return c
 }
 
-// cleanTemporary removes the temporary directories and files of killed Tare processes, or with dry only prints them. It
-// returns their number. It searches the system's directory for temporary files, the working directory, and up to
-// four levels of directories below the roots.
+// cleanTemporary removes the temporary directories and files of killed Tare processes, and returns their number. With
+// dry = true, it only prints them. It searches the system's directory for temporary files, the working directory, and
+// up to four levels of directories below the roots.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -117,7 +117,7 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // deeper than four levels
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // raw files and deeper levels are not searched
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)
@@ -151,8 +151,8 @@ func importRoots(args []string) ([]string, error) {
 	return roots, nil
 }
 
-// cleanImports removes the leftovers of killed imports below some directories, or with dry only prints them. It
-// returns their number.
+// cleanImports removes the leftovers of killed imports below the roots, and returns their number. With dry = true, it
+// only prints them.
 func cleanImports(s State, roots []string, dry bool) (int, error) {
 	left, bad := below(roots, journal.Unfinished)
 	for _, dir := range left {
@@ -174,7 +174,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	return len(left), bad
 }
 
-// below returns the paths that the function find returns for the roots. A path that is below two roots is returned
+// below calls the function find for every root, and returns all paths found. A path below two of the roots is returned
 // once.
 func below(roots []string, find func(root string) ([]string, error)) (paths []string, bad error) {
 	for _, root := range roots {
@@ -199,14 +199,14 @@ func (l *leftOnCluster) selected(c *cobra.Command) bool {
 	return c.Flags().Changed("context") || c.Flags().Changed("kubeconfig") || c.Flags().Changed("namespace")
 }
 
-// clean removes the leftovers of killed runs on the cluster, or with dry only prints them. It prints the objects of
-// live runs on stderr.
+// clean removes the leftovers of killed runs on the cluster. With dry = true, it only prints them. It prints the
+// objects of live runs on stderr.
 func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry bool) error {
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // with an error, left holds the leftovers found so far
+	left, bad := inventory.Leftovers(ctx, o, l.context, l.namespace) // after an error, left holds the leftovers found before the error
 	found := 0
 	for _, one := range left {
 		if one.Alive {
@@ -243,9 +243,8 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 	}
 }
 
-// cleanSwitches finds the system-wide switches that killed runs below some directories have left, and returns their
-// number. It turns the switches back if the argument turn is true and dry is false. In all other cases it only prints
-// them.
+// cleanSwitches finds the system-wide switches that killed runs below the roots have left, and returns their number.
+// With turn = true and dry = false, it turns the switches back. Otherwise it only prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
 	dirs, err := below(roots, journal.WithUndos)
 	if err != nil {

@@ -273,8 +273,8 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered returns a cost.Error as a usage error. The argument before begins the message, and the hint names
-// options that work. Any other error is returned unchanged.
+// unanswered converts a cost.Error to a usage error. The text before is the beginning of the message, and the hint
+// names options that work. Any other error is returned unchanged.
 func unanswered(before string, err error) error {
 	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)
@@ -282,8 +282,8 @@ func unanswered(before string, err error) error {
 	return err
 }
 
-// completeCost completes the metrics or cells from which the cost of a run can be computed. Without arguments, it
-// takes the newest run.
+// completeCost completes the name of a metric or cell for which the cost of a run can be computed. Without arguments,
+// the run is the newest one.
 func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		plan := planNamed(args)

@@ -29,8 +29,9 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// unusable reports whether the part cannot be used. The testbed, the limits or an arm is usable if all findings have
-// the status Works. A layer, workload or program is usable if one finding has it. An option is never unusable.
+// unusable reports whether the part cannot be used. The testbed, the limits and an arm are usable if all their findings
+// have the status Works. A layer, workload or program is usable if at least one of its findings has the status Works.
+// An option is never unusable.
 func (p part) unusable() bool {
 	switch p.Kind {
 	case optionKind:
@@ -126,8 +127,8 @@ measured. tare clean removes the leftovers of a killed --try.`,
 	return c
 }
 
-// diagnose examines the parts that an experiment file needs, or a cluster, or all parts of this machine. With the
-// argument try, it also sets up the arms of the file, unless a part is missing.
+// diagnose examines the parts that an experiment file needs. Without a file, it examines a cluster, or all parts of
+// this machine. With try = true, it also sets up the arms of the file, unless a part is unusable.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {

@@ -31,9 +31,9 @@ type wantedArm struct {
 	layers []experiment.LayerItem
 }
 
-// examineCluster examines a cluster for an experiment, or without an experiment for the needs of most experiments.
-// The context and the namespace replace the experiment's, unless they are "". With dry, dry runs show whether the
-// cluster would create the sites of the arms.
+// examineCluster examines what an experiment needs of a cluster, or without an experiment, what most experiments need.
+// A name or namespace that is not "" replaces the experiment's context or namespace. With dry = true, dry runs show
+// whether the cluster would create the sites of the arms.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
 	w, err := needsOf(x, name, namespace)
 	if err != nil {
@@ -116,8 +116,8 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 	return w, nil
 }
 
-// tryArm tries by dry runs whether the site of an arm could be created. It calls Up only of layers that change
-// nothing but the site's description. Only a run can test the other layers.
+// tryArm tests by a dry run whether the cluster would create the site of an arm. It calls Up only of layers that change
+// nothing but the site's description. The other layers can be tested only by a run.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {
@@ -198,8 +198,8 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff returns the name of a layer's check, or of the site's check if kind is empty. The argument of names the arm
-// that has the layer if the layer must be off.
+// onOff returns the name of a check: of a layer, or of the site if kind is "". If the layer must be off, the text of is
+// the name of the arm that has the layer, and "" otherwise.
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

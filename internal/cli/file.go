@@ -159,7 +159,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // the command may start again here, so standard input is read later
+			return "", nil, err // the command may start again here, and standard input must still be unread then
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -171,7 +171,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	asked.Allow = l.allow
 	name = "command line"
 	kinds := each(catalog.Layers, func(k layer.Kind) string { return k.Name })
-	// A file that contains a secret must fail here, before programs start and before it is shown or stored.
+	// A secret in the file must be found here, before programs start and before the file is shown or stored.
 	if text, err = asked.File(time.Second, kinds); err == nil {
 		_, err = experiment.Load(name, text, catalog.Kinds())
 	}
@@ -194,7 +194,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 	return name, text, err
 }
 
-// typed returns the command line, for the first line of the experiment file.
+// typed returns the command line after "tare run". The file's first line shows it.
 func (l *oneLine) typed(args []string) string {
 	var all []string
 	for _, layer := range l.layers {
@@ -225,7 +225,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
-				exit.Stderr = "" // the hint has the program's stderr
+				exit.Stderr = "" // the hint has the program's stderr already
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}

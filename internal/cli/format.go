@@ -63,8 +63,9 @@ func (p *paged) add(c *cobra.Command) {
 
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in the format of -o. JSON and YAML have the value itself. The function csv writes the value as
-// CSV, and the function of makes the document for text formats. For a page, view prints the name of the file.
+// view prints a result in the format that -o selects. JSON and YAML have the value itself. The argument csv is a
+// function that writes the value as CSV. The argument of is one that makes the document for all other formats. For a
+// page, view prints the name of the file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":
@@ -141,9 +142,9 @@ func ordered(d *json.Decoder) (any, error) {
 
 const step = "  " // indentation of a nested value
 
-// yamlOf returns a value as YAML that has one meaning in YAML 1.1 and 1.2, with a newline at its end. A string is in
-// quotes, with escapes, unless no reader could mistake it for another type. The argument indent is the indentation of
-// all lines but the first, which the caller has indented.
+// yamlOf returns a value as YAML that has the same meaning in YAML 1.1 and 1.2, with a newline at its end. A string is
+// quoted and escaped if some reader could mistake it for another type. The argument indent is put before every line
+// except the first.
 func yamlOf(v any, indent string) string {
 	var lines []string
 	switch v := v.(type) {
@@ -238,7 +239,7 @@ func yamlNumber(s string) string {
 // command reports.
 type lines struct {
 	w     io.Writer
-	width int // columns of the terminal; 0 if unknown, and lines are then not wrapped
+	width int // columns of the terminal; 0: unknown, and no line is wrapped
 }
 
 func (s State) lines() lines { return lines{s.Stdout, s.Width} }
@@ -248,8 +249,8 @@ const least = 20 // smallest width of a wrapped column
 // text writes a line of text. The further lines of a wrapped text are indented by two more columns.
 func (l lines) text(indent, text string) { l.hanging(indent, indent+"  ", text) }
 
-// hanging writes a text, wrapped if necessary. The argument first begins the first line. The argument indent begins
-// each further line.
+// hanging writes a text, wrapped if necessary. The string first is put before its first line, and the string indent
+// before each further line.
 func (l lines) hanging(first, indent, text string) {
 	wrapped := []string{text}
 	if room := l.width - max(columns.Width(first), columns.Width(indent)); l.width > 0 && columns.Width(text) > room {

@@ -168,7 +168,7 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	return err
 }
 
-// show writes the files and prints the result. The outcome becomes the exit code.
+// show writes the files of --junit and --markdown, and prints the result. The outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	link := f.link
 	if report := filepath.Join(dir, reportFile); dir != "" && link == "" && exists(report) {

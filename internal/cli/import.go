@@ -208,7 +208,7 @@ func importError(err error) error {
 		return hinted(err, "%s", data.Hint)
 	case errors.As(err, &wrong):
 		return hintedUsage(err, "%s", wrong.Hint)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // ErrExist if another process has made the directory meanwhile
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // ErrExist: another process has made the directory meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}
 	return err
@@ -217,14 +217,14 @@ func importError(err error) error {
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// printUnimported prints on stderr how far an import without a run got. After a usage error it prints nothing if no
-// file was broken. A broken file is printed in any case, since it may have the data that the user named.
+// printUnimported prints on stderr how far an import came that made no run. A usage error without a broken file prints
+// nothing. A broken file is always printed, since it may be one that the user named.
 func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if misused && len(r.Problems) == 0 {
 		return
 	}
 	whole := done
-	if done == r.Files { // an import that ended earlier ended at or before its first broken file
+	if done == r.Files { // if an import stops early, no file counted in done is broken
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))

@@ -136,7 +136,7 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources returns the files of each arm. Its error names standard input as a choice if standard input is a pipe.
+// sources returns the files of each arm. Without files, its error offers to read standard input, if this is a pipe.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -194,7 +194,7 @@ func limit(flag, text string) (*quantity.Percent, error) {
 	return &p, nil
 }
 
-// share reads a share above least and below 100 %.
+// share reads a percentage. The value must be above the number least, and below 100 %.
 func share(flag, text string, least float64) (quantity.Percent, error) {
 	var p quantity.Percent
 	if err := p.UnmarshalText([]byte(text)); err != nil {
@@ -206,8 +206,8 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 	return p, nil
 }
 
-// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect
-// the run, and no flags that affect only this command's output.
+// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect the run.
+// It lacks the flags that affect only what this command prints.
 func importCommand(c *cobra.Command) string {
 	var parts []string
 	c.Flags().Visit(func(f *pflag.Flag) {

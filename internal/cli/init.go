@@ -66,12 +66,12 @@ Without FILE the file goes to standard output.`,
 	}
 	for _, q := range questions {
 		c.Flags().StringVar(&q.answer, q.flag, "", q.question)
-		_ = c.RegisterFlagCompletionFunc(q.flag, cobra.FixedCompletions(q.names(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+		_ = c.RegisterFlagCompletionFunc(q.flag, cobra.FixedCompletions(q.names(), cobra.ShellCompDirectiveNoFileComp))
 	}
 	return c
 }
 
-// choice is a question that a flag answers, or the user on a terminal.
+// choice is a question. A flag answers it, or the user on a terminal.
 type choice struct {
 	flag, question string
 	options        []draft.Part
@@ -83,8 +83,8 @@ func (q *choice) names() []string {
 	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
-// settle returns the chosen layer or workload. On a terminal, the user answers by a name or by its number in the
-// list.
+// settle returns the chosen layer or workload. If the flag is not set, the user answers on the terminal, by a name or
+// its number in the list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)

@@ -19,7 +19,7 @@ import (
 // progress shows the progress of a run on stderr: one live line on a terminal, or plain lines on a pipe. It writes
 // only at events of the run, so that it does not disturb a trial.
 type progress struct {
-	mu      sync.Mutex // lock that is held while an event is handled
+	mu      sync.Mutex // held while an event is handled
 	w       io.Writer
 	screen  io.Writer // output on which a line can be overwritten
 	live    bool
@@ -27,9 +27,9 @@ type progress struct {
 	last    int             // width of the live line
 	columns func() int      // returns the terminal's width, or 0 if the width is unknown; nil without a terminal
 	failed  int             // number of trials that count as failures of their arm
-	spoilt  int             // number of trials that broke another rule; they were repeated if attempts were left
-	shown   map[string]bool // texts about waiting that were printed on a pipe
-	mask    *mask.Mask      // replaces secrets
+	spoilt  int             // number of trials that broke another rule; each was repeated while attempts were left
+	shown   map[string]bool // texts passed to wait that were already printed on a pipe
+	mask    *mask.Mask
 	interim interim
 }
 
@@ -104,8 +104,8 @@ func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	p.status(text)
 }
 
-// busy shows that the run waits for a busy machine. On a pipe, it prints a line at the first event of a wait. On a
-// terminal, it also shows the remaining time.
+// busy shows that the run waits for a busy machine to become quiet. It prints a line when the wait begins. On a
+// terminal, the live line also shows the remaining time.
 func (p *progress) busy(e runner.Waiting) {
 	if e.First {
 		p.line(fmt.Sprintf("the machine is too busy to measure on: waiting up to %s for it (%s)", span(e.Left), safetext.Line(e.Why)))
@@ -126,7 +126,7 @@ func (p *progress) waiting(what string) {
 		p.status(what)
 		return
 	}
-	if !p.shown[what] { // each set-up sends the text again
+	if !p.shown[what] { // the same text comes again with each set-up
 		p.shown[what] = true
 		p.line(what)
 	}
@@ -207,8 +207,8 @@ func brief(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// interim holds estimates of a run so far, with intervals. The estimates are not verdicts, and the number of rounds
-// does not depend on them. The rounds are analysed between trials.
+// interim holds the estimates and intervals of a run in progress, computed between trials. They are not verdicts, and
+// do not influence how many rounds the run has.
 type interim struct {
 	analyze  func() *analysis.Run
 	round    int    // current round
@@ -216,13 +216,14 @@ type interim struct {
 	quarters int    // number of quarters of the run that were printed on a pipe
 }
 
-// begins takes note that a trial of a round begins. It returns true if another quarter of the rounds is done.
+// begins updates the estimates when the first trial of a round begins. The result is true if another quarter of the
+// rounds is done.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false
 	}
 	i.round = round
-	if round < 3 { // fewer than two complete rounds give no interval
+	if round < 3 { // an interval needs two complete rounds
 		return false
 	}
 	i.text = estimates(i.analyze())

@@ -126,7 +126,8 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion opens a new run, writes its report and calls print. A run without verdicts is an error.
+// conclusion opens a run that has just ended, writes its report and calls print. If the run has no verdicts, the error
+// is ExitInvalid.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -134,7 +135,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	}
 	page := filepath.Join(run.Dir, reportFile)
 	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
-	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a closed pipe does not change the exit code
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // if the reader closes the pipe, the exit code stays the same
 		return errors.Join(unwritten, err)
 	}
 	if unwritten != nil {
@@ -164,13 +165,13 @@ func madeNow(o report.RunOptions, to string) report.RunOptions {
 	return o
 }
 
-// The contents of a PNG or PDF.
+// the contents of a PNG or PDF
 const (
 	ofPicture = "picture"
 	ofPage    = "page"
 )
 
-// isPicture reports whether the output is only the picture of the overheads, as selected by the format or by --of.
+// isPicture reports whether only the picture of the overheads is written, as a format or --of picture may request.
 func isPicture(out, of string) (bool, error) {
 	rendered := out == string(render.PNG) || out == string(render.PDF)
 	switch {
@@ -201,8 +202,8 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes a whole file, or no file after an error. Without a file name, it writes to stdout. Binary content
-// bypasses the text filter.
+// deliver writes a complete file, or after an error no file. If to is "", it writes to stdout. Binary content bypasses
+// the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)

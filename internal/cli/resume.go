@@ -50,7 +50,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			}
 			extend := c.Flags().Changed("rounds")
 			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // the run ended early, so more rounds extend it
+			if err == nil && !extend && run.Plan.Ended > 0 { // more rounds extend a run that ended early
 				extend, rounds = true, run.Plan.Planned()
 			}
 			if extend {
@@ -105,7 +105,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 }
 
 // replan expands the recorded experiment file of a run. The layers and workloads come from this file, and the plan is
-// the recorded plan. Another version of Tare may expand the file differently, which is an error.
+// the recorded one. If this version of Tare expands the file differently, the error is an otherPlanError.
 func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
@@ -142,9 +142,9 @@ func (e *otherPlanError) Error() string {
 	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.parts)
 }
 
-// otherParts names the parts in which two plans compare different things or use different rules: arms, cells,
-// margins, limits and budgets. With such a difference, different trials in one run would have the same name. Seed,
-// rounds and precision are ignored, since the command line may have set them.
+// otherParts compares two plans of a run, and names the parts that differ: arms, cells, margins, limits or budgets.
+// With such a difference, trials of different meaning would have the same name in one run. Seed, rounds and precision
+// are not compared, since the command line may have set them.
 func otherParts(a, b *experiment.Plan) (names []string) {
 	one, errOne := compared(a)
 	other, errOther := compared(b)
@@ -160,11 +160,11 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 	return names
 }
 
-// compared returns the parts of a plan that must not change between sessions, as JSON values.
+// compared returns, as JSON values, the parts of a plan that must stay the same in all sessions of a run.
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
-		cells[i].Expected, cells[i].Tests = 0, "" // Expected is an estimate, and older versions do not record Tests: both may differ
+		cells[i].Expected, cells[i].Tests = 0, "" // two fields may differ: Expected is an estimate, and older versions do not record Tests
 	}
 	text, err := json.Marshal(map[string]any{
 		"name": p.Name, "description": p.Description, "testbed": p.Testbed,
@@ -177,9 +177,9 @@ func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	return parts, json.Unmarshal(text, &parts)
 }
 
-// extendable returns the reason why a run cannot have the given number of rounds, with a hint.
+// extendable returns the error, with a hint, if a run cannot be extended to this number of rounds.
 func extendable(run *journal.Run, rounds int) error {
-	if run == nil { // the caller reports why the run could not be opened
+	if run == nil { // nil: the run could not be opened, which the caller reports
 		return nil
 	}
 	err := run.Extendable(rounds)

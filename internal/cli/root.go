@@ -76,7 +76,7 @@ func markUsage(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := check(c, args)
-		if errors.As(err, new(*codedError)) { // a codedError has a hint of its own
+		if errors.As(err, new(*codedError)) { // a codedError needs no other hint
 			return err
 		}
 		if err != nil {
@@ -112,7 +112,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 // refuseOtherShells makes cobra's completion command fail for a shell without a script.
 func refuseOtherShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	c, _, _ := root.Find([]string{"completion"}) // InitDefaultCompletionCmd has added the command
+	c, _, _ := root.Find([]string{"completion"}) // no error: InitDefaultCompletionCmd has added this command
 	var shells []string
 	for _, shell := range c.Commands() {
 		shells = append(shells, shell.Name())
@@ -141,8 +141,8 @@ func asPlugin(root *cobra.Command) {
 	}
 }
 
-// pluginWords returns a function that replaces `tare run` by `kubectl tare run`, for every command. The word tare
-// without a command names the program, and stays.
+// pluginWords returns a function that replaces a command such as `tare run` by `kubectl tare run`. The word tare stays
+// if no command follows: it then names the program.
 func pluginWords(root *cobra.Command) func(string) string {
 	names := []string{`--\w`}
 	for _, c := range root.Commands() {
@@ -163,12 +163,12 @@ func pluginHint(root *cobra.Command, err error) error {
 
 var completeFiles = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 
-// completeRuns completes the run directories below runs/. Without runs, it completes any directory.
+// completeRuns completes a name by the run directories below runs/. Without runs, it offers any directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return runsBelow(journal.DefaultRoot)
 }
 
-// runsBelow completes the run directories below a root. If the root has no runs, it completes any directory.
+// runsBelow completes a name by the run directories below a root. Without runs, it offers any directory.
 func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
 	dirs, err := journal.Find(root)
 	if err != nil || len(dirs) == 0 {
@@ -209,8 +209,8 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// planNamed returns the plan of the named run, or of the newest run. After an error the plan is empty, since the
-// command itself will report the error.
+// planNamed returns the plan of the named run, or of the newest run. If the run cannot be read, the plan is empty, and
+// the command reports the error.
 func planNamed(args []string) experiment.Plan {
 	dir, err := runDir(args)
 	if err != nil {
@@ -232,7 +232,7 @@ func planOf(dir string) (plan experiment.Plan) {
 	return plan
 }
 
-// arms returns the names of a run's arms with one of the roles, or of all arms.
+// arms returns the names of a run's arms that have one of the roles. Without roles, all arms are returned.
 func arms(run []string, roles ...experiment.Role) (names []string) {
 	for _, a := range planNamed(run).Arms {
 		if roles == nil || slices.Contains(roles, a.Role) {

@@ -124,7 +124,7 @@ report in report.html.`,
 	return c
 }
 
-// endStrays ends the leftover processes of killed runs on this machine, which would run beside the trials.
+// endStrays ends the processes that killed runs have left on this machine. They would otherwise disturb the trials.
 func endStrays(ctx context.Context, s State, values sessionValues) error {
 	strays, err := local.Clean(ctx)
 	for _, stray := range strays {
@@ -137,7 +137,7 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	for _, path := range removed {
 		fmt.Fprintf(s.Stderr, "removed %s, which a killed run had left\n", safetext.Name(path))
 	}
-	if err != nil { // the leftover is not running, and disturbs no trial
+	if err != nil { // the process has ended and disturbs no trial
 		fmt.Fprintln(s.Stderr, "warning:", safetext.Name(err.Error()))
 	}
 	return nil
@@ -175,7 +175,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	}
 	j.Mask(values.mask)
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the report and the signature are of an earlier session
+	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the files of an earlier session no longer match the run
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(reference.With(ctx, values.values), runner.Options{
@@ -194,7 +194,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	progress.end()
 	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // End fails on a full disk, for instance; the run's error is printed in any case
+		_ = j.End(0, endedBy(ctx, err)) // End fails, for instance, if the disk is full; the run's own error is printed even then
 		if len(j.Trials()) == 0 {
 			return withNextStep(ctx, j, err)
 		}
@@ -232,8 +232,9 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	})
 }
 
-// checkBusy measures how busy this machine is before the experiment is planned. If the machine is too busy for Tare's
-// default limits, checkBusy lifts these limits, and prints a message. Limits in the file stay in force.
+// checkBusy measures how busy this machine is before the experiment is planned. If only Tare's default limits are
+// exceeded, checkBusy lifts these limits. If a limit of the file is exceeded, all limits stay. A busy machine gets a
+// message in both cases.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
 	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // the machines of a cluster's trials are not known yet

@@ -25,7 +25,7 @@ import (
 	"tare/internal/version"
 )
 
-// bed is the testbed of a run, with functions that differ between kinds of testbeds.
+// bed is the testbed of a run, with the functions that depend on the kind of testbed.
 type bed struct {
 	testbed.Testbed
 	sampler runner.Sampler
@@ -62,15 +62,15 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// guard makes tare clean run if this process is killed. Direct children of this process die with it, but a program
-// under test may have started other processes in the background.
+// guard starts a guard, which runs tare clean if this process is killed. The direct children of this process then die
+// with it, but not the processes that they have started in the background.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
 	}
 }
 
-// record records the environment once the sites are set up. On clusters it adds the clusters' description.
+// record records the environment after the sites are set up. On clusters, it adds the clusters' description.
 func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
 	if b.clusters == nil {
 		if j.Session() == 1 {
@@ -93,8 +93,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace, if networks need a user namespace. After such a start,
-// the error is the exit code of the new process. Without such a start, the error is nil, and the command continues.
+// inNamespace starts this command again in a user namespace, if networks need one. It then waits for the new process,
+// and the error is that process's exit code. If no start is needed, the error is nil, and this process continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil
@@ -106,8 +106,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace is inNamespace for commands that only test what works. If the system does not allow a user namespace,
-// these commands continue and report the missing namespace.
+// tryNamespace does the same as inNamespace, for commands that only test what works. If the system allows no user
+// namespace, the command continues here, and reports the lack later.
 func tryNamespace() error {
 	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code
@@ -122,8 +122,8 @@ type sessionValues struct {
 	mask   *mask.Mask
 }
 
-// readValues reads the values, once for a whole session of a run. The map holds the experiment's files by name. A
-// file that contains a secret value is an error.
+// readValues reads the values once, for all trials of a session. The map files holds the experiment's files by name. A
+// secret value found in one of these files is an error.
 func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValues, error) {
 	values, err := reference.Take(reference.Of(x))
 	if err != nil {

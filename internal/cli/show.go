@@ -91,7 +91,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	return run, analysis.OfRun(run), nil
 }
 
-// runDir returns the run directory that the arguments name, or else the newest run directory.
+// runDir returns the named run directory, or without arguments the newest one.
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
@@ -128,8 +128,8 @@ func oneByOne(args []string) [][]string {
 	return slices.Collect(slices.Chunk(args, 1))
 }
 
-// noRun returns the error for a directory that is not a run. If the directory contains runs, the hint names one of
-// these runs.
+// noRun returns the error for a directory that is no run directory. If runs lie below the directory, the hint names the
+// newest.
 func noRun(dir string, err error) error {
 	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
 	below, _ := journal.Find(dir)
@@ -162,7 +162,7 @@ type publishedFlags struct {
 	published.Options
 	wanted bool // set if tare report shows the table
 	all    bool // set if the text formats show exploratory metrics
-	digits int  // number of decimals; -1 to choose it by how much the values vary
+	digits int  // number of decimals; -1: chosen by how much the values vary
 }
 
 func (f *publishedFlags) add(c *cobra.Command) {
@@ -174,7 +174,7 @@ func (f *publishedFlags) add(c *cobra.Command) {
 
 func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
 	names := []string{"reference", "with-invalid", "digits"}
-	if flag == "--published" { // tare show has an --all of its own
+	if flag == "--published" { // tare show uses the flag --all itself
 		names = append(names, "all")
 	}
 	for _, name := range names {

@@ -36,19 +36,19 @@ type State struct {
 	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
 	Columns func() int
 
-	// Writers behind the filters of Stdout and Stderr (guarded): binary is for binary output, and screen for a line
-	// that is overwritten.
+	// outputs without the filters of Stdout and Stderr (see guarded); binary: for binary content; screen: for a
+	// line that is overwritten
 	binary, screen io.Writer
 }
 
-// guarded makes all output pass a filter that makes it safe for a terminal: file names, texts of programs and
-// clusters, and errors. The function flush writes the rest of stdout, and returns the first write error. The function
-// done writes the rest of both outputs.
+// guarded makes all output pass a filter that makes texts safe for a terminal, such as file names, errors, and texts of
+// programs. The result flush writes the rest of stdout and returns the first write error. The result done writes the
+// rest of both outputs.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
 	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
-	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // a last error cannot be reported
+	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody can be told of an error here
 }
 
 // System returns the state of this process.
@@ -101,8 +101,8 @@ const (
 	ExitDone        = 0   // the command succeeded, whatever the verdicts are
 	exitError       = 1   // an operation failed
 	ExitUsage       = 2   // the command line or the experiment file is wrong
-	exitFailed      = 3   // tare gate: a budget is exceeded
-	exitUnresolved  = 4   // tare gate: no budget is exceeded, but some are not resolved
+	exitFailed      = 3   // tare gate: a metric exceeds its budget
+	exitUnresolved  = 4   // tare gate: no budget is exceeded, but some results are not resolved
 	ExitInvalid     = 5   // the run gives no verdicts, or is damaged
 	exitInterrupted = 130 // SIGINT or SIGTERM
 )
@@ -149,7 +149,7 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func conclude(s State, err error) int {
 	defer func() {
 		limit, reached := machine.Exhausted(err)
-		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // a WriteError names the limit on file sizes
+		if unwritten := errors.As(err, new(*journal.WriteError)); reached && !(unwritten && limit == machine.FileSize) { // a WriteError already names the limit on file sizes
 			fmt.Fprintln(s.Stderr, "hint: "+limit.Reached())
 		}
 	}()
@@ -185,7 +185,7 @@ func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
 }
 
-// Limits of the system that commands need, with a wide margin, so that no command fails in the middle.
+// Limits of the system that a command needs. They include a wide margin, so that no command fails halfway.
 var (
 	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
 	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}

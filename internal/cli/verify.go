@@ -169,7 +169,7 @@ func addSign(c *cobra.Command, key *string) {
 }
 
 func sshKeygen(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // time in which the user may have to confirm the use of a key
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // the user may have to confirm the use of a key within this time
 	defer cancel()
 	var out bytes.Buffer
 	_, err := testbed.Run(ctx, local.Here, testbed.Host, testbed.Command{
@@ -186,8 +186,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if there is a key. It returns the error of signing. If signing has no error, it
-// returns the argument ran, which is the run's own error.
+// signed signs a finished run, if a key is given. An error of signing is returned. Otherwise the result is ran, the
+// error with which the run itself ended.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

@@ -19,7 +19,7 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell: the limit of the key with the highest Nearness. Of equally near keys, the
+// For returns the limit of a metric in a cell: that with the key of the highest Nearness. Of equally near keys, the
 // first in alphabetical order counts.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
@@ -31,8 +31,8 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a budget's key names a metric in a cell. 0: the key does not name the metric in the
-// cell. Above 0, a bare METRIC ranks lowest, then a pattern of cells by its length, and the cell's name ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell; 0: it does not name the metric. A key without a
+// cell ranks lowest. A pattern of cells ranks higher, the longer the better. A key with the cell's name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -96,13 +96,14 @@ func CheckKey(key string, cells []Cell) error {
 	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
 }
 
-// Bound is the limit of a metric: a share of the baseline (Ratio), or an amount in the metric's unit (Difference).
+// Bound is a metric's limit as a number: a share of the baseline (Ratio), or an amount in the metric's unit
+// (Difference).
 type Bound struct {
 	Value float64 `json:"value"`
 	Scale Scale   `json:"scale"`
 }
 
-// Bound returns the value of a limit for the metric. LimitHint describes the limits that fit the metric.
+// Bound converts a limit to a number for the metric. The error describes a limit that does not fit.
 func (m Metric) Bound(l quantity.Limit) (Bound, error) {
 	share, isShare := l.Share()
 	if isShare && m.Scale != Difference {
@@ -179,7 +180,7 @@ func (l *loader) budget(at string, budget Budget, cells []Cell) {
 	}
 }
 
-// unbound returns the first metric that a key names and whose scale or unit does not fit the limit.
+// unbound returns the first metric that a key names and that the limit does not fit, by its scale or unit.
 func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	for _, c := range cells {
 		for _, m := range c.Budgeted() {
@@ -194,14 +195,15 @@ func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	return Metric{}, nil
 }
 
-// Aspect is a part of programs' behaviour besides their speed. Arms are compared by aspects before speed.
+// Aspect is a part of programs' behaviour besides their speed, such as exit statuses. Aspects are compared before
+// speed.
 type Aspect string
 
 // The aspects, in the order of their importance to a reader.
 const (
 	Stderr  Aspect = "stderr"  // the text that programs print on stderr
 	Exit    Aspect = "exit"    // the programs' exit statuses
-	Output  Aspect = "output"  // the amount of the programs' text on stdout, or the text itself
+	Output  Aspect = "output"  // the amount of text that the programs print on stdout, or the text itself
 	Answers Aspect = "answers" // the responses of a server
 	Files   Aspect = "files"   // the files that programs should create
 )

@@ -10,72 +10,72 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// LayerConfig holds a layer's parameters, decoded from the file. Package layer extends it with the methods that
-// the runner needs. Implementations are pointers to structs whose fields with yaml tags are the parameters.
-// Fields of type factor.Levels can be swept.
+// LayerConfig holds a layer's parameters, decoded from the file. Package layer adds the methods that the runner needs.
+// An implementation is a pointer to a struct. The parameters are its fields with yaml tags, and those of type
+// factor.Levels can be swept.
 type LayerConfig interface {
 	Declare() Declaration
 }
 
-// WorkloadConfig holds a workload's parameters, as LayerConfig holds a layer's. Package workload extends it.
+// WorkloadConfig holds a workload's parameters, decoded from the file. Package workload adds the methods that the
+// runner needs.
 type WorkloadConfig interface {
 	Declare() Declaration
 	// Measures describes the metrics of one trial. It is called after expansion, when every factor has one level.
 	Measures() Measures
 }
 
-// Declaration describes a layer or a workload before anything runs. Declare is called whenever a part of the
-// declaration is needed, also before validation. Before validation, factors may have several levels or none, and fields
-// hold any value in the file. A zero field means that the layer or workload does not have or need the feature.
+// Declaration describes a layer or a workload before anything runs. Declare may be called at any time, even before
+// validation. Before validation, a factor may have no level or several levels, and a field may hold any value of the
+// file. A zero field says that the layer or workload lacks a feature, or does not need it.
 type Declaration struct {
-	// Fill sets fields that the file leaves out to values that depend on other fields, such as the values of
-	// a named profile. The function given reports whether the file sets a field, by its yaml name. Fill is
-	// called once, after decoding and before ReadFiles. After Fill, Declare is called again.
+	// Fill sets fields that the file leaves out. Their values depend on other fields, such as the name of a
+	// profile. The function given takes a field's yaml name and reports whether the file sets the field. Fill is
+	// called once, after decoding and before ReadFiles, and then Declare is called again.
 	Fill func(given func(field string) bool)
 	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The
 	// plan stores the content, so that a resumed run uses the same content. ReadFiles is called once, after
 	// decoding and before Validate. Every problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
-	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field that
-	// is already known to be wrong holds its default.
+	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field in which a
+	// problem was found before holds its default value.
 	Validate func() []FieldError
 	Needs    Needs // the testbed's features that the layer or workload needs
-	// Elsewhere is the hint for an experiment on another testbed than the testbed Needs.Only:
+	// Elsewhere is the hint if an experiment has another testbed than the one in Needs.Only, such as
 	// "examples/kubernetes/cilium-wireguard.yaml: …".
 	Elsewhere string
-	Programs  []Program // the programs that are started, if the file names them
+	Programs  []Program // programs that the layer or workload starts, if the file names them
 	Tools     []Tool    // the programs whose versions are recorded with the environment
-	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is
-	// "", Tare does not examine which resource limits the results. If it is TestsServer, the local testbed's
-	// wire has no limit unless the file sets its rate.
+	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is "",
+	// Tare does not examine which resource limits the results. With TestsServer, the wire of the local testbed has
+	// no default limit.
 	Tests string
-	// Rights lists the rights that a cluster must grant so that objects can be applied, created or read.
-	// Namespace is the namespace of the arm's pods, or "" for a namespace that Tare creates.
+	// Rights lists the rights that the layer or workload needs on a cluster, such as the right to create an object.
+	// The argument namespace is that of the arm's pods; "": Tare creates the namespace.
 	Rights func(namespace string) []Right
 
-	Replaceable bool // set if the file names the workload's program, so that a layer may replace it with another
+	Replaceable bool // set if the file names the workload's program; a layer may replace such a program by another
 
 	// The fields below apply to layers only.
 
-	Replaces bool   // set if the layer replaces the workload's program. It fits only a Replaceable workload.
+	Replaces bool   // set if the layer replaces the workload's program; the workload must be Replaceable
 	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
 	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
 	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
 	// then calls Up to find out by dry runs whether a cluster would create such a site.
 	Shapes bool
-	// Switches is set if other arms also get the layer while it is on. Such a layer is turned on and off
-	// between the trials of arms (layer.Active.Switch).
+	// Switches is set if the layer, while on, acts on all arms. Such a layer is turned on only for the trials of
+	// its own arm (layer.Active.Switch).
 	Switches bool
-	// Launched is set if Tare's launcher (package launcher) starts the programs. In this case, the launcher starts
-	// the programs of all arms.
+	// Launched is set if Tare's launcher (package launcher) must start the programs. The launcher then starts the
+	// programs of all arms.
 	Launched bool
-	// ProvesBeside is set if ProveOff and ProveOffAfter also work in an arm that has a layer of the same kind
-	// with other parameters (layer.Session.Own).
+	// ProvesBeside is set if ProveOff and ProveOffAfter work even in an arm that has a layer of the same kind with
+	// other parameters (layer.Session.Own).
 	ProvesBeside bool
-	// OwnProves is set if the proof that a layer of this kind is on also shows that no layer of this kind with other
-	// parameters is on. In an arm that has this kind of layer with other parameters, ProveOff and ProveOffAfter are
-	// then not called.
+	// OwnProves is set if the proof that a layer is on also proves an absence: no layer of the same kind with other
+	// parameters is on. ProveOff and ProveOffAfter are then not called in an arm that has such a layer.
 	OwnProves bool
 }
 
@@ -109,25 +109,26 @@ type Needs struct {
 	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
 	// client pods (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
-	// MemberVolume is the size of a volume with a file system in each member's pod, if Network is set; 0: no volume.
+	// MemberVolume is the size of a volume with a file system in the pod of each member; 0: no volume. It counts
+	// only if Network is set.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// AppProtocol is the protocol of the server's ports, in the form of appProtocol in a Kubernetes Service: "http";
-	// "tcp" for several protocols; "" if the protocol does not matter. Service meshes use this protocol.
+	// AppProtocol is the protocol of the server's ports, as in appProtocol of a Kubernetes Service, such as "http".
+	// It is "tcp" for several protocols, and "" if the protocol does not matter. Service meshes use it.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
-	// OwnPod asks for a pod if the testbed runs programs in pods. Without Network, the client's pod is the only
-	// pod. On the local testbed nothing is created, and programs run on the machine itself.
+	// OwnPod asks for a pod for the programs, if the testbed has pods. Without Network, it is the client's pod, and
+	// the only one. On the local testbed, programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
 	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod, which is the only pod if Network is not set
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
-	// Only names the single testbed that has the needed features; "" for any.
+	// Only is the name of the one testbed with the needed features; "": any will do.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set if the layer changes the volume of the workloads. Without a volume, such a layer has no
 	// effect.
 	UsesVolume bool `json:"usesVolume,omitempty"`
-	// PodSecurity lists the reasons why pods need more than the level restricted of Pod Security.
+	// PodSecurity lists the reasons why the pods do not meet the Pod Security Standards' level restricted.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
 }
 
@@ -152,8 +153,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. It takes the larger of two volumes or counts, and the first of two images. Two different
-// protocols become tcp.
+// And combines two Needs. Of two volumes or counts, it takes the larger. Of two images, it takes the first, that of n.
+// Two different protocols become tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -187,7 +188,7 @@ type Right struct {
 	Optional  bool   // set if a run without the right only records less
 }
 
-// Name returns the resource in the form of kubectl and manifests: "daemonsets.apps".
+// Name returns the resource as kubectl and manifests write it, such as "daemonsets.apps".
 func (r Right) Name() string {
 	if r.IsPath() {
 		return r.Resource
@@ -215,18 +216,18 @@ type Tool struct {
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
 	Metrics               []Metric  // the metrics, except the metrics of Cost
-	OnClusters, OnMachine []Metric  // additional metrics of the testbeds kubernetes and local
+	OnClusters, OnMachine []Metric  // additional metrics: OnClusters for the testbed kubernetes, OnMachine for local
 	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
 	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
 	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
-	// Searches is set if a search before the measured part of a trial decides what is measured. On a busy machine a
-	// search finds another load, so that the limits on the machine's condition apply to the search, too.
+	// Searches is set if a trial begins with a search, which decides what is measured. On a busy machine it would
+	// choose another load, so the limits on the machine's condition apply to the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
-	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus half a minute
-	// Slice is set if a trial can be cut into slices; nil: a trial cannot be cut. Expected and Limit apply to
-	// a whole trial. A trial with Searches is never cut.
+	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus 30 s
+	// Slice describes a slice of a trial; nil: a trial cannot be cut into slices. Expected and Limit hold for a
+	// trial that is not cut. A trial with Searches is never cut.
 	Slice *Slice
 }
 
@@ -246,18 +247,17 @@ func (m Measures) Bound() time.Duration {
 	return 5*m.Expected + 30*time.Second
 }
 
-// Cost describes the names and units of a workload's cost metrics: CPU time and memory, besides speed.
+// Cost describes a workload's cost metrics, which are CPU time and memory, by their names and units.
 type Cost struct {
 	Prefix string   // "tcp" gives the metrics tcp-cpu, tcp-cpu-client, …
 	Unit   string   // the unit of work that a trial counts: "Gbit"
 	Parts  []string // the programs under test whose usage is measured: "client", "server"
 }
 
-// Metrics lists the cost metrics. CPU seconds per unit of work have one metric for each of Parts, one for the layers'
-// own processes, one for the sum of these, and one for the whole machine. Peak memory has a metric for each of Parts.
-// The layers' CPU time is compared as a difference, since it is truly zero in an arm without layers. The machine's
-// CPU time includes the kernel's interrupts and threads, which no process is charged for. It also includes the CPU
-// time of other programs.
+// Metrics lists the cost metrics. The metrics of CPU seconds per unit of work are: one for each of Parts, one for the
+// layers' own processes, one for the sum of these, and one for the machine. Peak memory has one metric for each of
+// Parts. The layers' CPU time is compared as a difference, since it is zero in an arm without layers. The machine's CPU
+// time includes interrupts and kernel threads, which belong to no process, and the CPU time of other programs.
 func (c Cost) Metrics() []Metric {
 	unit := "s/" + c.Unit
 	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}
@@ -277,23 +277,23 @@ type Program struct {
 	Name  string
 	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
-	// Front is set for a wrapper that can be tried. It holds the wrapper and its arguments. If another
-	// program stands after these arguments, the wrapper starts that program.
+	// Front is set for a wrapper that can be tried alone. It is the beginning of a command: the wrapper and its
+	// arguments. If a program follows, the wrapper starts this program.
 	Front []string
 }
 
 // Where is the place where a program must exist.
 type Where int
 
-// The places of programs. On the local testbed, all of them are this machine.
+// The places of programs. On the local testbed, all three places are this machine.
 const (
 	OnMachine    Where = iota // the machine that Tare runs on, for any testbed
 	AtSite                    // the site's pods and nodes
 	WrapperPlace              // the place where the workloads' programs run, for a wrapper that starts them
 )
 
-// ProgramsHere lists the programs that must be on the machine that Tare runs on. A workload's program is in the list
-// only if some arm starts it without a wrapper, since a wrapped program may exist only in a container.
+// ProgramsHere lists the programs that must exist on the machine that Tare runs on. A workload's program counts only if
+// some arm starts it without a wrapper: a wrapped program may exist only in a container.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

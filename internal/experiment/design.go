@@ -13,7 +13,7 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Rounds is a number of rounds. With AtMost in place of Fixed, the run may stop earlier.
+// Rounds is the number of rounds in the file: the exact number (Fixed), or the largest (AtMost).
 type Rounds struct {
 	Fixed  int `yaml:"fixed" alone:"true" min:"2" max:"100000" doc:"number of rounds of the run; a number without a field means the same"`
 	AtMost int `yaml:"atMost" min:"2" max:"100000" doc:"largest number of rounds of the run, which ends earlier if it is decided"`
@@ -39,11 +39,11 @@ func (s *stop) UnmarshalText(text []byte) error {
 
 const (
 	firstLook  = 6    // the fewest rounds for an exact interval
-	lookGrowth = 1.46 // each look has this many times the rounds of the look before
-	lookApart  = 1.2  // the last look has at least this many times the rounds of the look before
+	lookGrowth = 1.46 // each look has about this many times as many rounds as the look before
+	lookApart  = 1.2  // the last look has more than this many times as many rounds as the look before
 )
 
-// UsualLooks returns the looks of a run with this maximum number of rounds.
+// UsualLooks returns the looks of a run, of which the last is most, the maximum number of rounds.
 func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)
@@ -90,8 +90,8 @@ func (p *Plan) LookRounds() string {
 	return text
 }
 
-// LooksUpTo returns the planned looks up to a number of rounds. This number is the last look, even if the run
-// ended after these rounds for another reason. If the number of rounds is fixed, the list is empty.
+// LooksUpTo returns the planned looks before a number of rounds, and this number as the last look. A run may have ended
+// there for another reason than a look. The list is empty if the plan has no looks.
 func (p *Plan) LooksUpTo(rounds int) []int {
 	if len(p.DecideAt) == 0 {
 		return nil
@@ -99,19 +99,19 @@ func (p *Plan) LooksUpTo(rounds int) []int {
 	return append(p.LooksBefore(rounds), rounds)
 }
 
-// LooksBefore returns the planned looks before a number of rounds.
+// LooksBefore returns the planned looks that come before a number of rounds.
 func (p *Plan) LooksBefore(rounds int) []int {
 	return slices.DeleteFunc(slices.Clone(p.DecideAt), func(n int) bool { return n >= rounds })
 }
 
-// SetUps is the number of set-ups of all arms in a run, or one of the constants. The random effects of a set-up
-// (memory layout, addresses, placement) belong to no layer. An interval for the effect of the layer therefore
-// needs several set-ups (Kalibera and Jones 2013, section 4).
+// SetUps is the number of set-ups of all arms in a run, or one of the constants. Each set-up has random effects that no
+// layer causes, such as memory layout and placement. To tell a layer's effect from them, a run needs several set-ups
+// (Kalibera and Jones 2013, section 4).
 type SetUps int
 
 const (
-	SetUpsAuto       SetUps = 0  // a new set-up before every round if this is cheap, and otherwise before groups of rounds
-	SetUpsOnce       SetUps = 1  // a single set-up; the result then holds for this set-up alone
+	SetUpsAuto       SetUps = 0  // a new set-up before every round if a set-up is cheap, and otherwise before every group of rounds
+	SetUpsOnce       SetUps = 1  // a single set-up; the result is then valid only for this set-up
 	SetUpsEveryRound SetUps = -1 // a new set-up before every round
 )
 
@@ -128,8 +128,8 @@ func (s *SetUps) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, setUpsNames, text, 1, 999_999)
 }
 
-// wordOrNumber parses a text: the word for a special value, or a number. The number must be a positive multiple of
-// the argument step, and not above the argument most.
+// wordOrNumber parses a text that is a number or the word for a special value. The number must be a positive multiple
+// of step. The number most is the largest allowed.
 func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, step, most int) error {
 	for special, word := range words {
 		if word == string(text) {
@@ -149,14 +149,14 @@ func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, 
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s SetUps) String() string               { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
-// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that
-// changes of the machine affect all arms alike (Bulej et al. 2020, Duet benchmarking, runs both programs at
-// the same time for this reason). The trial stays the unit of analysis.
+// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that changes of the
+// machine affect all arms alike. (Bulej et al. 2020, Duet benchmarking, run both programs at once for this reason.) The
+// trial stays the unit of analysis.
 type Slices int
 
 const (
-	slicesNone Slices = 0  // whole trials
-	slicesAuto Slices = -1 // trials are cut if the workload can be cut and the trials stay short
+	slicesNone Slices = 0  // trials are not cut
+	slicesAuto Slices = -1 // trials are cut if the workload allows it and the slices add little time
 )
 
 const mostSlices = 100 // the largest number of slices of a trial, since each slice has its own raw output
@@ -169,8 +169,8 @@ func (Slices) Describe() string {
 }
 func (Slices) Pattern() string { return `^(none|auto|[2468]|[1-9][02468]|100)$` }
 
-// UnmarshalText parses a number of slices or a special value. Numbers are even, since every second slice runs
-// the arms in the reverse order of the slice before.
+// UnmarshalText parses a number of slices or a special value. Numbers are even: every second slice has the reverse
+// order of arms.
 func (s *Slices) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
 }
@@ -179,19 +179,19 @@ func (s *Slices) UnmarshalText(text []byte) error {
 func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s Slices) String() string               { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
 
-// Slice is the time that each slice after the first adds to a trial; zero if the slices share a whole trial's time.
+// Slice is the time that each further slice adds to a trial. It is zero if cutting a trial does not make it longer.
 type Slice struct {
 	Expected time.Duration // the approximate additional time
 	Limit    time.Duration // the longest additional time
 }
 
-// slicesAuto cuts a trial into at most autoSlices slices, which lengthen the trial by at most autoLonger.
+// With slicesAuto, a trial has at most autoSlices slices. The slices make the trial longer by at most autoLonger.
 const (
 	autoSlices = 8
 	autoLonger = 2 * time.Second
 )
 
-// of returns the number of slices of a trial with these Measures; 0: the trial stays whole.
+// of returns the number of slices of a trial with these Measures; 0: the trial is not cut.
 func (s Slices) of(m Measures) int {
 	switch {
 	case s == slicesNone || m.Slice == nil:
@@ -209,7 +209,7 @@ func (s Slices) of(m Measures) int {
 	return n &^ 1
 }
 
-// Cut returns the Measures of a trial that is cut into n slices. With n below 2 the trial stays whole.
+// Cut returns the Measures of a trial that is cut into n slices. With n below 2, they are unchanged.
 func (m Measures) Cut(n int) Measures {
 	if n < 2 || m.Slice == nil {
 		return m
@@ -220,7 +220,8 @@ func (m Measures) Cut(n int) Measures {
 	return m
 }
 
-// switched returns a layer that is turned on and off for all arms, with its arm; "" if there is none.
+// switched finds a layer that is turned on and off for all arms. It returns the layer's kind and arm; "" if there is
+// none.
 func (x *Experiment) switched() (kind, arm string) {
 	for _, a := range x.Arms {
 		for _, item := range a.Layers {
@@ -232,8 +233,8 @@ func (x *Experiment) switched() (kind, arm string) {
 	return "", ""
 }
 
-// slicing returns the slices of the experiment's trials. Trials stay whole if a layer must be turned on and off
-// between arms, since arms then cannot alternate by slices.
+// slicing returns the setting for the slices of trials. If a layer acts on all arms while it is on, trials are not cut:
+// the arms could not alternate by slices.
 func (x *Experiment) slicing() Slices {
 	if kind, _ := x.switched(); kind != "" {
 		return slicesNone
@@ -261,7 +262,7 @@ func (l *loader) sliceable(x *Experiment, e *Expansion) {
 	}
 }
 
-// given lists the limits that a file sets, and design.slices if the file sets it.
+// given returns the fields of limits and design that the file sets, such as "design.slices".
 func given(root *strictyaml.Node) map[string]bool {
 	set := map[string]bool{}
 	for _, part := range []string{"limits", "design"} {
@@ -288,10 +289,10 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 	return l
 }
 
-// GoOnBusy lets the experiment run on a machine that is too busy for Tare's default limits, which would otherwise
-// invalidate trial after trial. The argument why describes the load. The default limits are lifted. Arms alternate by
-// slices if the workload can be cut and the file does not set slices. CPU time gets a verdict, too, since waiting for a
-// CPU does not add to CPU time. GoOnBusy is called before the first trial: no measured value influences these changes.
+// GoOnBusy lets the experiment run on a busy machine. It lifts Tare's default limits, by which most trials would be
+// invalid. If the file does not set slices, the arms alternate by slices where the workload allows it. CPU time then
+// gets a verdict, since waiting for a CPU does not add to it. The text why describes the load. GoOnBusy is called
+// before the first trial, so that no measured value influences these changes.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {

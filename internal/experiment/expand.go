@@ -12,12 +12,12 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// maxTrials is the largest number of trials in one round. A larger number is most likely a mistake in the file.
+// maxTrials is the largest number of trials in one round. A file with more is most likely wrong.
 const maxTrials = 10_000
 
-// Expand makes the plan of an experiment that Load accepted. It draws a seed if the file has none, adds the
-// control after the baseline, and makes a cell or arm for each level of every factor. The argument version is
-// Tare's own version, for the plan. The experiment is not changed and shares no memory with the result.
+// Expand makes the plan of an experiment that Load accepted. If the file has no seed, Expand draws one. It adds the
+// control after the baseline, and makes one arm or cell for each combination of levels. The plan records version as
+// Tare's version. The experiment is not changed, and shares no memory with the result.
 func Expand(x *Experiment, version string) (*Expansion, error) {
 	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
 		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
@@ -39,7 +39,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	for _, f := range d.Factorial {
 		plan.Factorial = append(plan.Factorial, f.Name)
 	}
-	plan.Seed = uint64(rand.Uint32()) // a seed of 32 bits is short to type, and exact in every reader of JSON
+	plan.Seed = uint64(rand.Uint32()) // a seed of 32 bits is short to type, and every reader of JSON reads it exactly
 	if d.Seed != nil {
 		plan.Seed = *d.Seed
 	}
@@ -70,7 +70,7 @@ func (x *Experiment) tooMany() error {
 	return nil
 }
 
-// variants returns the number of arms that the factors of an arm's layers make, but at most maxTrials+1.
+// variants returns the number of combinations of the levels of an arm's layers, but at most maxTrials+1.
 func (a Arm) variants() int {
 	n := 1
 	for _, l := range a.Layers {
@@ -119,7 +119,8 @@ type armVariant struct {
 	layers  []LayerItem
 }
 
-// armVariants expands the factors of an arm's layers. The last factor of the last layer changes fastest.
+// armVariants returns the variants of an arm, one for each combination of levels. The levels of its last layer's last
+// factor change fastest.
 func armVariants(a Arm) []armVariant {
 	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}}}
 	names := armFactorNames(a)
@@ -150,7 +151,8 @@ func armVariants(a Arm) []armVariant {
 	return variants
 }
 
-// armFactorNames names the swept factors of each layer of an arm: "rules", or "seccomp.rules" if layers share the name.
+// armFactorNames returns the names of each layer's swept factors, such as "rules". If two layers share the name, it is
+// "seccomp.rules".
 func armFactorNames(a Arm) [][]string {
 	count := map[string]int{}
 	names := make([][]string, len(a.Layers))
@@ -170,8 +172,8 @@ func armFactorNames(a Arm) [][]string {
 	return names
 }
 
-// addCells adds the cells of all workloads. The levels of the testbed's factors change fastest. A workload that does
-// not use the network gets no cells for further levels of these factors: each factor stays at its first level.
+// addCells adds the cells of all workloads. From one cell to the next, the levels of the testbed's factors change
+// fastest. A workload that does not use the network has no factors of the testbed: each stays at its first level.
 func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {
@@ -197,7 +199,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				}
 				chosen = append(chosen, s.held(levels[k]))
 			}
-			for _, s := range sweeps(testbed.Level()) { // the workload does not depend on the testbed's levels
+			for _, s := range sweeps(testbed.Level()) { // levels that are left have no effect: the first one is used
 				s.hold(testbed.Level(), 0)
 			}
 			m := config.Measures()
@@ -252,7 +254,7 @@ func speaking(value string, k int, factors []sweep) bool {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// armName names an arm at its levels: "seccomp[rules=8]".
+// armName returns the name of an arm at its levels: "seccomp[rules=8]".
 func armName(arm string, levels []factor.Level) string {
 	if len(levels) == 0 {
 		return arm
@@ -281,7 +283,7 @@ func FileName(s string) string {
 	return fmt.Sprintf("%s~%08x", safe[:maxName-9], hash.Sum32())
 }
 
-// unique returns the name, with a number added if it is in use. Only names with replaced characters can be equal.
+// unique returns the name, with a number added if the name is taken. Only names with replaced characters can be equal.
 func unique(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {

@@ -39,15 +39,15 @@ type Experiment struct {
 	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
 	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
-	// Files are the files that the configs name and Load has read, by their names in the experiment file. They
-	// are part of the experiment like its text.
+	// Files holds the content of the files that the configs name, by their names in the experiment file. They
+	// belong to the experiment, as its text does.
 	Files map[string][]byte
 
 	given map[string]bool // the fields of limits and design that the file sets
-	busy  string          // the load, if GoOnBusy was called
+	busy  string          // what GoOnBusy got about the load; "": it was not called
 }
 
-// Testbed selects the testbed. Exactly one member is set.
+// Testbed selects the testbed. Exactly one of its fields is not nil.
 type Testbed struct {
 	Local      *Local      `yaml:"local" doc:"this machine: nodes and pods as network namespaces"`
 	Kubernetes *Kubernetes `yaml:"kubernetes" doc:"a cluster that a kubeconfig reaches: pods on nodes"`
@@ -77,14 +77,14 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU reports whether programs have CPU limits, as pods do. Throttling is then due to a limit, and not to heat.
+// LimitsCPU reports whether programs have a CPU limit, as pods do. Throttling then shows this limit, and not heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
 type Local struct {
 	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
 	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"number of nodes for the members of a service; one for each member if absent"`
-	// Volume is not in plans if the file does not set it.
+	// Volume is missing in a plan if the file does not set it.
 	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod: a loop device on a file in the directory of temporary files (TMPDIR)"`
 }
 
@@ -121,7 +121,7 @@ type LayerItem struct {
 // WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key and its parameters as the
 // value. The map may also have the keys name and label.
 type WorkloadItem struct {
-	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // defaults to the kind
+	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // default: the kind
 	Label  string `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the workload that people see in reports; the workload's name if absent"`
 	Kind   string
 	Config WorkloadConfig
@@ -146,7 +146,7 @@ type design struct {
 	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"largest number of attempts at a trial; if all are spoilt, the round lacks the trial"`
 }
 
-// Limits are the rules by which a trial, or the run, is invalid. A nil limit is not applied.
+// Limits are the rules that make a trial, or the run, invalid. A limit that is nil is not applied.
 type Limits struct {
 	Errors        *quantity.Percent `yaml:"errors" json:"errors" none:"true" max:"100%" doc:"share of failed operations in a trial"`
 	ForeignCPU    *quantity.Percent `yaml:"foreignCPU" json:"foreignCPU" none:"true" max:"100%" doc:"CPU time of other programs, as a share of the machine's"`
@@ -164,7 +164,7 @@ type Kinds struct {
 	// Read reads a file that a config names; nil: the name is a path on this machine, relative to the directory of
 	// the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere returns a hint for an unknown name; "": there is no hint. The argument what is "layer", "workload" or
+	// Elsewhere returns a hint for an unknown name; "": there is none. The text what is "layer", "workload" or
 	// "testbed". Elsewhere may be nil.
 	Elsewhere func(what, name string) string
 	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
@@ -200,17 +200,17 @@ func (Scale) Values() []string { return []string{string(Ratio), string(Differenc
 // Metric is one quantity that a trial measures.
 type Metric struct {
 	Name     string `json:"name"`            // such as "tcp-bandwidth"
-	Label    string `json:"label,omitempty"` // what people see in place of the name, if the experiment file sets it
+	Label    string `json:"label,omitempty"` // the name that people see, if the experiment file sets one
 	Unit     string `json:"unit"`            // "bit/s", "s", "B", "s/Gbit"; "" for a count
 	Better   Better `json:"better"`          // the good direction
 	Headline bool   `json:"headline"`        // set if the metric gets a verdict under Holm's correction; the other metrics are exploratory
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // set if a valid trial may lack the metric
-	Discrete bool   `json:"discrete,omitempty"` // set if the value may be the same in every trial, like memory in pages
-	// FromStart is set if the measured time includes the start of the wrappers around the program.
+	Discrete bool   `json:"discrete,omitempty"` // set if all trials may give the same value, as with memory counted in pages
+	// FromStart is set if the start of the wrappers around the program is part of the measured time.
 	FromStart bool `json:"fromStart,omitempty"`
-	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A measured
-	// value above Cap is no property of the hardware.
+	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A higher measured
+	// value cannot come from the hardware.
 	Cap float64 `json:"cap,omitempty"`
 	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`

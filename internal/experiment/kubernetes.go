@@ -55,7 +55,8 @@ type Toleration struct {
 	Effect string `yaml:"effect" json:"effect,omitempty" enum:"NoSchedule,PreferNoSchedule,NoExecute" doc:"effect of the taint; all if absent"`
 }
 
-// Resources are the requests and limits of a container. By default they are equal (quality of service Guaranteed).
+// Resources are the requests and limits of a container. By default, each request equals its limit (quality of service
+// Guaranteed).
 type Resources struct {
 	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
 	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
@@ -67,16 +68,17 @@ type Resources struct {
 type Accounting string
 
 const (
-	// InContainer reads CPU time and memory inside the container. This needs no rights, but does not count processes beside
-	// the program (sidecars, a sandbox such as gVisor).
+	// InContainer reads CPU time and memory inside the container, for which no rights are needed. It misses
+	// processes that run beside the program, such as a sidecar or a sandbox (gVisor).
 	InContainer Accounting = "container"
-	// OnNode reads the cgroups of whole pods on the node, exactly and at the right moment, through a pod with a
-	// read-only view of the node's /sys/fs/cgroup.
+	// OnNode reads the cgroups of whole pods on the node, exactly when a trial begins and ends. For this, a pod
+	// sees the node's /sys/fs/cgroup read-only.
 	OnNode Accounting = "node"
 )
 
-// Observe selects the API server, or pods. The CPU time and memory of the API server or pods become the
-// metrics cpu-NAME (CPU seconds per second: cores) and memory-NAME (B), summed over all matching pods.
+// Observe selects the API server or some pods, which are observed during trials. Their CPU time becomes the metric
+// cpu-NAME (in cores: CPU seconds per second), and their memory the metric memory-NAME (in bytes). Both are sums over
+// all selected pods.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
 	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: observes the API server instead of pods, by the counters at /metrics"`
@@ -112,7 +114,7 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-const shortestSilence = 5 * time.Minute // an API server may take this long to restart
+const shortestSilence = 5 * time.Minute // an API server's restart may take this long
 
 // NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {
@@ -172,7 +174,7 @@ func (k *Kubernetes) validate() []FieldError {
 	return errs
 }
 
-// metrics returns the metrics that the testbed adds to a cell whose workload has these Measures.
+// metrics returns the metrics that the testbed adds to the metrics of a workload with these Measures.
 func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	if t.Kubernetes == nil {
 		return m.OnMachine

@@ -12,8 +12,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Labels describe circumstances of a run that its file does not contain, such as the commit of the measured
-// project. They influence nothing, and views that compare runs show them.
+// Labels describe circumstances of a run that its file does not contain, such as the commit of the measured project.
+// They have no influence on the run. Commands that compare runs show them.
 type Labels map[string]string
 
 // LabelCommit is the label that Tare sets from the environment of a CI system.
@@ -31,14 +31,14 @@ var (
 	commit    = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
 )
 
-// mostLabels and longestLabel limit the labels, which views show beside every run.
+// mostLabels and longestLabel limit the labels, since views show all labels of every run.
 const (
 	mostLabels   = 20
 	longestLabel = 100 // in bytes
 )
 
-// LabelsOf returns the labels given as NAME=VALUE. Unless a commit is given, LabelsOf adds the commit that
-// the environment of a CI system names. A label with an empty value is dropped.
+// LabelsOf reads labels of the form NAME=VALUE. If none of them is a commit, LabelsOf takes the commit from the
+// variables that a CI system sets. A label with an empty value is left out.
 func LabelsOf(given []string, environ func(string) string) (Labels, error) {
 	labels := Labels{}
 	for _, name := range commitVariables {

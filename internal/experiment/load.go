@@ -17,8 +17,8 @@ import (
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
 
-// Load reads an experiment file. The name is the file's, for messages. The error is a *Problems with all errors in the
-// file. Without an error, the experiment is complete, with its defaults filled in, and Expand accepts it.
+// Load reads an experiment file. The name stands in messages. If the file has errors, the returned error is a *Problems
+// that lists them all. Otherwise the experiment has all its defaults, and Expand accepts it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds, files: map[string][]byte{}}
 	x := defaults()
@@ -68,10 +68,11 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal sets no rate of the wire: the default rate depends on the workload's resource (Declaration.Tests).
+// defaultLocal returns the local testbed without a rate of the wire. Expand sets it by the workload's resource
+// (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
-// testbed decodes the choice of a testbed: its name alone, or a map from its name to its parameters.
+// testbed decodes the choice of a testbed. The file has its name, or a map from the name to the parameters.
 func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	names := strictyaml.Names(strictyaml.Fields(v.Type()))
 	kind, params, ok := l.choose(n, path, "testbed", names, nil)
@@ -134,7 +135,7 @@ func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig
 	}
 }
 
-// report reports the errors of fields below a path, except for fields that already have a problem.
+// report reports the errors of fields below a path. A field that already has a problem gets no further one.
 func (l *loader) report(path string, errs []FieldError) {
 	for _, e := range errs {
 		if at := strictyaml.Join(path, e.Field); !l.file.Troubled(at) {
@@ -166,9 +167,9 @@ func (l *loader) read(name string) (data []byte, err error) {
 	return data, err
 }
 
-// choose decodes a choice between kinds: a kind's name alone, or a map from the name to its parameters. The argument
-// beside lists the other keys that the map may have. choose returns the kind and the node of the kind's parameters.
-// If the file gives no parameters, this node is a Null node.
+// choose decodes the choice of a kind. In the file, it is the kind alone, or a map with the kind as a key and the
+// parameters as its value. The list beside names the other keys that the map may have. The result params is the node of
+// the parameters; without parameters, it is a Null node.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
 	if n.Form == strictyaml.Text {
 		if !slices.Contains(kinds, n.Value) {
@@ -207,7 +208,7 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 	return chosen.Key.Value, chosen.Value, true
 }
 
-// strange reports a key that a choice between kinds must not have: a key of an unknown name, or a second kind.
+// strange reports a key that is wrong in the choice of a kind: an unknown key, or a second kind.
 func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, what string, kinds []string) {
 	key := e.Key.Value
 	var message, hint string

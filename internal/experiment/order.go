@@ -8,9 +8,9 @@ import (
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
-// leastRows is the least number of rounds over which the orders of arms are balanced. It is rounded up to whole
-// squares (see Order). Over 24 rounds, the variance of a sum of deviations is at most 24/23 of the variance that
-// independent orders would give. Over a single square of four rounds, the factor would be 4/3.
+// leastRows is the smallest number of rounds over which the orders of arms are balanced. It is rounded up to complete
+// squares (see Order). Over 24 rounds, balancing makes the variance of a sum of deviations at most 24/23 of that with
+// independent orders. Over one square of four rounds, the bound would be 4/3.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -21,17 +21,17 @@ const (
 	streamTrials
 )
 
-// Order returns the trials of a round (counted from 1): cells in random order, and within each cell every arm
-// that takes part once, so that arms that are compared run close in time. The order depends only on the plan and
-// the round. Another order needs another PlanSchema.
+// Order returns the trials of a round (counted from 1). Cells come in random order. Within a cell, every arm that takes
+// part runs once, so that compared trials are close in time. The order depends only on the plan and the round. Another
+// order needs another PlanSchema.
 //
-// The orders of the arms are the rows of Williams squares: within a square, every arm stands in every
-// position equally often, and follows every other arm equally often. Effects of the first position, and of
-// one arm on the next, therefore do not add up to a difference between arms. Each cell has its own squares,
-// each with new random labels. The rows of at least leastRows rounds are put in one random order. In any one
-// round, every order of the arms is then equally likely, and nearly independent of the order in any other
-// round. The statistical tests within rounds rely on these properties. The rows of one small square would not
-// be independent: noise with a period of two rounds would add up to a difference between arms.
+// The orders of the arms are the rows of Williams squares. Within a square, every arm has every position equally often,
+// and follows every other arm equally often. Effects of the first position, and of one arm on the next, therefore do
+// not add up to a difference between arms. Each cell has its own squares, each with new random labels. The rows of at
+// least leastRows rounds are put in one random order. In any one round, every order of the arms is then equally likely,
+// and nearly independent of the order in any other round. The statistical tests within rounds rely on this. The rows of
+// one small square would not be independent: noise with a period of two rounds would add up to a difference between
+// arms.
 func (p *Plan) Order(round int) []Step {
 	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
@@ -45,12 +45,12 @@ func (p *Plan) Order(round int) []Step {
 	return steps
 }
 
-// controlledFirst is the number of first rounds with a control. An exact interval of the control needs this many rounds.
+// controlledFirst is the number of first rounds that all have a control. The control needs them for an exact interval.
 const controlledFirst = 6
 
-// SpareControl makes the control of a plan with a single treatment take part in every third round only, after
-// the first rounds. A control in every round takes a third of the machine's time. With more rounds in this
-// time, a run resolves smaller effects.
+// SpareControl makes the control skip rounds if the plan has a single treatment. After the first rounds, it takes part
+// in every third round only. In every round, it would take a third of the machine's time. In the time saved, a run can
+// resolve smaller effects by more rounds.
 func (p *Plan) SpareControl() {
 	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
 		p.ControlEvery = 3
@@ -62,7 +62,7 @@ func (p *Plan) TakesPart(arm, round int) bool {
 	return p.ControlEvery == 0 || p.Arms[arm].Role != Control || round <= controlledFirst || round%p.ControlEvery == 0
 }
 
-// RoundsOf returns the number of rounds, among the first rounds of a run, in which an arm takes part.
+// RoundsOf returns the number of rounds in which an arm takes part, out of the first rounds of a run.
 func (p *Plan) RoundsOf(arm, rounds int) int {
 	if p.ControlEvery == 0 || p.Arms[arm].Role != Control || rounds <= controlledFirst {
 		return rounds
@@ -70,7 +70,7 @@ func (p *Plan) RoundsOf(arm, rounds int) int {
 	return controlledFirst + rounds/p.ControlEvery - controlledFirst/p.ControlEvery
 }
 
-// Trials returns the number of trials in this many rounds, in one cell.
+// Trials returns the number of trials in one cell over this many rounds.
 func (p *Plan) Trials(rounds int) (n int) {
 	for arm := range p.Arms {
 		n += p.RoundsOf(arm, rounds)
@@ -100,20 +100,19 @@ func (p *Plan) SetUpOrder(setUp, sites int) []int {
 	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(sites)
 }
 
-// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of other rounds, cells,
-// arms and runs. A repeated trial has the same seed, so that invalid trials do not select among draws.
+// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of all other trials.
+// Only a repeated trial has the same seed again: otherwise, repeats of invalid trials would favour some draws.
 func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
 
-// balancedRows returns the number of rows that are put in one random order, for k arms. It is a multiple of the
-// number of rows of a square.
+// balancedRows returns the number of rows, for k arms, that are put in one random order. They form complete squares.
 func balancedRows(k int) int {
 	square := williamsRows(k)
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows returns the number of rows that balance the positions and successions of k arms.
+// williamsRows returns the number of rows in which k arms have all positions, and all predecessors, equally often.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k
@@ -123,8 +122,8 @@ func williamsRows(k int) int {
 
 // williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the estimation
 // of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168, sections 3 and 4.
-// The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. For even k, one square is balanced for
-// the effects of a treatment on the next one. For odd k, the mirrored square is needed as well.
+// The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. If k is even, one square is balanced for
+// the effects of a treatment on the next one. If k is odd, the mirrored square is needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
 	for i := range order {

@@ -14,11 +14,11 @@ import (
 // digests in the run's record (package journal). A change of the order or of the chain needs a new version.
 const PlanSchema = "tare.plan/v2"
 
-// PlanSchemaV1 is the previous format. A plan in this format does not determine which order of trials was
-// used, or whether the record has chains.
+// PlanSchemaV1 is the previous format. From a plan in this format, it is not clear in which order the trials ran, or
+// whether the record has chains.
 const PlanSchemaV1 = "tare.plan/v1"
 
-// Role is an arm's part in the comparison.
+// Role is the role of an arm in the comparison.
 type Role string
 
 const (
@@ -27,7 +27,7 @@ const (
 	Treatment Role = "treatment"
 )
 
-// ControlName is the reserved name of the A/A arm.
+// ControlName is the name of the control. No other arm may have it.
 const ControlName = "control"
 
 // Plan is an expanded experiment as data: plan.json. The analysis of a run needs only the plan and the trials.
@@ -36,44 +36,47 @@ type Plan struct {
 	Version     string           `json:"version,omitempty"` // the version of Tare that expanded the experiment
 	Name        string           `json:"name"`
 	Description string           `json:"description,omitempty"`
-	Labels      Labels           `json:"labels,omitempty"` // from the command line or a CI system
+	Labels      Labels           `json:"labels,omitempty"` // labels from the command line or a CI system
 	Testbed     string           `json:"testbed"`          // "local", "kubernetes" or TestbedImport
 	Import      *Import          `json:"import,omitempty"` // the source of imported trials; nil: Tare ran the trials
 	Seed        uint64           `json:"seed"`
-	Rounds      int              `json:"rounds"`              // the fixed number of rounds; with Precision, the number of the pilot's rounds
+	Rounds      int              `json:"rounds"`              // the fixed or largest number of rounds; with Precision, the number of rounds of the pilot
 	Precision   quantity.Percent `json:"precision,omitempty"` // requested precision; 0: the number of rounds is fixed
 	MaxRounds   int              `json:"maxRounds,omitempty"`
 	Confidence  quantity.Percent `json:"confidence"`
 	Equivalence quantity.Percent `json:"equivalence"`
 	Margins     Budget           `json:"margins,omitempty"` // the margins of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
-	// Fixed is the total number of rounds if a pilot or an extension set this number during the run; 0: not
-	// set (yet). The number comes from the notes of a run and is not in plan.json.
+	// Fixed is the total number of rounds that a pilot or an extension has set during the run; 0: none has set it.
+	// The number comes from the run's notes. In plan.json, it is missing.
 	Fixed int `json:"fixedRounds,omitempty"`
-	// Ended is the number of rounds that count if the machine's condition ended the run early, after enough rounds; 0:
-	// the run did not end early for this reason. The number comes from the notes.
+	// Ended is the number of rounds that count, if the machine's condition ended the run early but enough rounds
+	// were done; 0: the run did not end in this way. The number comes from the run's notes.
 	Ended int `json:"endedRounds,omitempty"`
-	// DecideAt lists the numbers of rounds after which the run ends if every headline comparison is decided.
-	// The last number is Rounds. If the list is empty, the run ends after Rounds.
+	// DecideAt lists the planned looks: the numbers of rounds after which the run ends if every headline comparison
+	// is decided. The last is Rounds. If the list is empty, the run ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
-	// Decided is the number of rounds after which all headline comparisons were decided, from the notes; 0: they were not.
+	// Decided is the number of rounds after which all headline comparisons were decided, according to the notes; 0:
+	// they were not.
 	Decided int `json:"decidedRounds,omitempty"`
-	// Looks lists the numbers of rounds, from the notes, after which the finished run was looked at and then extended.
+	// Looks lists the numbers of rounds at which the finished run was extended, after its results had been seen.
+	// They come from the notes.
 	Looks  []int  `json:"looks,omitempty"`
 	SetUps SetUps `json:"setups,omitempty"` // "auto" or absent: chosen after the first set-ups were timed
 	Slices Slices `json:"slices,omitempty"` // the setting in the file; the cells hold the resulting numbers; absent: "none"
-	// Factorial names the factors of a factorial design, in which every combination of them is an arm.
+	// Factorial names the factors of a factorial design. Every combination of these factors is an arm.
 	Factorial []string `json:"factorial,omitempty"`
-	// ControlEvery is set if the control skips rounds. After the first rounds, the control then takes part
-	// only in rounds whose number is a multiple of ControlEvery; 0: in all rounds.
+	// ControlEvery is set if the control skips rounds. After the first rounds, the control takes part only in
+	// rounds whose number is a multiple of ControlEvery; 0: it takes part in every round.
 	ControlEvery int    `json:"controlEvery,omitempty"`
 	Attempts     int    `json:"attempts"`
 	Limits       Limits `json:"limits"`
-	// Busy describes the load because of which Tare lifted its default limits before the first trial; "": none was lifted.
+	// Busy describes the load that made Tare lift its default limits before the first trial; "": no limit was
+	// lifted.
 	Busy   string       `json:"busy,omitempty"`
 	Budget Budget       `json:"budget,omitempty"` // the budget of all arms that have no budget of their own
 	Arms   []PlannedArm `json:"arms"`             // baseline first, control second
-	Cells  []Cell       `json:"cells"`            // in the order of the file
+	Cells  []Cell       `json:"cells"`            // the cells, in the order of the file
 }
 
 // TestbedImport is the testbed of trials that another tool ran.
@@ -84,9 +87,9 @@ const TestbedImport = "import"
 type Import struct {
 	Tool   string        `json:"tool"`             // the name of the format: "fio"
 	PairBy string        `json:"pairBy,omitempty"` // the way of pairing trials; "": they are independent samples
-	Arms   []ImportedArm `json:"arms"`             // in the order of the plan's arms
-	// Blocks names the set-ups of the import, such as deployments. The name of set-up n is at index n - 1. If
-	// the list is empty, trials belong to no set-up.
+	Arms   []ImportedArm `json:"arms"`             // the arms, in the order of the plan's arms
+	// Blocks names the set-ups of the imported trials, such as deployments. The name of set-up n has the index n -
+	// 1. If the list is empty, the trials have no set-up.
 	Blocks []string `json:"blocks,omitempty"`
 	// Settings lists the settings of the workload that differ between the files of a cell.
 	Settings []ImportedSetting `json:"settings,omitempty"`
@@ -107,14 +110,14 @@ type ImportedSetting struct {
 // returns the number of the pilot's rounds.
 func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
-// Total returns the number of rounds of the whole run: the planned number, or fewer if all headline
+// Total returns the number of rounds of the complete run. It is the planned number, or smaller if all headline
 // comparisons were decided before, or if the machine's condition ended the run.
 func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
-// Judged returns the confidence of intervals and verdicts. Each look at a finished run that was then extended leaves
-// a quarter of the error probability: a run of 95 % is judged at 98.75 % after its first extension. The share of runs
-// with a false claim, at the first look or after the extension, was 5.9 % or less in every kind of noise that was
-// simulated (docs/method.md). By Bonferroni this share is at most 6.25 %, and 6.67 % after any number of extensions.
+// Judged returns the confidence of intervals and verdicts. Each extension of a finished run leaves a quarter of the
+// error probability, since its results had been seen: a run of 95 % is judged at 98.75 % after its first extension. The
+// share of runs with a false claim, before or after the extension, was at most 5.9 % in every simulated kind of noise
+// (docs/method.md). By Bonferroni, this share is at most 6.25 %, and 6.67 % after any number of extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
@@ -170,25 +173,25 @@ type ImportedArm struct {
 	Name  string   `json:"name"`
 	From  []string `json:"from"`  // directories, patterns and files as the user wrote them
 	Files int      `json:"files"` // the number of files read, valid or not
-	// Facts describe the systems that the files were made on, by the facts' usual names ("kernel", "fio
-	// version"). Each fact has its distinct values, in the order in which the values appeared.
+	// Facts describe the systems on which the files were made. The key is a fact's usual name ("kernel", "fio
+	// version"). The values are distinct, in the order in which they appeared.
 	Facts map[string][]string `json:"facts,omitempty"`
 }
 
 // PlannedArm is one arm at one level of its own factors.
 type PlannedArm struct {
 	Name   string         `json:"name"`            // unique: "seccomp", or "seccomp[rules=8]" if swept
-	Label  string         `json:"label,omitempty"` // what people see in place of the name without its levels, if the experiment file sets it
+	Label  string         `json:"label,omitempty"` // the name that people see in place of Name, without levels; "": the experiment file sets none
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
-	// Factors lists the factors of the plan's factorial design that are on. An arm without such factors is the design's
-	// baseline, or not part of the design.
+	// Factors lists the factors that are on in this arm of the factorial design. If the list is empty, the arm is
+	// the baseline of the design, or does not belong to it.
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // the arm's own budget, the same at every level of its factors
 	// Allow lists the aspects in which the arm's programs may differ from the baseline's.
 	Allow        []Aspect `json:"allow,omitempty"`
-	OtherProgram bool     `json:"otherProgram,omitempty"` // set if a layer replaces the baseline's program
+	OtherProgram bool     `json:"otherProgram,omitempty"` // set if a layer replaces the program that the baseline runs
 }
 
 // PlannedLayer is a layer with its parameters at their levels, as JSON.
@@ -197,51 +200,51 @@ type PlannedLayer struct {
 	Config any    `json:"config"`
 }
 
-// Cell is one workload at one level of the workload's and the testbed's factors. Arms are compared within a
-// cell. Each round runs every arm once in every cell.
+// Cell is one workload at one level of each factor of the workload and the testbed. Arms are compared within a cell. In
+// each round, every arm that takes part has one trial in every cell.
 type Cell struct {
 	ID       string         `json:"id"` // unique and safe as a file name: "network.tcp.pod-to-pod"
 	Workload string         `json:"workload"`
-	Label    string         `json:"label,omitempty"` // what people see in place of the workload's name, if the experiment file sets it
+	Label    string         `json:"label,omitempty"` // the name that people see in place of the workload's name; "": the experiment file sets none
 	Kind     string         `json:"kind"`
 	Levels   []factor.Level `json:"levels,omitempty"`
 	Config   any            `json:"config"`  // the workload's parameters at their levels
 	Testbed  any            `json:"testbed"` // the testbed's parameters at their levels
 	Metrics  []Metric       `json:"metrics"`
 	Tests    string         `json:"tests,omitempty"`    // the resource that the workload measures (Declaration.Tests); "": unspecified
-	Loop     *Loop          `json:"loop,omitempty"`     // metrics that Little's law may tie together
+	Loop     *Loop          `json:"loop,omitempty"`     // two metrics that Little's law ties together in a closed loop
 	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // the law that the workload expects of a metric
 	Slices   int            `json:"slices,omitempty"`   // the number of slices of a trial; 0: trials are whole
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
 }
 
-// Loop names two metrics of a cell that measure one thing if the load is a closed loop. In a closed loop,
-// each of a fixed number of workers sends its next request as soon as the response to its last request
-// arrives. Mean latency × throughput is then the number of workers, whatever the system does (Little's law).
+// Loop names two metrics of a cell that tell the same thing if the load is a closed loop. A closed loop has a fixed
+// number of workers, and each sends its next request as soon as it gets a response. Mean latency × throughput is then
+// always the number of workers (Little's law).
 type Loop struct {
 	Latency    string  `json:"latency"`           // the mean latency, in s
-	Throughput string  `json:"throughput"`        // responses, in 1/s
+	Throughput string  `json:"throughput"`        // responses per second
 	Workers    float64 `json:"workers,omitempty"` // the number of requests in flight; 0: unknown
 }
 
-// PowerLaw states that a metric of a cell is expected to be a product of powers of the workload's factors on
-// any system: the number of DNS queries is proxies × hosts ÷ TTL.
+// PowerLaw states that a metric of a cell is a product of powers of the workload's factors, on any system. For example,
+// the number of DNS queries is proxies × hosts ÷ TTL.
 type PowerLaw struct {
 	Metric    string             `json:"metric"`    // the name of the metric
-	Exponents map[string]float64 `json:"exponents"` // by factor: 1, -1, or 0 for a factor without influence
+	Exponents map[string]float64 `json:"exponents"` // exponents by factor: 1, -1, or 0 for a factor without influence
 }
 
-// Expansion is a plan with the layers and workloads that carry it out. Layers has the same indices as
-// Plan.Arms, and Cells has the same indices as Plan.Cells.
+// Expansion is a plan with the layers and workloads that carry it out. The indices of Layers are those of Plan.Arms.
+// The indices of Cells are those of Plan.Cells.
 type Expansion struct {
 	Plan   Plan
-	Layers [][]LayerItem // the layers of each arm
-	Cells  []CellSetup   // the workload of each cell
+	Layers [][]LayerItem
+	Cells  []CellSetup
 }
 
-// Needs returns the features of the testbed that an arm needs in a cell. The layers of all arms count, so
-// that arms differ by their layers and not by the testbed. Only the Pod Security level may differ between
-// arms, since it has no effect on trials.
+// Needs returns the features that an arm needs of the testbed in a cell. The layers of all arms count, so that arms
+// differ by their layers and not by the testbed. Only the Pod Security level is the arm's own, since it has no effect
+// on trials.
 func (e *Expansion) Needs(cell, arm int) Needs {
 	all := e.Cells[cell].Workload.Declare().Needs
 	for a, items := range e.Layers {
@@ -290,7 +293,7 @@ const (
 	aroundSlice = 10 * time.Millisecond
 )
 
-// Duration estimates the duration of a number of rounds in which no trial is repeated.
+// Duration estimates the duration of a number of rounds, without repeats of trials.
 func (p *Plan) Duration(rounds int) time.Duration {
 	var round time.Duration
 	for _, c := range p.Cells {
@@ -299,18 +302,18 @@ func (p *Plan) Duration(rounds int) time.Duration {
 	return time.Duration(p.Trials(rounds)) * round
 }
 
-// asides are the parameters of workloads and testbeds that do not belong to an experiment's question. The value
-// is true for a limit on a duration. Tare itself estimates some of these parameters, differently in every run.
+// asides are the parameters that do not belong to an experiment's question. The value is true for a limit on a
+// duration. Tare itself estimates others, such as expected durations, differently in every run.
 var asides = map[string]bool{
 	"expect": false, "timeout": true, "readyTimeout": true,
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
 }
 
-// OutsideQuestion reports whether a parameter does not belong to an experiment's question. Runs that differ in
-// such a parameter are runs of one experiment. The path is the path of a workload's parameter, or "testbed." and
-// the path of a testbed's parameter. Examples are expected and longest durations, and the name of the cluster that
-// the experiment runs on. The result limit is set for a limit on a duration, since such a limit decides which
-// trials fail. Rounds, slices, seeds and rules belong to the design, and are no parameters.
+// OutsideQuestion reports whether a parameter does not belong to an experiment's question, such as an expected duration
+// or the name of the cluster. Runs that differ only in such parameters are runs of the same experiment. The path is
+// that of a workload's parameter, or "testbed." and the path of a testbed's parameter. The result limit is true for a
+// limit on a duration, since such a limit decides which trials fail. Rounds, slices, seeds and rules belong to the
+// design, and are no parameters.
 func OutsideQuestion(path string) (aside, limit bool) {
 	rest, testbed := strings.CutPrefix(path, "testbed.")
 	name, _, _ := strings.Cut(rest, ".")

@@ -16,7 +16,7 @@ import (
 type search struct {
 	*loader
 	allow []string
-	seen  map[position]bool // reported positions; an alias repeats the text of another position
+	seen  map[position]bool // positions already reported; an alias repeats the text of an earlier position
 	found []string          // the secrets, which messages must not show
 }
 
@@ -40,7 +40,7 @@ func (l *loader) secrets(allow []string) {
 	l.file.Conceal(s.found)
 }
 
-// fieldKinds maps fields to the kinds of their texts. The text of any other field is like an argument.
+// fieldKinds maps names of fields to the kinds of their texts. All other fields have the kind Argument.
 var fieldKinds = map[string]secret.Kind{"description": secret.Prose, "shell": secret.Code, "patch": secret.Code, "inline": secret.Code}
 
 func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
@@ -67,7 +67,7 @@ func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// codeIf returns the kind of a text: a text of several words may be lines of a program.
+// codeIf returns the kind of a text: an Argument of several words may be lines of a program, and becomes Code.
 func codeIf(text string, kind secret.Kind) secret.Kind {
 	if kind == secret.Argument && strings.ContainsAny(strings.TrimSpace(text), " \n") {
 		return secret.Code
@@ -102,7 +102,7 @@ func (s *search) variable(n *strictyaml.Node, path string) {
 	}
 }
 
-// refuse reports the findings in the text of a node, and hides them from messages.
+// refuse reports the secrets found in the text of a node, and keeps them out of messages.
 func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding) {
 	for _, f := range found {
 		if slices.Contains(s.allow, f.Name) || f.End > len(n.Value) {
@@ -115,7 +115,7 @@ func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding)
 	}
 }
 
-// report reports a secret in a text once for each position in the file.
+// report reports a secret, but only once for each position in the file.
 func (s *search) report(line, column int, path, name, text string) {
 	if at := (position{line, column}); !s.seen[at] {
 		s.seen[at] = true
@@ -142,7 +142,7 @@ func (s *search) wayOut(name, path, text string) string {
 	switch kind, is := fieldKinds[path[strings.LastIndexByte(path, '.')+1:]]; {
 	case path == "" || is && kind == secret.Prose:
 		out = "take it out"
-	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // the text is lines of a shell
+	case is || strings.ContainsAny(text, "\n") || strings.Contains(name, " -") && strings.Contains(text, " "): // the text is for a shell
 		out = fmt.Sprintf("take it out; a program of the workload gets it by env: {%s: $%s}, and its text says $%s", variable, variable, variable)
 	}
 	return out + "; if it is none, say so with allow: [" + strconv.Quote(name) + "]"

@@ -16,8 +16,8 @@ type sweep struct {
 	name   string // "mtu", or the whole path if two factors share a name
 	path   string // "link.mtu"
 	index  [][]int
-	key    string   // the key in a map of factors; "": the factor is a field
-	levels []string // the levels as text
+	key    string // the key in a map of factors; "": the factor is a field
+	levels []string
 }
 
 // sweeps lists the factors of a config, a pointer to a struct, in the order of its fields. A factor with one level is
@@ -37,7 +37,8 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect walks nested structs and pointers to structs. Each element of index leads from a struct to the next.
+// collect finds the factors in nested structs and pointers to structs. Each element of index leads from a struct to the
+// next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -77,7 +78,7 @@ func swept(all []sweep) []sweep {
 	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
 
-// hold sets a factor of a config to one of its levels. The argument config is a pointer to a struct.
+// hold sets one factor of a config to one of its levels. The config is a pointer to a struct.
 func (s sweep) hold(config any, level int) {
 	v := reflect.ValueOf(config)
 	for _, step := range s.index {
@@ -170,8 +171,8 @@ func deep(v reflect.Value) reflect.Value {
 // mostFactors is the largest number of factors of a factorial design. Four factors already make 16 arms.
 const mostFactors = 4
 
-// Factor is the unit that a factorial design turns on and off. In the file it is a layer in the form of an
-// arm's layer, or a name with one or several layers.
+// Factor is what a factorial design turns on and off: one or several layers. In the file, it is a layer, written as in
+// an arm, or a name with layers.
 type Factor struct {
 	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the factor; arms are named by the factors that are on: tunnel+mtls"`
 	Layers []LayerItem `yaml:"layers" required:"true" doc:"the layers that are turned on and off together"`
@@ -208,7 +209,7 @@ func (l *loader) factorial(x *Experiment) {
 		return
 	}
 	if len(x.Arms) == 0 {
-		return // the problem was reported before
+		return // the missing arms are already a problem
 	}
 	for i, f := range factors {
 		l.factorAlone(x, i)
@@ -226,8 +227,8 @@ func (l *loader) factorial(x *Experiment) {
 	}
 }
 
-// factorAlone checks the layers of one factor. A kind of layer may be in only one factor or in the baseline, and
-// only once. No parameter of the layer may have several levels.
+// factorAlone checks the layers of one factor. A factor or the baseline may have a kind of layer only if no other
+// factor has it. Every parameter of the layers must have a single level.
 func (l *loader) factorAlone(x *Experiment, i int) {
 	f := x.Design.Factorial[i]
 	at := strictyaml.Index("design.factorial", i)
@@ -255,7 +256,7 @@ func (l *loader) factorAlone(x *Experiment, i int) {
 	}
 }
 
-// factorLayer returns the path of a layer of a factor. In the file, a single layer may take the place of the factor.
+// factorLayer returns the path of layer j of factor i. In the file, a single layer may stand in place of a list.
 func (l *loader) factorLayer(i, j int) string {
 	at := strictyaml.Index("design.factorial", i)
 	if l.file.Has(at + ".layers") {
@@ -264,9 +265,9 @@ func (l *loader) factorLayer(i, j int) string {
 	return at
 }
 
-// combined makes an arm of each combination of factors, except the empty one, which is the baseline. The
-// baseline's layers are the inner layers of every arm. The arms with one factor come first, then the arms
-// with two factors, and so on. Arms with the same number of factors are in the order of the file.
+// combined makes an arm for each combination of factors that is not empty. (The empty one is the baseline.) In every
+// arm, the baseline's layers are innermost. Arms with fewer factors come first. Arms with the same number of factors
+// are in the order of the file.
 func combined(baseline Arm, factors []Factor) []Arm {
 	var sets [][]int
 	for set := 1; set < 1<<len(factors); set++ {
@@ -292,8 +293,8 @@ func combined(baseline Arm, factors []Factor) []Arm {
 	return arms
 }
 
-// Combination returns the arms of a plan's factorial design, indexed by their factors: bit i of the index is set if
-// factor i is on. The first arm is the baseline. The result is nil if the plan has no factorial design.
+// Combination returns the arms of a plan's factorial design. Bit i of an index in the result is set if factor i is on.
+// The first arm is the baseline. The result is nil if the plan has no factorial design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {

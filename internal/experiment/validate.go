@@ -67,7 +67,7 @@ func (l *loader) arms(arms []Arm) {
 	}
 }
 
-// armLayers reports a kind of layer that an arm has twice. It also reports factors in the baseline, since an
+// armLayers reports an arm that has the same kind of layer twice. It also reports a factor in the baseline, since an
 // experiment has only one baseline.
 func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	seen := map[string]bool{}
@@ -87,7 +87,8 @@ func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	}
 }
 
-// differ reports an arm that has the same layers as an earlier arm. It reports nothing if an arm has another problem.
+// differ reports an arm with the same layers as an earlier arm. If the file has another problem in an arm, it reports
+// nothing.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
@@ -140,7 +141,7 @@ func (l *loader) workloads(items []WorkloadItem) {
 	}
 }
 
-// whole checks conditions across parts of the file. The parts must have no problems.
+// whole checks conditions between parts of the file. Parts with problems are not checked.
 func (l *loader) whole(x *Experiment) {
 	if l.file.Troubled("arms") || l.file.Troubled("workloads") || l.file.Troubled("testbed") ||
 		len(x.Workloads) == 0 || len(x.Arms) == 0 {
@@ -162,7 +163,7 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
 	var e Expansion
-	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // after the pilot, the error would come too late
+	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // this error would otherwise show only after the pilot
 		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
 			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}

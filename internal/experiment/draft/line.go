@@ -16,14 +16,14 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// comparison is the comparison that a command line requests: several programs, or one program without and with layers.
+// comparison is what a command line asks for: several programs, or one program without and with layers.
 //
 //	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
 //	tare run --layer bubblewrap -- ./bench --fast
 type comparison struct {
 	Line     string // the command line, for the file's first line
 	Programs []Program
-	Layers   []string // the texts of the user: the name of a layer, a layer as a file has it, or a command that wraps the program
+	Layers   []string // texts that the user typed: the name of a layer, a layer as in a file, or a command that wraps the program
 	Allow    []string // the aspects in which programs may differ from the first program (experiment.Aspect)
 }
 
@@ -37,7 +37,7 @@ type Program struct {
 // String returns the program as the user wrote it.
 func (p Program) String() string { return cmp.Or(strings.Join(p.Args, " "), p.Shell) }
 
-// Start returns the command that is started.
+// Start returns the words of the command that is started.
 func (p Program) Start() []string {
 	if p.Shell != "" {
 		return []string{"/bin/sh", "-c", p.Shell}
@@ -50,8 +50,8 @@ var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 // Named reports whether an argument is a program with a name before it.
 func Named(arg string) bool { return named.MatchString(arg) }
 
-// Parse reads the arguments. Each argument is a program, with or without a name before it. With layers there
-// is only one program, and several arguments are the program's command.
+// Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
+// program: several arguments are its command.
 func Parse(line string, args, layers []string) (*comparison, error) {
 	a := &comparison{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {
@@ -70,7 +70,7 @@ func Parse(line string, args, layers []string) (*comparison, error) {
 			a.Programs = append(a.Programs, p)
 		}
 	}
-	// If one program needs a shell, a shell starts all programs: the time of a shell's start is then in all times.
+	// If one program needs a shell, a shell starts every program. All times then include the start of a shell.
 	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
 		for i, p := range a.Programs {
 			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())
@@ -88,7 +88,7 @@ func Parse(line string, args, layers []string) (*comparison, error) {
 // forShell matches text that has a special meaning in a shell.
 var forShell = regexp.MustCompile("[^A-Za-z0-9 %+,./:=@_-]|(?:^|[ :=])[~]|^[A-Za-z_0-9]+=")
 
-// program reads a program that is one argument.
+// program reads a program from one argument.
 func program(text string) (Program, error) {
 	words := strings.Fields(text)
 	switch {
@@ -102,25 +102,26 @@ func program(text string) (Program, error) {
 	return Program{Args: words}, nil
 }
 
-// These numbers keep a run short.
+// Numbers that keep a run short.
 const (
 	mostRounds  = 20
 	rounds      = 12               // the number of rounds that most runs need
-	within      = 14 * time.Second // the time that all trials of short programs take together
+	within      = 14 * time.Second // the time for all trials of a run with short programs
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
 	mostSlices  = 8
 )
 
-// slicing returns the number of slices for a trial of a program that takes this time; 0: slices would take too long.
+// slicing returns the number of slices of a trial, for a program with the execution time took; 0: slices would take too
+// long.
 func slicing(arms int, took time.Duration) int {
 	trial := within/time.Duration(rounds*arms) - aroundTrial
 	n := min(mostSlices, int(trial/(took+aroundSlice)))
 	return max(n, 0) &^ 1
 }
 
-// File writes the experiment. The argument took is the approximate duration of one execution. The argument kinds
-// holds the names of the layers.
+// File returns the text of the experiment file. The duration took is that of one execution, and kinds are the names of
+// all layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {
@@ -190,7 +191,8 @@ func (a *comparison) arms(kinds []string) (list []arm, err error) {
 	return list, nil
 }
 
-// called returns the name of a program's arm: the program's name, or the whole text if that name is not unique.
+// called returns the name of a program's arm: the base name of its command, or the whole command if another program has
+// this base name.
 func (a *comparison) called(i int) string {
 	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
 	p := a.Programs[i]
@@ -206,7 +208,7 @@ func (a *comparison) called(i int) string {
 	return plain(base(p))
 }
 
-// inline matches a layer as a file has it: the name of its kind, a colon and its parameters.
+// inline matches a layer as in a file: its kind, a colon and its parameters.
 var inline = regexp.MustCompile(`^([a-z0-9-]+):\s`)
 
 func front(text string, kinds []string) (arm, error) {

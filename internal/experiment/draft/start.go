@@ -18,7 +18,7 @@ type Part struct {
 	Config  any    // a pointer to the part's parameters with their defaults
 }
 
-// Start writes a first experiment file: one layer, one workload, and all their parameters as comments.
+// Start returns a first experiment file: one layer, one workload, and all their parameters as comments.
 func Start(layer, workload Part, testbed string) []byte {
 	var b strings.Builder
 	name := clip(layer.Name+"-"+workload.Name, 63)

@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// Levels are the values of one parameter, in the order of the file. Expansion leaves exactly one value.
+// Levels are the values of one parameter, in the order of the file. After expansion, exactly one value is left.
 type Levels[T any] []T
 
 // Of makes the levels of a parameter, for defaults and tests.
 func Of[T any](values ...T) Levels[T] { return values }
 
-// One returns the only level after expansion. It panics if there are several levels, as before expansion, or
-// no level, as in an optional parameter that is not given.
+// One returns the only level, as there is after expansion. It panics if there are several levels, or if there is none
+// because the file does not set an optional parameter.
 func (l Levels[T]) One() T {
 	if len(l) != 1 {
 		panic(fmt.Sprintf("factor: One on a factor with %d levels", len(l)))
@@ -28,7 +28,7 @@ func (l Levels[T]) One() T {
 	return l[0]
 }
 
-// OrZero returns the only level, or the zero value of a factor that is not given.
+// OrZero returns the only level. If the file does not set the parameter, it returns the zero value.
 func (l Levels[T]) OrZero() (level T) {
 	if len(l) > 0 {
 		level = l.One()
@@ -66,17 +66,17 @@ type Level struct {
 	Value  string `json:"value"`  // the form in the file: "1500"
 }
 
-// String returns text such as "mtu=1500".
+// String returns the factor and its value, such as "mtu=1500".
 func (l Level) String() string { return l.Factor + "=" + l.Value }
 
-// Named holds the factors that the file defines, by name. In a config's texts, $(NAME) stands for the level of the
-// factor NAME.
+// Named holds the factors that the file itself defines, by name. The text $(NAME) in a config is replaced by the level
+// of the factor NAME.
 type Named = map[string]Levels[Word]
 
-// Word is a level of a factor that the file defines, with its text in the file.
+// Word is one level of a factor that the file defines, as the text in the file.
 type Word string
 
-// UnmarshalText accepts any text or number.
+// UnmarshalText takes any text, also that of a number.
 func (w *Word) UnmarshalText(text []byte) error {
 	*w = Word(text)
 	return nil
@@ -87,7 +87,8 @@ func (w Word) MarshalText() ([]byte, error) { return []byte(w), nil }
 
 var name = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
 
-// Filler replaces $(NAME) in texts by the level of the factor NAME. If the factor has several levels, $(NAME) stays.
+// Filler returns a replacer that changes $(NAME) to the level of the factor NAME. If the factor has several levels,
+// $(NAME) stays.
 func Filler(n Named) *strings.Replacer {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(n)) {
@@ -100,8 +101,8 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed returns an error if the factor has an invalid name or no level, or if it is unused. A factor is used if
-// one of the texts contains $(NAME), or if the function elsewhere returns true for the factor.
+// CheckNamed returns an error if the factor has an invalid name, has no level, or is not used. It is used if $(NAME)
+// stands in one of the texts, or if the function elsewhere returns true for its name.
 func CheckNamed(n Named, factor string, texts []string, elsewhere func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):

@@ -11,14 +11,14 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit (1ms,
-// 200Mbit/s, 0.5). Metrics have many units, so that only the metric can check the unit of a limit: see Share and In.
+// Limit is the accepted overhead of a metric. It is a share of the baseline (10%), or an amount in the metric's unit
+// (1ms, 200Mbit/s, 0.5). Whether the unit fits shows only when a metric is known: see Share and In.
 type Limit struct {
 	Number float64 // the number in the text, 0 or more: 10 for 10%
 	Unit   string  // the unit in the text: "%" for a share, "" for a count
 }
 
-// limitPattern admits any unit directly after the number. A unit that begins like a number needs a space ("200 1/s").
+// limitPattern matches a number with any unit. A space must precede a unit that begins like a number ("200 1/s").
 const limitPattern = `^` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
 
 var isLimit = regexp.MustCompile(limitPattern)
@@ -59,11 +59,12 @@ func (l Limit) String() string {
 	return digits(l.Number) + l.Unit
 }
 
-// Share returns the limit as a fraction of the baseline. The result ok is false if the limit is no percentage.
+// Share returns the limit as a fraction of the baseline: 10% is 0.1. The result ok is false if the limit is no
+// percentage.
 func (l Limit) Share() (share float64, ok bool) { return l.Number / 100, l.Unit == "%" }
 
-// In returns the limit as an amount in the unit of a metric. The limit's unit may have another prefix, and a
-// rate in bits may lack its "/s", as in the rest of the file.
+// In converts the limit to an amount in a metric's unit. The limit's unit may have another prefix, and a rate in bits
+// may lack its "/s", as in the rest of the file.
 func (l Limit) In(unit string) (float64, error) {
 	if l.Unit == unit || l.Unit == "" && slices.Contains(bare, unit) || "1"+l.Unit == unit {
 		return l.Number, nil
@@ -95,8 +96,8 @@ func AmountIn(unit string) string {
 	return "5MiB" + m.per
 }
 
-// bare lists the units of metrics whose limits may be plain numbers. The first unit is that of a count. All other
-// units are those of shares, whose limits may also be percentages.
+// bare lists the units for which a limit may be a number without a unit. The first two are the units of a count. The
+// last two are units of shares, for which a limit may be a percentage, too.
 var bare = []string{"", "1", "share", "ratio"}
 
 var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}
@@ -106,7 +107,8 @@ var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3
 // families are groups of units that can be converted into each other.
 var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
-// measure is a unit in its parts. The parts of "ms/Gbit" are the family of times, the size 0.001 (in s), and "/Gbit".
+// measure is a unit, split into its parts: "ms/Gbit" has the family of times, the size 0.001 (in s), and the rest
+// "/Gbit".
 type measure struct {
 	family []unit // nil: the unit is in no family
 	size   float64

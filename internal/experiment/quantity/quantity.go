@@ -27,7 +27,7 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a suffix with its size in base units. In tables of units, the longest matching suffix comes first.
+// unit is a suffix with its size in base units. In a table, a suffix comes after longer ones that end with it.
 type unit struct {
 	suffix string
 	size   float64
@@ -70,7 +70,7 @@ func split(text string, units []unit, describe string) (float64, error) {
 	return 0, fmt.Errorf("%q is not %s", text, describe)
 }
 
-// join prints v with the largest unit that keeps it at 1 or more.
+// join prints v in the largest unit in which it is at least 1, or else in the last unit.
 func join(v float64, units []unit) string {
 	for _, u := range units {
 		if !strings.HasSuffix(u.suffix, "/s") && math.Abs(v) >= u.size {
@@ -80,7 +80,7 @@ func join(v float64, units []unit) string {
 	return digits(v) + units[len(units)-1].suffix
 }
 
-// digits prints a number without exponent, to 12 significant digits: 7, and not 7.000000000000001.
+// digits prints a number without an exponent, rounded to 12 significant digits: 7, and not 7.000000000000001.
 func digits(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
 	if err != nil {
@@ -238,7 +238,7 @@ func (f *Frequency) UnmarshalText(text []byte) error {
 // MarshalText returns the text of the frequency.
 func (f Frequency) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// String returns the text of the frequency, in 1/s if it is at least one per second.
+// String returns the text of the frequency, per second if it is at least 1/s, and otherwise per minute.
 func (f Frequency) String() string {
 	if minute := digits(float64(f) * 60); f < 1 && minute != "60" {
 		return minute + "/min"

@@ -31,8 +31,8 @@ import (
 
 // Reference is the source of a value: a variable or a file.
 type Reference struct {
-	Variable string // the name of the variable
-	File     string // the path in the file: absolute, or below ~/
+	Variable string
+	File     string // the path of the file: absolute, or below ~/
 }
 
 // String returns the text of the reference in a file.
@@ -48,7 +48,8 @@ type part struct {
 	taken   *Reference
 }
 
-// forms matches references and other uses of $. It includes $(TARE_…) and its escape, which package placeholder reads.
+// forms matches references and all other uses of $. One such use is $(TARE_…) with its escape, which package
+// placeholder reads.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 func parse(text string) (parts []part, err error) {
@@ -120,7 +121,7 @@ func In(text string) []Reference {
 	return taken(parts)
 }
 
-// Check returns the error in the value of a variable, or nil.
+// Check returns an error if the text is no valid value of a variable.
 func Check(text string) error {
 	if strings.ContainsRune(text, 0) {
 		return errors.New("the value has a zero byte")
@@ -132,14 +133,14 @@ func Check(text string) error {
 	return err
 }
 
-// Arguments are a program and its arguments in the form of an experiment file.
+// Arguments are a program and its arguments, as in an experiment file.
 //
-// Some programs have a language in which $ has a meaning (a shell, awk, jq). An argument after such a program
-// is text in its language and is not changed, except if the whole argument is a reference. The text after -c or
-// -e is never changed.
+// Some programs have a language in which $ has a meaning (a shell, awk, jq). An argument after such a program is text
+// in its language, and stays as it is. It is resolved only if the whole argument is a reference. The text after -c or
+// -e always stays.
 type Arguments []string
 
-// languages are programs in whose language $NAME has a meaning, by name without a version.
+// languages are programs with a language in which $NAME has a meaning. The names have no versions.
 var languages = strings.Fields(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
 awk gawk mawk nawk sed perl python pypy ruby node nodejs deno bun php lua luajit tclsh wish expect julia Rscript R
 jq yq gojq make gmake bmake ninja envsubst ssh su runuser xargs parallel hyperfine watch script flock
@@ -147,7 +148,7 @@ tmux screen systemd-run nix-shell psql mongosh mongo sqlite gnuplot vim nvim ex 
 
 var version = regexp.MustCompile(`[0-9.-]*$`)
 
-// textOption matches an option whose value is text in the program's language.
+// textOption matches an option such as -c. The next argument is text in the program's language.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
 
 // shellSigns matches characters that a shell interprets in a command line, except the $ of a reference.
@@ -156,7 +157,7 @@ var shellSigns = regexp.MustCompile(`[^A-Za-z0-9_./%+=:@,$ \t-]|^\S*=`)
 // ofReference matches the brackets of $(NAME) and $(file:PATH).
 var ofReference = regexp.MustCompile(`\$\(([A-Za-z0-9_.:/~-]+)\)`)
 
-// Words returns the program and arguments for a line: the words of the line, or a shell that reads the line.
+// Words splits a line into a program and arguments. If only a shell can read the line, the program is a shell.
 func (Arguments) Words(line string) []string {
 	if shellSigns.MatchString(ofReference.ReplaceAllString(line, "$1")) {
 		return []string{"sh", "-c", line}
@@ -202,7 +203,7 @@ func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
 	return append(errs, a.Validate(field)...)
 }
 
-// Validate returns every problem of the arguments. The argument field is the name of the field that holds them.
+// Validate returns every problem of the arguments. The text field is the name of their field in the file.
 func (a Arguments) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range a {
@@ -223,7 +224,7 @@ type Text string
 // References lists the references in the value.
 func (t Text) References() []Reference { return In(string(t)) }
 
-// Validate returns the problems of the value. The argument field is the name of the field that holds it.
+// Validate returns the problems of the value. The text field is the name of its field in the file.
 func (t Text) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if err := Check(string(t)); err != nil {

@@ -18,7 +18,7 @@ const maxFile = 64 << 10 // the largest size, in bytes, of a file that a value i
 
 // Values are the values of references at the start of a run.
 type Values struct {
-	all  []Reference // the references, in the order in which Take got them
+	all  []Reference // the references, in the order in which Take received them
 	held map[Reference]string
 }
 
@@ -80,7 +80,7 @@ func (r Reference) Read() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 }
 
-// Each calls f for every value, in the order in which they were requested.
+// Each calls f for every value, in the order in which Take received the references.
 func (v *Values) Each(f func(r Reference, value string)) {
 	if v == nil {
 		return
@@ -90,13 +90,14 @@ func (v *Values) Each(f func(r Reference, value string)) {
 	}
 }
 
-// key is the key of the values in a context.
+// key is the type of the key under which a context holds values.
 type key struct{}
 
-// With returns a context in which references have the values v.
+// With returns a context in which the values v are those of the references.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value returns the value of a reference at the start of the context's run, or the current value outside of a run.
+// value returns the value that the reference had when the context's run started. Outside of a run, it returns the
+// current value.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
 		if value, ok := v.held[r]; ok {
@@ -110,7 +111,7 @@ func (r Reference) value(ctx context.Context) (string, error) {
 	return now.held[r], nil
 }
 
-// Resolve returns the value of a variable, given its text in the file.
+// Resolve returns the value of a variable, with the references in the text replaced.
 func Resolve(ctx context.Context, text string) (string, error) {
 	parts, err := parse(text)
 	if err != nil {
@@ -119,8 +120,8 @@ func Resolve(ctx context.Context, text string) (string, error) {
 	return join(ctx, parts, nil)
 }
 
-// Resolve returns the arguments with their references replaced. If fill is not nil, it replaces placeholders in
-// the text of the file, but never in a value.
+// Resolve returns the arguments with their references replaced. The function fill replaces placeholders, unless it is
+// nil. It gets only texts of the file, and never a value.
 func (a Arguments) Resolve(ctx context.Context, fill func(string) (string, error)) ([]string, error) {
 	resolved := make([]string, len(a))
 	for i := range a {

@@ -11,14 +11,14 @@ import (
 	"unicode"
 )
 
-// class is the kind of value that a name suggests.
+// class is a class of values that a name suggests.
 type class int
 
 const (
 	nothing  class = iota
-	possibly       // KEY, AUTH: a secret if the value looks random
-	address        // DATABASE_URL: a secret if the value may contain a password
-	secretly       // PASSWORD, TOKEN: always a secret
+	possibly       // KEY or AUTH: the value is a secret if it looks random
+	address        // DATABASE_URL: the value is a secret if it may contain a password
+	secretly       // PASSWORD or TOKEN: the value is always a secret
 )
 
 // Words in names, in capitals and without digits at the end.
@@ -27,10 +27,11 @@ var (
 		COOKIE JWT AUTHORIZATION REQUIREPASS MASTERAUTH KEYPASS STOREPASS USERPASS`)
 	// secretEnds may also be ends of words: PGPASSWORD, AUTHTOKEN, CLIENTSECRET.
 	secretEnds    = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY"}
-	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words before KEY
+	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words that form a secret's name together with KEY: API KEY
 	possibleWords = words(`KEY KEYS AUTH SESSION SIGNATURE SIG CREDS SALT SAS`)
 	addressWords  = words(`DSN DATABASE_URL DATABASE_URI DB_URL DB_URI CONNECTION_STRING CONN_STR MONGO_URL MONGO_URI REDIS_URL AMQP_URL`)
-	// aboutWords are the last words in names of a secret's properties: PASSWORD_FILE, TOKEN_TTL.
+	// aboutWords are the last words of names of a secret's properties, which are no secrets: PASSWORD_FILE,
+	// TOKEN_TTL.
 	aboutWords = words(`FILE FILES PATH DIR NAME NAMES SIZE BITS BYTES LENGTH LEN COUNT TYPE TTL URL URI ENDPOINT HOST PORT
 		TIMEOUT EXPIRY EXPIRATION POLICY FORMAT PATTERN REGEX PREFIX SUFFIX ALGORITHM ALG MODE REF REFERENCE STORE PROVIDER
 		ISSUER AUDIENCE SCOPE LIMIT RATE BUCKET ENABLED DISABLED REQUIRED SOCK SOCKET COMMAND CMD PROMPT ROTATION AGE FIELD
@@ -120,7 +121,7 @@ func (c class) holds(value string) bool {
 // amount matches a number that is no secret: --pass=2.
 var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 
-// withoutCredentials matches a URL, or the keywords of a driver, without a password.
+// withoutCredentials matches a URL without a password, or a database driver's keywords without one.
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
 // standIn and standInForm are the words and patterns that people write in place of a secret.
@@ -144,15 +145,15 @@ func stands(value string) bool {
 	return value == "" || standIn[strings.ToLower(value)] || standInForm.MatchString(value)
 }
 
-// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are
-// copied as data, since the module of gitleaks needs some thirty other modules. The rules of
-// gitleaks that look for words near a random text are left out. Such rules have many false alarms, which a
-// person should review, while here a finding ends a run. Secrets with a name are recognised by classOf.
+// known lists rules for secrets that are recognised by their own form. Most are rules of gitleaks. They are copied as
+// data, since the module of gitleaks needs some thirty other modules. The rules that look for words near a random text
+// are left out. Their many false alarms need a person's review, while here a finding ends a run. Secrets with a telling
+// name are recognised by classOf.
 //
 //go:embed tokens.txt
 var known string
 
-// tokens finds the secrets that are recognised by their form.
+// tokens finds the secrets in a text that the rules in known recognise.
 func tokens(text string) (all []Finding) {
 	small := strings.ToLower(text)
 	for line := range strings.Lines(known) {
@@ -162,7 +163,7 @@ func tokens(text string) (all []Finding) {
 		}
 		least, _ := strconv.ParseFloat(rule[2], 64) // a test checks that every entropy is a number
 		for _, m := range regexp.MustCompile(rule[3]).FindAllStringSubmatchIndex(text, -1) {
-			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the secret: the first group, or the whole match
+			if m = append(m, m[:2]...); m[2] >= 0 && entropy(text[m[2]:m[3]]) >= least { // the secret is the first group, or without a group the whole match
 				all = append(all, Finding{rule[0], m[2], m[3]})
 			}
 		}
@@ -170,7 +171,7 @@ func tokens(text string) (all []Finding) {
 	return all
 }
 
-const leastRandom = 16 // the shortest length of a value that can look random
+const leastRandom = 16 // a shorter value never counts as random
 
 var onlyHex = regexp.MustCompile(`^[0-9a-fA-F]+$`)
 

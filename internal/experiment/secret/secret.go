@@ -24,24 +24,25 @@ type Finding struct {
 	Start, End int // the position of the secret, in bytes
 }
 
-// Kind is the kind of a text, which determines the forms that a secret may have in it.
+// Kind is the kind of a text. It determines which forms of secrets are searched in the text.
 type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence: only forms of secrets that no sentence has by chance are searched
+	Prose    Kind = iota // a sentence; a form of secret that a sentence may contain by chance is not searched
 	Argument             // the argument of a program, or the value of a field
 	Code                 // lines of a shell, a manifest or similar
 )
 
 // form is a pattern that matches a secret together with its name.
 type form struct {
-	least   Kind // the first kind of text in which the form is searched; the form is searched in all later kinds, too
+	least   Kind // the first Kind of text in which the form is searched; all later Kinds are searched, too
 	pattern *regexp.Regexp
-	// name and value are groups of the pattern. If name is 0, the secret gets the name in the field label.
+	// name and value are the numbers of the pattern's groups that match the name and the secret. If name is 0,
+	// label is the name.
 	name, value int
 	label       string
-	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (classOf)
+	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (class.holds)
 }
 
 const (
@@ -98,7 +99,7 @@ func Find(text string, kind Kind) []Finding {
 	return outermost(all)
 }
 
-const nested = 3 // the depth to which forms are searched within a value that is no secret: --set=password=…
+const nested = 3 // how many values deep the forms are searched, if a value is no secret itself: --set=password=…
 
 func (f form) in(text string, depth int) []Finding {
 	var all []Finding
@@ -158,26 +159,26 @@ var given = map[string][]string{
 	login: {"-p"},
 }
 
-const login = "login" // a subcommand of container and cloud tools. In their other subcommands, -p is no password.
+const login = "login" // a subcommand of container and cloud tools; -p takes a password only there
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
 // others are programs that a program with a secret may start: sshpass starts ssh. The options of ssh take no secret.
 var others = words(`ssh scp sftp rsync`)
 
-// attachedOnly are programs whose option takes a password only in the same argument (-pSECRET). Without this
-// password, the option makes the program prompt for one.
+// attachedOnly are programs whose option takes a password only if both are one argument (-pSECRET). If the password is
+// missing, the program prompts for it.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
-// Arguments finds the secrets in a program and its arguments, by index: arguments after an option that names a
-// secret, and arguments that a well-known program reads as a secret.
+// Arguments finds the secrets in a program and its arguments. The key is the argument's index. A secret follows an
+// option that names a secret, or is an argument that a well-known program reads as a secret.
 func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""
 	for i, arg := range args {
 		switch base := path.Base(arg); {
 		case strings.Contains(arg, "://"):
-			continue // the base name is not a known program
+			continue // the end of a URL must not be read as a program
 		case base == login:
 			if loginOf[program] {
 				program = login
@@ -217,7 +218,7 @@ func Arguments(args []string) map[int]Finding {
 // cluster matches several one-letter options in one argument, of which only the last has a value.
 var cluster = regexp.MustCompile(`^-[a-zA-Z]{2,6}$`)
 
-// inOption finds the secret in the value of an option: the part after the user's name, if there is one.
+// inOption finds the secret in the value of an option. In USER:PASSWORD, it is the part after the colon.
 func inOption(program, option, value string) (Finding, bool) {
 	start := 0
 	if user, _, has := strings.Cut(value, ":"); has {
@@ -231,7 +232,8 @@ func inOption(program, option, value string) (Finding, bool) {
 // shellWord matches a word of a shell with its quotes, or a sign that begins or ends a command, such as ; and $(…).
 var shellWord = regexp.MustCompile(`(?:[^\s;|&()<>'"\x60\\]|\\(?s:.)|"(?:[^"\\]|\\(?s:.))*"|'[^']*')+|[\n;|&()\x60]`)
 
-// inCommands finds secrets in arguments of well-known programs in lines of a shell, also of a shell within a shell.
+// inCommands finds secrets in lines of a shell: in the arguments of well-known programs, also in a shell within a
+// shell.
 func inCommands(text string, depth int) (all []Finding) {
 	var args []string
 	var starts []int

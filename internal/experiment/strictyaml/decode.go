@@ -12,7 +12,8 @@ import (
 // extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
 const extension = "x-"
 
-// Decode decodes a node into the value behind a pointer, which holds the defaults. Values with a problem are not set.
+// Decode decodes a node into a value. The pointer into leads to this value, which holds the defaults. A part with a
+// problem keeps its default.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
@@ -102,7 +103,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // the following code reads only the field's own name
+		if e.Key.Value != field.Name { // the code below knows the field only by its main name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key
@@ -120,7 +121,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// repeated reports a key that was given before as a problem, and returns true. It records any other key.
+// repeated reports a key that was given before as a problem, and returns true. It adds any other key to the map given.
 func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
 	first := given[key.Value]
 	if first == nil {

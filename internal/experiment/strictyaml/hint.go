@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A hint suggests a text only if the file with this text would be read without the problem.
+// Before a hint suggests a text, the text is tried: the file with this text must not have the problem.
 
 const longestHint = 200 // the largest length of a suggested text, in bytes
 
-// takes reports whether a text in place of a node would be read without a problem.
+// takes reports whether a text could stand in place of a node without a problem.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	if f.trying || len(text) > longestHint || len(f.problems) >= maxProblems {
-		return false // a long hint helps nobody
+		return false // a long suggestion is of no use
 	}
 	f.trying = true
 	defer func() { f.trying = false }()
@@ -32,7 +32,7 @@ func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	return ok
 }
 
-// meant returns the hint with the first of several texts that is valid; "" if none is.
+// meant returns a hint with the first text that would be valid; "" if none of the texts would.
 func (f *File) meant(n *Node, path string, t reflect.Type, field Field, texts ...string) string {
 	for _, text := range texts {
 		if text != n.Value && f.takes(text, path, t, field) {
@@ -42,7 +42,7 @@ func (f *File) meant(n *Node, path string, t reflect.Type, field Field, texts ..
 	return ""
 }
 
-// otherwise returns the hint to add quotes to a text or number or to remove them; "" if that does not help.
+// otherwise returns the hint to add quotes to a value, or to remove them; "" if neither makes it valid.
 func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) string {
 	switch {
 	case n.Quoted && f.takes(n.Value, path, t, field):
@@ -97,7 +97,7 @@ func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) strin
 	if unit == "" && len(all) > 1 {
 		return "add a unit: " + strings.Join(all, ", ")
 	}
-	// A wrong unit is often the beginning of a valid unit: 4k means 4KiB.
+	// A wrong unit may be the beginning of a valid one: 4k means 4KiB.
 	begun := slices.IndexFunc(all, func(u string) bool { return strings.HasPrefix(fold(u), fold(unit)) })
 	texts := []string{number + Nearest(unit, all)}
 	if begun >= 0 {
@@ -119,9 +119,9 @@ func Nearest(word string, candidates []string) string {
 	for _, c := range candidates {
 		f := fold(c)
 		d := distance([]rune(folded), []rune(f))
-		// A short word may have one mistake, a longer word more, but fewer mistakes than letters.
+		// A short word may have one mistake, and a longer word more. At least one letter must be right.
 		if d > 1+len(f)/4 || d >= len(f) {
-			// An abbreviation or a plural may differ by more.
+			// An abbreviation or a plural may differ by more: one word begins with the other.
 			if min(len(f), len(folded)) < 3 || !strings.HasPrefix(f, folded) && !strings.HasPrefix(folded, f) {
 				continue
 			}
@@ -139,8 +139,8 @@ func Suggest(word string, what string, candidates []string) string {
 	return suggest(word, what, candidates, func(string) bool { return true })
 }
 
-// suggest returns the hint for an unknown word, as Suggest does. It names the nearest candidate only if the function
-// may accepts this candidate.
+// suggest returns the hint for an unknown word, as Suggest does. It names the nearest candidate only if the call
+// may(candidate) returns true.
 func suggest(word string, what string, candidates []string, may func(string) bool) string {
 	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
 	if len(candidates) == 0 {

@@ -23,12 +23,12 @@ const (
 // Node is a value of the file with its position: a scalar, a list or a map. Aliases and merge keys have been followed.
 type Node struct {
 	Form         form
-	Line, Column int     // the position of the first character; for Null, of the key
-	Value        string  // the text of a scalar, without quotes
-	Quoted       bool    // set if the text is in quotes or a block
-	Items        []*Node // the items of a list
+	Line, Column int    // the position of the first character; for Null, of the key
+	Value        string // the text of a scalar, without quotes
+	Quoted       bool   // set if the text is in quotes or a block
+	Items        []*Node
 	Entries      []Entry // the entries of a map, in the order of the file; keys may repeat
-	Key          *Node   // the key whose value the node is, or nil
+	Key          *Node   // the key in front of this value in its map, or nil
 }
 
 // Entry is a key of a map with its value.
@@ -64,7 +64,8 @@ func (n *Node) found() string {
 	return strconv.Quote(shorten(n.Value))
 }
 
-// find follows a path ("arms[1].name") as far as the file has it. exact is false if the file lacks a part of the path.
+// find follows a path such as "arms[1].name". If the file lacks a part of the path, exact is false, and the result is
+// the node before this part.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
 		step, rest := n.cutStep(path)
@@ -85,8 +86,8 @@ func (n *Node) find(path string) (at *Node, exact bool) {
 	return n, true
 }
 
-// cutStep splits the first step off a path: "a.b[1]" gives "a" and "b[1]", "b[1].c" gives "b" and "[1].c",
-// "[1].c" gives "[1]" and "c". A key of the map is one step even if it contains dots or brackets.
+// cutStep splits the first step off a path. "a.b[1]" becomes "a" and "b[1]", "b[1].c" becomes "b" and "[1].c", and
+// "[1].c" becomes "[1]" and "c". A key of the map n is one step even if it contains dots or brackets.
 func (n *Node) cutStep(path string) (step, rest string) {
 	end := strings.IndexAny(path[1:], ".[") + 1
 	if end == 0 {
@@ -111,7 +112,7 @@ func shorten(s string) string {
 // tree converts the parser's tree to Nodes, with aliases and merge keys followed. The number of nodes is limited.
 type tree struct {
 	file    *File
-	anchors map[string]*Node // nil value: the anchor is being defined
+	anchors map[string]*Node // nil: the anchor's definition has not ended
 	count   int
 	refused bool // set if a problem makes the tree unusable
 }
@@ -177,7 +178,7 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 	return out
 }
 
-// mapping converts a map. Merge keys are processed last and add only missing keys.
+// mapping converts a map. Merge keys come last: they add only keys that the map lacks.
 func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, depth int) {
 	out.Form, out.Value = Map, ""
 	var merges []*Node
@@ -246,7 +247,7 @@ func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
 	return value
 }
 
-// alias returns a copy of the anchored value, and counts the value's size again.
+// alias returns a copy of the anchored value. The nodes of this value are counted again.
 func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	name := n.Value.GetToken().Value
 	value, known := t.anchors[name]
@@ -259,11 +260,11 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // a copy, since each alias has a key of its own, and a null has the position of its key
+	copied := *value // a copy: each alias belongs to a key of its own, and a Null has the position of its key
 	return &copied
 }
 
-// size counts the node and the nodes below it, up to a limit.
+// size counts the node and all nodes below it, up to about the limit.
 func (n *Node) size(limit int) int {
 	count := 1
 	for _, item := range n.Items {

@@ -17,7 +17,7 @@ type Problem struct {
 	Column  int    `json:"column"` // number of the character in the line, from 1
 	Path    string `json:"path"`   // "arms[1].layers[0].wireguard.implementation"; "" for the whole file
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"` // the suggested correction
+	Hint    string `json:"hint,omitempty"` // suggested correction
 	Source  string `json:"source"`         // the line of the file
 }
 
@@ -33,8 +33,8 @@ func (p *Problems) Error() string {
 	return strings.Join(all, "\n")
 }
 
-// String prints the problem over several lines, without a newline at the end. It replaces control characters of
-// the file, so that these do not reach the terminal.
+// String prints the problem on several lines, without a newline at the end. Control characters of the file are
+// replaced, so that none acts on the terminal.
 func (p Problem) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: %s", printable(p.File), p.Line, p.Column, printable(p.Message))
@@ -74,7 +74,7 @@ func excerpt(source string, column int) (line, caret string) {
 	return prefix + string(runes) + suffix, pad + "^"
 }
 
-// printable replaces control characters, which would act on a terminal, each by one character.
+// printable replaces each control character by one other character, since it could act on a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || unicode.IsPrint(r) {
@@ -87,9 +87,9 @@ func printable(s string) string {
 // Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place returns the position in the file of a part of a node's text. The argument start is the position of the part
-// in the text, in bytes. If the file writes the text in another form, Place returns the node's own position, and
-// problems no longer show the lines from this position on.
+// Place returns the position of a part of a node's text in the file. The number start is the position of the part in
+// the text, in bytes. If the file writes the text in another form, Place returns the position of the node. Problems
+// then no longer show the lines from there on.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
@@ -116,7 +116,7 @@ func (f *File) Place(n *Node, part string, start int) (line, column int) {
 
 const mostLines = 20 // the number of lines that a text in quotes may take
 
-// PathOf returns the path of the first value that equals a text; "" if none does.
+// PathOf returns the path of the first value that is equal to a text; "" if there is none.
 func (f *File) PathOf(text string) string {
 	if f.Root == nil {
 		return ""
@@ -142,15 +142,14 @@ func pathOf(n *Node, at, text string) (path string, found bool) {
 	return "", false
 }
 
-// Conceal replaces a secret in messages only if it has at least leastWord bytes. A message may hold only the
-// beginning of a secret; Conceal replaces such a beginning only if it has at least leastPart bytes. Anything
-// shorter could be a word of the message.
+// Shortest texts that Conceal replaces in messages, in bytes: leastWord for a whole secret, leastPart for the beginning
+// of a secret (a message may be cut off in a secret). A shorter text could be a word of the message.
 const (
 	leastPart = 8
 	leastWord = 3
 )
 
-// Conceal replaces texts of the file by stars in its problems.
+// Conceal replaces texts of the file by *** in its problems.
 func (f *File) Conceal(texts []string) {
 	var parts []string
 	for _, text := range texts {
@@ -180,7 +179,7 @@ func (f *File) Conceal(texts []string) {
 	}
 }
 
-// without replaces a text in a message, also if the message contains only the text's beginning.
+// without replaces a text in a message, or the text's beginning if the message has no more of it.
 func without(message, text string) string {
 	message = strings.ReplaceAll(message, text, "***")
 	for n := len(text) - 1; n >= leastPart && strings.Contains(message, text[:leastPart]); n-- {

@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Read reads a file into a tree. The name is for messages. If the text is no valid YAML, the result has no
-// Root, and its Problems contain the reason.
+// Read reads a file into a tree. Messages show the name. If the text is no valid YAML, the result's Root is nil, and
+// its Problems say why.
 func Read(name string, data []byte) *File {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	f := &File{name: name, lines: []string{""}}
@@ -37,7 +37,7 @@ func Read(name string, data []byte) *File {
 	return f
 }
 
-// readable reports a text that is not UTF-8 or contains control characters.
+// readable returns false and reports a problem if the text is not UTF-8 or has control characters.
 func (f *File) readable(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		f.lines = []string{""}
@@ -68,7 +68,7 @@ func (f *File) readable(data []byte) bool {
 // parse returns the only document of the file, or reports why there is none.
 func (f *File) parse(text string) (body ast.Node) {
 	defer func() {
-		// The parser panics on some malformed input.
+		// Some malformed input makes the parser panic.
 		if fault := recover(); fault != nil {
 			f.report(1, 1, "", "this is not YAML that can be read", "")
 			body = nil
@@ -107,9 +107,9 @@ func (f *File) parse(text string) (body ast.Node) {
 	return body
 }
 
-// bounded checks the tokens before the recursive parser reads them. It refuses files that nest too deeply,
-// features that no experiment needs (tags and complex keys), and an error that the parser reports at a wrong
-// position (a missing value in a list).
+// bounded checks the tokens before the recursive parser reads them. It refuses a file that nests too deeply, and
+// features that no experiment needs (tags and complex keys). It also refuses a missing value in a list, since the
+// parser reports it at a wrong position.
 func (f *File) bounded(tokens token.Tokens) bool {
 	if len(tokens) > maxTokens {
 		at := tokens[maxTokens].Position
@@ -148,7 +148,7 @@ func (f *File) bounded(tokens token.Tokens) bool {
 	return true
 }
 
-// syntaxWords are plain texts for the parser's errors.
+// syntaxWords has plain texts for the parser's errors, with hints.
 var syntaxWords = []struct{ theirs, ours, hint string }{
 	{"found character '\t'", "a tab cannot indent", "use spaces"},
 	{"',' or ']' must be specified", "the list before this has no closing ]", "write ] or ,"},

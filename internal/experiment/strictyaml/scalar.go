@@ -170,8 +170,8 @@ func magnitude(v reflect.Value) float64 {
 	return 0
 }
 
-// Document is a YAML text for another reader, such as a Kubernetes object. A file contains it as text or as the
-// map itself. A list of maps is several documents, separated by ---.
+// Document is a YAML text for another program, such as a Kubernetes object. An experiment file contains it as a text or
+// as a map. A list of maps becomes several documents, separated by ---.
 type Document string
 
 var documentType = reflect.TypeFor[Document]()
@@ -217,7 +217,7 @@ func (n *Node) write(b *strings.Builder, indent string) {
 	}
 }
 
-// writeBehind writes the value of a key or dash.
+// writeBehind writes the value that follows a key or a dash.
 func (n *Node) writeBehind(b *strings.Builder, indent string) {
 	if len(n.Entries)+len(n.Items) == 0 {
 		b.WriteString(" " + n.written() + "\n")
@@ -227,10 +227,10 @@ func (n *Node) writeBehind(b *strings.Builder, indent string) {
 	n.write(b, indent+"  ")
 }
 
-// safe matches texts that mean the same without quotes in every YAML reader: words, numbers, placeholders.
+// safe matches texts that every YAML reader takes for the same text without quotes: words, numbers, placeholders.
 var safe = regexp.MustCompile(`^[A-Za-z0-9_$(][A-Za-z0-9_$().+/-]*$`)
 
-// written returns a scalar, or an empty map or list, as YAML on one line.
+// written returns a scalar as YAML on one line. It also takes an empty map or list.
 func (n *Node) written() string {
 	switch {
 	case n.Form == Map:

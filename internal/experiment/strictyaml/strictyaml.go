@@ -64,14 +64,15 @@ const (
 // File is a YAML file after reading, with the problems found so far.
 type File struct {
 	Root *Node // the document; nil if the file is no valid YAML
-	// Custom has functions that decode values of some types. The value is settable and holds the defaults.
+	// Custom has decoding functions for some types. Such a function gets a settable value, which holds the
+	// defaults.
 	Custom map[reflect.Type]func(n *Node, path string, v reflect.Value)
 
 	name     string
 	lines    []string
 	problems Problems
 	dropped  bool         // set if more than maxProblems problems were found
-	trying   bool         // set while the suggestion of a hint is tried
+	trying   bool         // set while the text of a hint is tried
 	hidden   map[int]bool // the lines that no problem may show
 }
 
@@ -114,7 +115,8 @@ func (f *File) Has(path string) bool {
 	return exact
 }
 
-// Troubled reports whether the file has a problem at or below the path, or at the position where such a problem is shown.
+// Troubled reports whether a problem is at the path or below it. A problem that has the same position in the file
+// counts, too.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {
@@ -136,7 +138,7 @@ func (f *File) find(path string) (n *Node, exact bool) {
 	return f.Root.find(path)
 }
 
-// report adds a problem. It moves a position outside the file into the file.
+// report adds a problem. A position outside of the file is moved to the nearest one in the file.
 func (f *File) report(line, column int, path, message, hint string) {
 	if len(f.problems) >= maxProblems {
 		f.dropped = true
@@ -165,7 +167,7 @@ func Join(path, key string) string {
 // Index extends a path by a position in a list.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// name returns the name of a node in messages: the key whose value the node is. This key may contain dots.
+// name returns the name of a node in messages: its key, even with dots in it, or the last part of the path.
 func name(n *Node, path string) string {
 	if n.Key != nil {
 		return shorten(n.Key.Value)
@@ -173,8 +175,8 @@ func name(n *Node, path string) string {
 	return label(path)
 }
 
-// in returns words for messages that name the map at a path, such as " in link". The words are empty for the file's
-// top-level map.
+// in returns the words that tell in messages where a field is, such as " in link". The result is "" for a field at the
+// top level.
 func in(path string) string {
 	if path == "" {
 		return ""
@@ -187,13 +189,13 @@ func label(path string) string {
 	return path[strings.LastIndexByte(path, '.')+1:]
 }
 
-// Field is a field of a struct that files can set, described by its tags (see the package comment).
+// Field is a field of a struct, as its tags describe it (see the package comment). A file can set it.
 type Field struct {
-	Name     string // the name in the file
+	Name     string
 	Also     string // another name in the file; "": none
 	Doc      string
 	Required bool
-	None     bool   // set for a pointer that the word none sets to nil
+	None     bool   // set for a pointer that becomes nil by the word none
 	Alone    bool   // set if the file may give this field's value in place of the struct's map
 	Factor   string // the name of one level of a factor
 	Enum     []string
@@ -230,7 +232,8 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Alone returns the index of the field whose value the file may give in place of the struct's map, or -1.
+// Alone returns the index of the field that stands for the struct: the file may give its value in place of the map. -1:
+// there is none.
 func Alone(fields []Field) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }
@@ -251,7 +254,7 @@ var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 // ReadsText reports whether UnmarshalText reads the values of a type.
 func ReadsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
-// asked returns a value of a type as an interface, if the type implements the interface.
+// asked returns a zero value of a type as the interface I, if the type implements I.
 func asked[I any](t reflect.Type) (I, bool) {
 	i, ok := reflect.New(t).Interface().(I)
 	return i, ok

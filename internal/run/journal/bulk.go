@@ -20,9 +20,9 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// Bulk writes a whole run at once, from trials that were measured before. Finish makes the run's directory. If the
-// program fails or is killed before Finish, only a temporary directory is left, which Unfinished finds. Single files
-// need not be durable: Finish syncs all files, many at the same time, and then renames the directory.
+// Bulk writes a complete run at once, from trials measured before. Until Finish, only a temporary directory exists. If
+// the program fails or is killed before, Unfinished finds this directory. The files need not be synced one by one:
+// Finish syncs them all, many at the same time, and then renames the directory.
 //
 // Several goroutines may create and write files, each its own files. All other methods are for one goroutine.
 type Bulk struct {
@@ -32,14 +32,14 @@ type Bulk struct {
 	lock      *os.File
 	trials    *os.File // lines without chains; Finish adds the chains, which start from the plan
 	buffer    *bufio.Writer
-	size      int64 // length of trials.jsonl, in bytes
+	size      int64 // length of trials.jsonl so far, in bytes
 	count     int
 	parents   []string // parent directories that get a new entry
 	files     []string // names of the files made so far
 	sync      func(file *os.File) error
 	syncDir   func(path string) error
-	// creating is locked while a file is made. The kernel makes only one file at a time in a directory,
-	// and a waiting thread would keep a CPU busy.
+	// creating is held while a file is made. The kernel makes only one file of a directory at a time, and a thread
+	// that waits for the kernel keeps a CPU busy.
 	creating sync.Mutex
 }
 
@@ -68,7 +68,7 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	if err := b.root.Mkdir(RawDir, 0o777); err != nil {
 		return b, b.failed(RawDir, err)
 	}
-	// TrialsFile must be made after the lock is taken: abandoned relies on this order.
+	// The lock must be taken before TrialsFile is made: abandoned relies on it.
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
 		return b, b.failed(TrialsFile, err)
 	}
@@ -83,7 +83,7 @@ func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if above, err = makeParents(dir); err != nil {
 		return "", nil, err
 	}
-	// os.MkdirTemp makes directories with the mode dirMode.
+	// The mode is dirMode, as os.MkdirTemp always sets it.
 	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }
@@ -170,7 +170,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	}
 	files := map[string]string{}
 	for _, name := range append(slices.Clone(b.files), PlanFile) {
-		if strings.Contains(name, "/") { // a raw file, whose digest is in its trial
+		if strings.Contains(name, "/") { // the trial holds the digest of a raw file
 			continue
 		}
 		if d, err := digest(b.root, name); err == nil {
@@ -204,15 +204,15 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
 	}
-	b.temporary = "" // without a temporary directory, Discard removes nothing
+	b.temporary = "" // now Discard removes nothing
 	for _, dir := range b.parents {
 		err = errors.Join(err, b.syncDir(dir))
 	}
 	return errors.Join(err, b.close())
 }
 
-// seal writes the trials again with their chains. The argument head is the chain that the first trial continues. The
-// result is the last chain.
+// seal writes the trials again with their chains. The first trial continues the chain head, and the result is the chain
+// of the last trial.
 func (b *Bulk) seal(head string) (last string, err error) {
 	sealed, err := b.root.Create(TrialsFile + ".new")
 	if err != nil {
@@ -242,7 +242,7 @@ func (b *Bulk) settle() error {
 	for _, name := range b.files {
 		group.Go(func() error {
 			f, err := b.root.OpenFile(name, os.O_RDWR, 0)
-			if errors.Is(err, fs.ErrNotExist) { // Remove deleted the file
+			if errors.Is(err, fs.ErrNotExist) { // Remove has deleted the file
 				return nil
 			}
 			if err == nil {
@@ -257,7 +257,7 @@ func (b *Bulk) settle() error {
 	return b.syncDir(filepath.Join(b.temporary, RawDir))
 }
 
-// Discard removes everything that was written, unless the run is finished.
+// Discard removes everything that was written. After Finish it does nothing.
 func (b *Bulk) Discard() error {
 	if b.temporary == "" {
 		return nil
@@ -278,7 +278,7 @@ func (b *Bulk) close() error {
 	return errors.Join(errs...)
 }
 
-// failed returns the error of writing a file of the run; nil if err is nil.
+// failed returns a WriteError that names the file; nil if err is nil.
 func (b *Bulk) failed(file string, err error) error {
 	if err == nil {
 		return nil

@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as
-// a missing permission, only gets the name of the run.
+// asDamage turns an error in reading a run into a *DamageError. Some errors are not due to the run's files, such as a
+// missing permission: they only get the name of the run.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -75,7 +75,7 @@ func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 // made the run writes chains and digests.
 func (r *Run) checkChains(*os.Root) error {
 	always := r.mustChain() || r.Plan.Version == version.String() ||
-		// The environment is of the first session: a run that began without chains continues without chains.
+		// A run that began without chains continues without chains, so the version of the first session counts.
 		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:
@@ -105,7 +105,7 @@ func link(before string, body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unseal splits a line into its body and its chain. The chain is "" if the line has none.
+// unseal splits a line into its body and its chain. Without a chain, it returns "".
 func unseal(line []byte) (body []byte, chain string) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	at := len(line) - chainSize
@@ -115,12 +115,12 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain checks the lines of a log one by one. All lines have chains, or none has (older versions of Tare).
+// chain checks the lines of a log one by one. Either all lines have chains, or none has (in a run of an old Tare).
 type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	heads  map[int]string // chains of the lines whose numbers are keys; the caller sets the keys
+	heads  map[int]string // chains of lines, by the line numbers that the caller has set as keys
 }
 
 // check checks the next line's chain.
@@ -140,8 +140,8 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// compareFiles compares the files of the run with the digests in its notes. A file that was replaced has several
-// digests: the new digest is noted before the file is written.
+// compareFiles compares the files of the run with the digests in its notes. A replaced file has several digests, of
+// which any is accepted: the new one is noted before the file is written.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {

@@ -14,12 +14,12 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Create makes a run directory and takes its lock. A directory that exists must be empty or hold only the remains of
-// a killed Create. The argument file is the experiment as the user wrote it, and files are the files that the
-// experiment names; Create keeps their present content. The argument env is nil if the machine is unknown. When
-// Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
+// Create makes a run directory and takes its lock. If the directory exists, it must be empty or hold only the remains
+// of a killed Create. The argument file is the experiment, as the user wrote it. The map files holds the content of the
+// files that the experiment names, and Create keeps it. The argument env is nil if the machine is unknown. When Create
+// returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
-	changed := []string{dir} // directories with a new entry
+	changed := []string{dir} // directories in which an entry was made
 	err = checkEmpty(dir)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if missing {
@@ -41,7 +41,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 			root.Close()
 		}
 	}()
-	// Another process may have filled the directory before the lock was taken.
+	// The directory may have been filled by another process before the lock was taken.
 	if err := checkEmpty(dir); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 		return nil, errors.Join(err, checkEmpty(dir))
 	}
 	defer func() {
-		if err != nil { // a file that cannot be removed does no harm: a directory without a plan is no run directory
+		if err != nil { // a file may stay behind: without a plan, this is no run directory
 			_, _ = removeMade(root)
 			_ = root.Remove(lockFile)
 			if missing {
@@ -68,8 +68,8 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	return load(dir, root, lock)
 }
 
-// populate writes the files of a new run. trials.jsonl comes first: without plan.json beside it, it marks the
-// remains of a killed Create. plan.json comes last: a directory with a plan is a whole run directory.
+// populate writes the files of a new run. The first file is trials.jsonl: as long as plan.json is missing, it marks
+// what a killed Create has left. The last file is plan.json, which completes the run directory.
 func populate(root *os.Root, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) error {
 	if err := writeFile(root, TrialsFile, nil); err != nil {
 		return err
@@ -126,8 +126,8 @@ func planText(plan *experiment.Plan) ([]byte, error) {
 	return jsonText(PlanFile, &p)
 }
 
-// noteLines returns lines of notes.jsonl with the present time. The argument head is the chain that the first line
-// continues.
+// noteLines returns lines of notes.jsonl with the present time. The first line continues the chain head. The result
+// last is the chain of the last line.
 func noteLines(head string, list ...Note) (data []byte, last string, err error) {
 	for _, n := range list {
 		n.Time = time.Now().UTC().Round(0)
@@ -149,9 +149,8 @@ func environmentText(env *machine.Environment) (*machine.Environment, []byte, er
 	return &e, text, err
 }
 
-// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes the removal,
-// and begins the next session. A finished run can be opened, too, but records nothing more. Finished reports whether
-// the run is finished.
+// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes this removal,
+// and begins the next session. It also opens a finished run (Finished), but then begins no session.
 func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)
@@ -228,7 +227,7 @@ func checkEmpty(dir string) error {
 	return fmt.Errorf("%s is not empty: choose another directory", dir)
 }
 
-// isUnfinished reports whether dir is a run directory whose plan, the last file to be written, is missing.
+// isUnfinished reports whether dir is a run directory without a plan. The plan is the file that Create writes last.
 func isUnfinished(dir string) bool {
 	trials, err := os.Lstat(filepath.Join(dir, TrialsFile))
 	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, lockFile) {
@@ -238,12 +237,12 @@ func isUnfinished(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// dirMode is the mode of a run directory. The output of programs is private until the user publishes it. Files
-// in the directory, and its parents, have the modes that the umask allows.
+// dirMode is the mode of a run directory. Only the user can read the output of programs, until the user publishes it.
+// The umask decides the modes of the directory's files and parents.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. It returns the parents that get a new entry when the directory
-// is made, the innermost first.
+// makeParents makes the missing parents of a directory. The result lists these parents, the innermost first, and then
+// the first parent that existed before. Each of them gets a new entry.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {

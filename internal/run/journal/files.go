@@ -41,7 +41,8 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLine))
 }
 
-// readJSON reads a JSON document with a schema. Numbers in values of unknown type become json.Number, with all digits.
+// readJSON reads a JSON document with a schema. A number whose type is not known becomes a json.Number, which keeps all
+// digits.
 func readJSON(root *os.Root, name, schema string, into any) error {
 	data, err := readFile(root, name)
 	if err != nil {
@@ -50,8 +51,8 @@ func readJSON(root *os.Root, name, schema string, into any) error {
 	return decode(data, name, schema, into)
 }
 
-// decode checks the schema of a JSON document and decodes it. Errors begin with the argument where, the
-// document's position. A document that two JSON parsers may read differently is damage.
+// decode checks the schema of a JSON document and decodes it. The text where, such as a file's name, begins every
+// error. A document is damaged if two JSON parsers may read it differently.
 func decode(data []byte, where, schema string, into any) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -76,8 +77,8 @@ func decode(data []byte, where, schema string, into any) error {
 // errNewer is the error for a document that only a newer Tare can read.
 var errNewer = errors.New("written by a newer Tare")
 
-// checkSchema compares a document's schema with the newest schema that this program reads. Schemas have the
-// form "tare.plan/v1". Older versions are accepted.
+// checkSchema compares a document's schema (got) with the newest schema that this program reads (want). Schemas have
+// the form "tare.plan/v1". Older versions are accepted.
 func checkSchema(got, want string) error {
 	if got == want {
 		return nil
@@ -113,7 +114,8 @@ func jsonText(name string, v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// writeFile writes a file under a temporary name, makes it durable and renames it. The named file is thus always whole.
+// writeFile writes a file under a temporary name, makes it durable and renames it. Under its own name, the file is thus
+// always complete.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := name + ".new"
 	f, err := root.Create(temporary)
@@ -180,23 +182,23 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 	}
 }
 
-// maxDepth is the maximum depth of nested JSON. Tare's own documents have about ten levels; printing a
-// document with ten thousand would exhaust memory.
+// maxDepth is the deepest nesting of JSON that is read. Tare's own documents have about ten levels. To print a document
+// with ten thousand would use up all memory.
 const maxDepth = 64
 
-// object is an open object or list during a scan.
+// object is an object or list that the scan has not finished.
 type object struct {
 	list  bool
-	names [][]byte        // the first names in the object, up to smallObject
+	names [][]byte        // the first names of the object, at most smallObject
 	many  map[string]bool // all names of an object with more than smallObject names
 }
 
 // smallObject is the maximum number of names that are compared one by one, without a map.
 const smallObject = 32
 
-// strict returns an error if an object has two members of one name, or if the document is nested too
-// deeply. Repeated names are valid JSON, but parsers disagree: they take the first member, the last, or
-// a mixture. Names of the outermost object are compared without case, as Go does.
+// strict returns an error if an object has two members of one name, or if the document is nested too deeply. Repeated
+// names are valid JSON, but parsers disagree: they take the first member, the last, or a mixture. In the outermost
+// object, names that differ only in case are the same, as in Go.
 func strict(document []byte) error {
 	var path []object
 	name := false // whether the next string is the name of a member
@@ -231,7 +233,7 @@ func strict(document []byte) error {
 	return nil
 }
 
-// add adds a name, given in its quotes, to the object. A repeated name is an error.
+// add adds a name with its quotes to the object. A name that the object has already is an error.
 func (o *object) add(quoted []byte, fold bool) error {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
@@ -247,7 +249,7 @@ func (o *object) add(quoted []byte, fold bool) error {
 	return nil
 }
 
-// has reports whether the object has this name, and adds the name.
+// has adds a name to the object, and reports whether the object had it before.
 func (o *object) has(name []byte, fold bool) bool {
 	if len(o.names) < smallObject {
 		o.names = append(o.names, name)

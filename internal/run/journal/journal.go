@@ -31,7 +31,7 @@ type Journal struct {
 // Dir returns the run directory as named to Create or Resume.
 func (j *Journal) Dir() string { return j.run.Dir }
 
-// locked returns a value of the run, read while no other goroutine changes it.
+// locked returns what get takes from the run. No other goroutine changes the run meanwhile.
 func locked[T any](j *Journal, get func(*Run) T) T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -51,20 +51,20 @@ func (j *Journal) Environment() *machine.Environment {
 	return locked(j, func(r *Run) *machine.Environment { return r.Environment })
 }
 
-// Rounds returns the number of rounds fixed by SetRounds in any session; 0 if none was fixed.
+// Rounds returns the number of rounds that SetRounds has fixed in any session; 0: it is not fixed.
 func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Rounds }) }
 
 // Finished reports whether the run was marked complete.
 func (j *Journal) Finished() bool { return locked(j, func(r *Run) bool { return r.Finished }) }
 
-// Append records a finished trial and closes its raw output. When it returns, the trial and the raw output are on
-// the disk. It sets the trial's Seq and Session, and converts its Start to UTC.
+// Append records a finished trial and closes its raw output. It sets the trial's Seq and Session, and converts its
+// Start to UTC. When Append returns, all data are on the disk: recording a trial causes no disk activity during the
+// next one.
 //
-// The raw output is made durable before the line: a recorded trial always has its raw output. Append syncs all
-// data, so that recording one trial causes no disk activity during the next trial.
+// The raw output is made durable before the line: a recorded trial always has its raw output.
 //
-// If the line cannot be written, for example on a full disk, the file is cut back to its last whole line
-// and the error is a *WriteError. All earlier records are intact, and this session records nothing more.
+// If the line cannot be written, for example on a full disk, the file is cut back to its last whole line and the error
+// is a *WriteError. All earlier records are intact, and this session records nothing more.
 func (j *Journal) Append(t *Trial) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,9 +114,9 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: the second of Stein's two stages. The argument why
-// explains the number. Setting the same number again does nothing. Another number is an error: if the data determined
-// the number of rounds twice, the interval would be void.
+// SetRounds fixes the number of rounds, once in the life of a run: the second of Stein's two stages. The text why
+// explains the number. The same number again does nothing. Another number is an error: if the data determined the
+// number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -130,8 +130,8 @@ func (j *Journal) SetRounds(n int, why string) error {
 	return j.Record(Note{Kind: noteRounds, Rounds: n, Text: why})
 }
 
-// FixSetUps records, once in the life of a run, the number of rounds that share a set-up of all arms; 0:
-// all rounds. A second call is an error.
+// FixSetUps records the number of rounds that share a set-up of all arms; 0: all rounds. It can be called only once in
+// the life of a run.
 func (j *Journal) FixSetUps(every int, why string) error {
 	if k, fixed := j.SetUps(); fixed {
 		return fmt.Errorf("that a set-up lasts for %d rounds is fixed and cannot be changed", k)
@@ -139,8 +139,8 @@ func (j *Journal) FixSetUps(every int, why string) error {
 	return j.Record(Note{Kind: NoteSetUps, Rounds: every, Text: why})
 }
 
-// SetUps returns the number of rounds that share a set-up, as FixSetUps has recorded it in any session. The result
-// fixed is false if no number is recorded.
+// SetUps returns the number of rounds that share a set-up, as recorded by FixSetUps in any session. The result fixed is
+// false if there is no record.
 func (j *Journal) SetUps() (every int, fixed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,13 +152,13 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 	return 0, false
 }
 
-// ExtraRounds returns the number of extra rounds according to the last note NoteExtraRounds; 0: there is no such
+// ExtraRounds returns the number of extra rounds in the last note of the kind NoteExtraRounds; 0: there is no such
 // note.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
-// Extend raises the number of rounds of a finished run to n and begins a session. The extension is a second stage
-// that every report of the run mentions. The argument text records the first stage's result. It is an error if the
-// run is not finished, was imported, has a goal of precision, has planned looks, or has at least n rounds.
+// Extend raises the number of rounds of a finished run to n and begins a session. Every report of the run mentions this
+// extension. The text states the results before it, and is recorded. Extend fails if the run is not finished, was
+// imported, has a goal of precision, has planned looks, or has n rounds already.
 func (j *Journal) Extend(n int, text string) error {
 	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
@@ -173,7 +173,7 @@ func (j *Journal) Extend(n int, text string) error {
 func (r *Run) Extendable(n int) error {
 	most := r.Plan.Total()
 	for i := range r.Trials {
-		if r.Plan.Ended == 0 { // after an early end, some of the trials' rounds do not count
+		if r.Plan.Ended == 0 { // without an early end, all rounds of the recorded trials count
 			most = max(most, r.Trials[i].Round)
 		}
 	}
@@ -201,7 +201,7 @@ func (j *Journal) End(rounds int, why string) error {
 	return j.Record(Note{Kind: noteEnded, Rounds: rounds, Text: why})
 }
 
-// Decided returns the number of rounds after which the run was decided, from the note NoteDecided; 0: no such note.
+// Decided returns the number of rounds after which the run was decided, from the note NoteDecided; 0: there is none.
 func (j *Journal) Decided() int { return locked(j, func(r *Run) int { return r.Plan.Decided }) }
 
 // Finish marks the run complete. A second call does nothing.
@@ -212,7 +212,7 @@ func (j *Journal) Finish() error {
 	return j.Record(Note{Kind: NoteFinished, Text: "finished"})
 }
 
-// Record adds a note with the current time, and with this session if the note has none. The note is durable on return.
+// Record adds a note with the current time. A note without a session gets this session. The note is durable on return.
 func (j *Journal) Record(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,8 +265,8 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	return nil
 }
 
-// writeNoted writes a file and notes its digest. A new file is noted after it is written, a replaced file before.
-// The digest of the present content is thus on record at any time.
+// writeNoted writes a file and notes its digest. A new file is noted after it is written, and a replaced file before.
+// At any time, the digest of the present content is thus on record.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
 		return j.Record(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})

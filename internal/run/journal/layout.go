@@ -34,8 +34,8 @@ const (
 
 // Limits of file sizes. With these limits, a damaged or hostile file causes an error instead of exhausting memory.
 const (
-	maxLine = 16 << 20 // bytes of one line, or of one JSON document
-	maxLog  = 1 << 30  // bytes of trials.jsonl or notes.jsonl, enough for about 500,000 trials
+	maxLine = 16 << 20 // largest line or JSON document, in bytes
+	maxLog  = 1 << 30  // largest trials.jsonl or notes.jsonl, in bytes: about 500,000 trials
 )
 
 // DefaultRoot is the directory that holds all runs unless the user names another.
@@ -46,11 +46,11 @@ func DefaultDir(root, name string, now time.Time) string {
 	return filepath.Join(root, name+"-"+now.Format("20060102-150405"))
 }
 
-// findDepth is the number of directory levels below the root that Find searches.
+// findDepth is the number of levels of directories below the root in which Find searches.
 const findDepth = 4
 
-// Find lists the run directories below root, root itself included, ordered by path. It searches four levels
-// deep, follows no links, and skips unreadable directories. If root does not exist, the list is empty.
+// Find lists the run directories at the root and up to four levels below it, ordered by path. It follows no links, and
+// skips directories that cannot be read. If the root does not exist, the list is empty.
 func Find(root string) ([]string, error) {
 	var runs []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -66,8 +66,8 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk calls visit for directories below root as Find does. The result deeper of visit tells whether to walk through
-// the subdirectories.
+// walk calls the function visit for the directories that Find searches. If visit returns true for a directory, its
+// subdirectories are visited, too.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -77,7 +77,7 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 			return nil
 		}
 		deeper, err := visit(path)
-		below, _ := filepath.Rel(root, path) // cannot fail: path begins with root
+		below, _ := filepath.Rel(root, path) // no error, since path begins with root
 		if err == nil && (!deeper || below != "." && strings.Count(below, string(filepath.Separator))+1 >= findDepth) {
 			err = fs.SkipDir
 		}
@@ -85,13 +85,14 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	})
 }
 
-// exhausted reports whether an error is a shortage of this process, such as too many open files, not a fault of the file.
+// exhausted reports whether this process lacks something, such as free file descriptors. The error is then not the
+// file's fault.
 func exhausted(err error) bool {
 	_, reached := machine.Exhausted(err)
 	return reached
 }
 
-// IsRun reports whether dir has the two files that every run has.
+// IsRun reports whether dir has plan.json and trials.jsonl, as every run has.
 func IsRun(dir string) bool {
 	return !slices.ContainsFunc([]string{PlanFile, TrialsFile}, func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))

@@ -69,15 +69,14 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 		return t, nil
 	}
 	t = Trial{}
-	err := decode(line, where(), TrialSchema, &t) // decode returns the reason why the line is wrong
+	err := decode(line, where(), TrialSchema, &t) // decode finds the reason why the line is wrong
 	return t, err
 }
 
-// eachLine calls f with every line of a log and returns the length of all whole lines in bytes. The function f must
-// not keep the line, and must refuse a line that is not JSON. Only the last line may be torn, and a torn line is
-// ignored. A line is torn if it is not valid JSON, even if it ends with a newline: a crash may leave a hole in it. An
-// earlier line that is not valid JSON is damage and always an error. A last line that only lacks its newline is
-// whole.
+// eachLine calls the function f with every line of a log. The result end is the length of all whole lines in bytes. The
+// function f must not keep the line, and must refuse a line that is not JSON. The last line is torn if it is not valid
+// JSON, even with a newline at its end: a crash may leave a hole in it. A torn last line is ignored. Any other line
+// that is not JSON is damage, and an error. A last line that only lacks its newline is whole.
 func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	number := 0
@@ -96,7 +95,7 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 				return 0, err
 			}
 			damaged := fmt.Errorf("%s: damaged: not JSON: %.60q", where(), line)
-			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // Peek overwrites the line
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // Peek overwrites the line, so the message comes first
 				return end, nil
 			}
 			return 0, damaged
@@ -105,8 +104,8 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 	}
 }
 
-// readLine returns the next line with its newline, or without if the file ends first. It returns an
-// empty line at the end of the file. The line is valid until the next call.
+// readLine returns the next line with its newline. The last line may lack the newline, and an empty result means the
+// end of the file. The line is valid until the next call.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -126,8 +125,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// lineLog is a file of lines that only grows. Its state is the length of its whole lines. Bytes beyond
-// this length belong to a line that was never acknowledged.
+// lineLog is a file to which only lines are added. The length of its whole lines is known. Bytes behind them belong to
+// a line whose writing failed.
 type lineLog struct {
 	file *os.File
 	dir  string // the run directory, for error messages
@@ -136,8 +135,7 @@ type lineLog struct {
 	err  error // the first error; the log takes no lines after it
 }
 
-// openLog opens a log for writing. The argument end is the length of its whole lines in bytes, after which new lines
-// begin.
+// openLog opens a log for writing. New lines begin behind the whole lines, whose length in bytes is end.
 func openLog(root *os.Root, dir, name string, end int64) (*lineLog, error) {
 	f, err := root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -159,9 +157,9 @@ func (c *chain) append(to *lineLog, line []byte) error {
 	return nil
 }
 
-// append writes one line, given without its newline, and makes it durable. After an error, append cuts
-// the file back to its last whole line, and every later call returns the same error. The reason: after a
-// failed sync the kernel may have dropped the data, and it reports the failure only once.
+// append writes one line, given without its newline, and makes it durable. After an error, append cuts the file back to
+// its last whole line. Every later call returns the same error: the kernel reports a failed sync only once, and may
+// then have dropped the data.
 func (l *lineLog) append(line []byte) error {
 	if l.err != nil {
 		return l.err
@@ -193,8 +191,8 @@ func (l *lineLog) cut() error {
 	return l.file.Sync()
 }
 
-// repair corrects a log whose writer was killed. It removes a torn last line and describes the removal
-// in dropped. If the last line only lacks its newline, repair adds it.
+// repair corrects a log whose writer was killed. It removes a torn last line, and describes this in dropped. To a last
+// line that only lacks its newline, it adds the newline.
 func (l *lineLog) repair() (dropped string, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -228,8 +226,8 @@ func (l *lineLog) repair() (dropped string, err error) {
 type WriteError struct {
 	Dir    string // the run directory
 	File   string // name of the file in Dir
-	Fresh  bool   // set if the run had not begun
-	Unmade bool   // set if a Bulk failed and left nothing
+	Fresh  bool   // set if the run had not begun when the error occurred
+	Unmade bool   // set if a Bulk failed; it has left no files
 	Err    error
 }
 

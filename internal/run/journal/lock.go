@@ -36,8 +36,8 @@ func lockDir(dir string) (*os.Root, *os.File, error) {
 	return root, lock, nil
 }
 
-// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file: the system releases it when
-// this process ends for any reason, and no stale lock can be left. Programs that Tare starts do not inherit the lock.
+// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file. The system releases it when
+// this process ends for any reason, so that no lock stays behind. Programs that Tare starts do not inherit it.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
 	f, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -50,8 +50,8 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}
-	// The process id is for the error message of another process only. If the disk is full and the id
-	// cannot be written, the lock is still valid.
+	// The process id only serves the error message of another process. The lock is valid even without it, for
+	// example on a full disk.
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
@@ -65,8 +65,9 @@ func holder(f *os.File) int {
 	return pid
 }
 
-// Working reports whether a process works on the run in a directory. To find out, it takes the lock of an unused run
-// for some microseconds. A session that begins at that moment is refused as if another process worked on the run.
+// Working reports whether a process works on the run in a directory. To find out, it takes the lock for some
+// microseconds if the lock is free. A session that begins at this moment is refused, as if another process worked on
+// the run.
 func Working(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

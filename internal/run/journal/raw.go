@@ -33,8 +33,8 @@ type raw struct {
 	err     error             // the first write error
 }
 
-// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, with the suffix -ATTEMPT
-// from the second attempt on. It first removes unrecorded output of an interrupted trial.
+// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, and from the second attempt on
+// raw/ROUND-ARM-CELL-ATTEMPT. Before, it removes what an interrupted trial has left there.
 func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -59,7 +59,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 }
 
 func (j *Journal) removeRaw(dir string) error {
-	all, err := j.root.Open(RawDir) // opening by root follows no link out of the run
+	all, err := j.root.Open(RawDir) // a link out of the run is not followed here
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -70,8 +70,8 @@ func (j *Journal) removeRaw(dir string) error {
 	return owned.RemoveIn(all, path.Base(dir))
 }
 
-// rawTaken reports whether a directory belongs to a recorded or running trial. Different names of arms and
-// cells may give the same directory name: safeName replaces characters, and some file systems ignore case.
+// rawTaken reports whether the directory belongs to a recorded or running trial. Two trials may lead to one directory
+// name: safeName replaces characters, and some file systems ignore case.
 func (j *Journal) rawTaken(dir string) bool {
 	for other := range j.raw {
 		if strings.EqualFold(other, dir) {
@@ -89,8 +89,8 @@ func (j *Journal) rawTaken(dir string) bool {
 // Dir returns the directory relative to the run directory, for Trial.Raw.
 func (r *raw) Dir() string { return r.dir }
 
-// Create makes a raw file. Characters unfit for a file name are replaced: a name never leads out of the
-// directory. A name that was used before is an error. The file is on the disk when its Close returns.
+// Create makes a raw file. Characters that a file name should not have are replaced, so that no name leads out of the
+// directory. Each name can be used once. When the file's Close returns, the file is on the disk.
 func (r *raw) Create(name string) (io.WriteCloser, error) {
 	name = safeName(name)
 	file := path.Join(r.dir, name)
@@ -109,7 +109,7 @@ func (r *raw) Create(name string) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// failed wraps a write error. finish returns the first write error: incomplete raw output must not be recorded.
+// failed makes a WriteError, and keeps the first one for finish: incomplete raw output must not be recorded.
 func (r *raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()
@@ -124,7 +124,7 @@ func (r *raw) finish() error {
 	open := slices.Collect(maps.Keys(r.open))
 	r.mu.Unlock()
 	for _, w := range open {
-		_ = w.Close() // Close keeps its error in r.err
+		_ = w.Close() // the error is kept in r.err
 	}
 	r.mu.Lock()
 	err := r.err
@@ -173,11 +173,11 @@ func (w *rawFile) Close() error {
 	return w.err
 }
 
-// maxName is the maximum length of one part of a file name; file systems allow 255 bytes for the whole name.
+// maxName is the maximum length of a part of a file name in bytes. File systems allow 255 bytes for the name.
 const maxName = 100
 
-// safeName turns a name into a file name that works on every system and needs no quotes in a shell. Letters,
-// digits and "._=-" are kept. A sequence of other characters becomes "_". The first character is a letter or digit.
+// safeName turns a name into a file name that works on every system, and in a shell without quotes. It keeps letters,
+// digits and "._=-". Other characters become "_", several in a row only one. The result begins with a letter or digit.
 func safeName(name string) string {
 	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
 	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")

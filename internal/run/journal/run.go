@@ -1,5 +1,5 @@
-// Package journal reads and writes run directories. A run directory is an append-only record of finished
-// trials, beside the raw output of the tools. The record survives kill -9 and a full disk.
+// Package journal reads and writes run directories. A run directory is a record of finished trials, to which is only
+// added, beside the raw output of the tools. The record survives kill -9 and a full disk.
 package journal
 
 import (
@@ -21,21 +21,21 @@ import (
 type Run struct {
 	Dir         string
 	Experiment  []byte               // the bytes of experiment.yaml, unchanged
-	Plan        *experiment.Plan     // plan of the run, in which a number in a parameter of unknown type is a json.Number
+	Plan        *experiment.Plan     // plan of the run; numbers whose type is not known are json.Numbers
 	Environment *machine.Environment // environment of the first session; nil if none was recorded
-	Trials      []Trial              // trials, ordered by Seq
-	Notes       []Note               // notes, in the order of writing
+	Trials      []Trial              // in the order of Seq
+	Notes       []Note               // in the order in which they were written
 	Sessions    []Session
-	Rounds      int // number of rounds, if Stein's second stage or an extension fixed it; 0: not fixed
-	ExtraRounds int // rounds added to replace rounds spoilt by the machine's condition
-	// Ended is the reason why the last session stopped early. It is empty if the session carried out its
-	// plan, or if the record has no reason.
+	Rounds      int // number of rounds that a pilot or an extension has fixed; 0: not fixed
+	ExtraRounds int // number of extra rounds, for rounds that the machine's condition has spoilt
+	// Ended is the reason why the last session stopped early. It is "" if the session carried out its plan, or
+	// recorded no reason.
 	Ended    string
 	Finished bool // set if the run is complete; false: the run is in progress or can be resumed
 
 	trialsEnd, notesEnd int64 // lengths of the logs' whole lines, in bytes
 	trials, notes       chain
-	verified            []string // files at the top and below namedDir whose content matches the recorded digest
+	verified            []string // names of the files whose content matches the recorded digest, except logs and raw files
 }
 
 // Session is the part of a run that one process carried out.
@@ -52,9 +52,9 @@ type noteKind string
 const (
 	NoteSession     noteKind = "session"  // a session begins
 	NoteRemark      noteKind = "remark"   // a remark for readers of the run
-	noteRounds      noteKind = "rounds"   // the number of rounds is fixed
-	NoteSetUps      noteKind = "set-ups"  // the number of rounds per set-up is fixed
-	NoteExtraRounds noteKind = "made-up"  // rounds are added to replace rounds spoilt by the machine's condition
+	noteRounds      noteKind = "rounds"   // the number of rounds is now fixed
+	NoteSetUps      noteKind = "set-ups"  // the number of rounds per set-up is now fixed
+	NoteExtraRounds noteKind = "made-up"  // extra rounds replace rounds that the machine's condition has spoilt
 	NoteLeftOut     noteKind = "left-out" // the session continues without an arm
 	noteEnded       noteKind = "ended"    // the session ends before the plan is carried out
 	NoteDecided     noteKind = "decided"  // every headline comparison is decided at a planned look
@@ -76,18 +76,18 @@ type Note struct {
 	//   - NoteEnded: rounds that count although the session ended early; 0: the run can be resumed.
 	Rounds int    `json:"rounds,omitempty"`
 	Arm    string `json:"arm,omitempty"` // the omitted arm, with NoteLeftOut
-	// Trials is the number of trials recorded before this note. The first note has none; older versions
-	// of Tare wrote the number with NoteFinished only.
+	// Trials is the number of trials recorded before this note. The first note lacks it. In a run of an older Tare,
+	// only the note NoteFinished has it.
 	Trials int `json:"trials,omitempty"`
 	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials' chain.
 	Head string `json:"head,omitempty"`
-	// Files maps names of the run's files to their SHA-256 digests, valid from this note on.
+	// Files maps the names of files of the run to their SHA-256 digests. They hold from this note on.
 	Files map[string]string `json:"files,omitempty"`
 	Text  string            `json:"text"`
 }
 
-// Open reads a run directory. It takes no lock and changes nothing. It may be called while another
-// process writes the run: an incomplete last line is ignored.
+// Open reads a run directory. It takes no lock and changes nothing. Another process may write the run meanwhile: an
+// incomplete last line is ignored.
 func Open(dir string) (*Run, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -238,7 +238,7 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	for i, n := range r.Notes {
-		if n.Head == "" && n.Trials == 0 { // older versions of Tare counted trials only in a finished run
+		if n.Head == "" && n.Trials == 0 { // older versions of Tare noted Head and Trials only in a finished run
 			continue
 		}
 		ended := (n.Kind == NoteFinished || n.Kind == noteEnded) &&
@@ -259,13 +259,13 @@ type Trial struct {
 	Session  int    `json:"session"`  // number of the session, from 1
 	Round    int    `json:"round"`    // number of the round, from 1
 	Attempt  int    `json:"attempt"`  // number of the attempt within the round, from 1
-	Position int    `json:"position"` // position among the trials of the cell and round, from 1; 0: unknown
+	Position int    `json:"position"` // position among the trials of the cell in this round, from 1; 0: unknown
 	Cell     string `json:"cell"`
 	Arm      string `json:"arm"`
-	// SetUp is the number of the set-up in which the trial ran, from 1. It increases whenever all arms
-	// are set up anew, also in a resumed session; 0: unknown.
+	// SetUp is the number of the set-up in which the trial ran, from 1. Each new set-up of all arms has the next
+	// number, also in a resumed session; 0: unknown.
 	SetUp int `json:"setUp,omitempty"`
-	// Slices is the number of slices of the trial, between which other arms ran; 0: the trial was not cut.
+	// Slices is the number of slices of the trial; other arms ran between them. 0: the trial was not cut.
 	Slices int       `json:"slices,omitempty"`
 	Start  time.Time `json:"start,omitzero"` // start of the trial; zero: unknown
 	// Prepared is the unmeasured time, in ns: preparation and end of the trial, and the clean-up after the previous trial.
@@ -276,21 +276,22 @@ type Trial struct {
 	Values   map[string]float64 `json:"values,omitempty"`
 	Invalid  []Violation        `json:"invalid,omitempty"` // broken rules; empty: the trial is valid
 	Checks   []layer.Check      `json:"checks,omitempty"`
-	// Behaviour is the observed behaviour of the programs under test, such as exit statuses and answers;
-	// nil: not recorded, as by an older version of Tare.
+	// Behaviour is what the programs under test gave besides their speed, such as exit statuses and answers; nil:
+	// not recorded, as in a run of an older Tare.
 	Behaviour  workload.Behaviour `json:"behaviour,omitempty"`
 	Conditions machine.Conditions `json:"conditions,omitzero"` // condition of the machine; zero for an imported trial
-	// Used maps parts of the trial to their resource usage. The parts are client, server and layer;
-	// parts of a layer are named KIND:PART, or sidecar:ROLE-NAME.
+	// Used maps parts of the trial to their resource usage. The keys are client, server and layer. A part of a
+	// layer has the key KIND:PART, or sidecar:ROLE-NAME.
 	Used map[string]testbed.Usage `json:"used,omitempty"`
 	// Resources lists the resources that programs share, with the amount of each that the trial used. For a
 	// search, only tries near the result count.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
-	// Raw is the path of the raw output, relative to the run directory: a directory, or a file of an imported trial.
+	// Raw is the path of the raw output, relative to the run directory. It is a directory, or the file of an
+	// imported trial.
 	Raw    string            `json:"raw,omitempty"`
 	Files  map[string]string `json:"files,omitempty"`  // names of the files in Raw, with their SHA-256 digests
-	Source string            `json:"source,omitempty"` // path of the imported file, as given; only for an invalid trial
+	Source string            `json:"source,omitempty"` // path of the imported file, as the user gave it; only in an invalid trial
 }
 
 // Valid reports whether the trial broke no rule. Only valid trials are data.
@@ -302,7 +303,7 @@ type Violation struct {
 	Detail string `json:"detail"`
 }
 
-// Harness is the cost of Tare itself.
+// Harness is the time that Tare itself used for a trial.
 type Harness struct {
 	CPU    time.Duration `json:"cpu"`    // CPU time of Tare's own process during the trial, in ns
 	Around time.Duration `json:"around"` // wall-clock time spent on this trial outside the workload, in ns

@@ -18,12 +18,12 @@ const (
 // errLocked is the error of lock if another process holds the lock.
 const errLocked = windows.ERROR_LOCK_VIOLATION
 
-// lock locks an open file, without waiting, until the file is closed. Windows blocks readers of locked
-// bytes. Only one byte far behind the process id in the file is locked, to keep the id readable.
+// lock locks an open file, without waiting, until the file is closed. On Windows, nobody can read locked bytes.
+// Therefore a single byte far behind the process id is locked, and the id stays readable.
 func lock(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: math.MaxInt32}
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 }
 
-// syncClose closes a directory. Windows cannot sync directories; NTFS itself keeps a journal of their entries.
+// syncClose closes a directory. Windows cannot sync a directory, but NTFS itself keeps a journal of its entries.
 func syncClose(d *os.File) error { return d.Close() }

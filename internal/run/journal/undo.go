@@ -9,8 +9,8 @@ import (
 	"tare/internal/layer"
 )
 
-// UndoFile lists the run's changes to the whole machine or cluster that are not yet undone. Without such changes, the
-// file does not exist. It is not part of the results.
+// UndoFile lists the run's changes to the whole machine or cluster that must still be undone. The file exists only
+// while there are such changes. It is not part of the results.
 const UndoFile = "undo.json"
 
 const undoSchema = "tare.undo/v1"
@@ -20,16 +20,16 @@ type undoDocument struct {
 	Undo   []layer.Undo `json:"undo"`
 }
 
-// Undos is the list of changes that a killed run has to undo. It holds the lock of the run directory to
-// keep other processes from resuming the run meanwhile.
+// Undos is the list of changes that a killed run has left to be undone. Undos holds the lock of the run directory, so
+// that no other process resumes the run meanwhile.
 type Undos struct {
 	dir  string
 	root *os.Root
-	lock *os.File // lock of the run directory; nil: the Journal holds the lock
+	lock *os.File // lock of the run directory; nil: the Journal itself holds it
 	list []layer.Undo
 }
 
-// OpenUndos opens the list of changes in a run directory; nil if nothing is to be undone. The error is a
+// OpenUndos opens the list of changes in a run directory. The result is nil if the list is empty. The error is a
 // *LockedError if a process works on the run.
 func OpenUndos(dir string) (u *Undos, err error) {
 	if !isFile(dir, UndoFile) {
@@ -114,7 +114,8 @@ func (j *Journal) undos(do func(*Undos) error) error {
 	return do(u)
 }
 
-// WithUndos lists the run directories below root, as Find does, that have changes to undo. It includes runs in progress.
+// WithUndos lists the run directories below root that have changes to undo. It searches as Find does, and includes runs
+// in progress.
 func WithUndos(root string) ([]string, error) {
 	runs, err := Find(root)
 	return slices.DeleteFunc(runs, func(dir string) bool { return !isFile(dir, UndoFile) }), err

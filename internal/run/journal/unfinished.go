@@ -15,12 +15,13 @@ import (
 // unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// abandonedAfter is the age of an abandoned directory without TrialsFile. NewBulk makes that file within milliseconds.
+// abandonedAfter is the age from which a directory without TrialsFile is abandoned. NewBulk makes that file within
+// milliseconds.
 const abandonedAfter = time.Minute
 
-// Unfinished lists the temporary directories below root that a killed Bulk or Create left, ordered by path.
-// Like Find, it searches four levels deep, follows no links, and skips unreadable directories. It omits
-// directories that another process still works on, and directories of other programs with a similar name.
+// Unfinished lists the temporary directories below root that a killed Bulk or Create has left, ordered by path. It
+// searches as Find does. A directory on which another process still works is left out, as is one of another program
+// with a similar name.
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -39,9 +40,9 @@ func Unfinished(root string) ([]string, error) {
 	return left, nil
 }
 
-// abandoned reports whether no process works on an unfinished directory any more. The kernel releases a
-// lock when its process ends. The lock is taken before TrialsFile is made: if both exist and the lock is
-// free, the process is dead. If TrialsFile does not exist, the process may be about to take the lock.
+// abandoned reports whether no process works on an unfinished directory any more. The kernel releases a lock when its
+// process ends, and the lock is taken before TrialsFile is made. If both exist and the lock is free, the process is
+// dead. If TrialsFile is missing, the process may be about to take the lock.
 func abandoned(dir string) (bool, error) {
 	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
@@ -59,7 +60,7 @@ func abandoned(dir string) (bool, error) {
 	return true, errors.Join(lock.Close(), root.Close())
 }
 
-// isStale reports whether a directory is old and holds nothing but what NewBulk makes before TrialsFile.
+// isStale reports whether a directory is old, and holds only what NewBulk makes before TrialsFile.
 func isStale(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
@@ -79,16 +80,17 @@ func isStale(dir string) bool {
 }
 
 // unfinishedFile matches the files that Create, NewBulk and an import write at the top of the directory. unfinishedRaw
-// matches files of an import in RawDir, numbered copies of the imported files. anyName matches every file in namedDir.
+// matches an import's files in RawDir, which are numbered copies. anyName matches every name, for the files in
+// namedDir.
 var (
 	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|environment\.json|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
 	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
 	anyName        = regexp.MustCompile(``)
 )
 
-// RemoveUnfinished removes the files of a run from a directory that Unfinished found, and then the directory if it is
-// empty. It returns the paths, relative to dir, of the files that are not Tare's. It fails if another process works on
-// the directory or has removed it meanwhile.
+// RemoveUnfinished removes a run's files from a directory that Unfinished found, and then the directory if it is empty.
+// Files that are not Tare's are kept: the result lists their paths, relative to dir. It is an error if another process
+// works on the directory or has just removed it.
 func RemoveUnfinished(dir string) (kept []string, err error) {
 	root, lock, err := lockDir(dir)
 	if err != nil {
@@ -104,7 +106,7 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 	return nil, os.Remove(dir)
 }
 
-// removeMade removes all files of an unfinished run except its lock. It returns the paths of all other files.
+// removeMade removes all files of an unfinished run except its lock. The result lists the files that are left.
 func removeMade(root *os.Root) (kept []string, err error) {
 	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, namedDir: anyName} {
 		left, err := removeKnown(root, dir, known)
@@ -124,8 +126,8 @@ func removeMade(root *os.Root) (kept []string, err error) {
 	return kept, err
 }
 
-// removeKnown removes files with matching names from a directory, without following links. It returns the paths of
-// all other files.
+// removeKnown removes those files from a directory whose names match. It follows no links. The result lists the files
+// that are left.
 func removeKnown(root *os.Root, dir string, known *regexp.Regexp) (left []string, err error) {
 	if info, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, nil

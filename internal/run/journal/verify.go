@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// verified is the result of Verify: the parts of a run that were checked.
+// verified is the result of Verify. It says which parts of a run were checked.
 type verified struct {
 	Trials, Notes int
 	Files         int      // number of raw files with unchanged content
@@ -93,7 +93,7 @@ func (r *Run) inOrder() error {
 	return nil
 }
 
-// findUnchecked lists the raw files that have no recorded digest.
+// findUnchecked adds the raw files without a recorded digest to Unchecked.
 func (v *verified) findUnchecked(root *os.Root) error {
 	known := map[string]bool{}
 	for _, name := range v.verified {
@@ -101,7 +101,7 @@ func (v *verified) findUnchecked(root *os.Root) error {
 	}
 	return fs.WalkDir(root.FS(), RawDir, func(name string, d fs.DirEntry, err error) error {
 		switch {
-		case name == RawDir && errors.Is(err, fs.ErrNotExist): // the run has no raw files
+		case name == RawDir && errors.Is(err, fs.ErrNotExist): // a run may have no raw files
 			return nil
 		case err == nil && !d.IsDir() && !known[name]:
 			v.Unchecked = append(v.Unchecked, name)
@@ -130,12 +130,11 @@ type Content struct {
 	SHA256 string // digest, in hexadecimal
 }
 
-// ErrNoChain is the error for a run without chains, which cannot be checked.
+// ErrNoChain is the error for a run without chains. Such a run cannot be verified.
 var ErrNoChain = errors.New("its record has no chain, since an older Tare made this run: changes of it cannot be detected")
 
-// Contents verifies a run and lists the checked files by name. Other files in the directory do not
-// belong to the run. If the run is damaged, the error is a *DamageError. If it has no chains, the error
-// is ErrNoChain, and the Run is returned, too.
+// Contents verifies a run and lists the verified files by name. Other files in the directory do not belong to the run.
+// A damaged run gives a *DamageError. A run without chains gives ErrNoChain, together with the Run.
 func Contents(dir string) (*Run, []Content, error) {
 	r, v, err := Verify(dir)
 	if err != nil {
@@ -149,12 +148,12 @@ func Contents(dir string) (*Run, []Content, error) {
 		return nil, nil, err
 	}
 	defer root.Close()
-	// lengths of the logs at the time of the check, since a session may add lines meanwhile
+	// a session may add lines later, so only the lines that were checked belong to the content
 	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd}
 	for _, name := range slices.Concat(r.verified, v.verified) {
 		sizes[name] = math.MaxInt64
 	}
-	if isFile(dir, SignatureFile) { // the signature covers all other files
+	if isFile(dir, SignatureFile) { // the signature has no digest of its own
 		sizes[SignatureFile] = math.MaxInt64
 	}
 	var all []Content
@@ -171,7 +170,8 @@ func Contents(dir string) (*Run, []Content, error) {
 	return r, all, nil
 }
 
-// Copy writes the content of a listed file. If the file has changed since the listing, Copy returns a *DamageError.
+// Copy writes the content of a listed file to w. If the file has changed since Contents listed it, the error is a
+// *DamageError.
 func (c Content) Copy(w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c Content) Copy(w io.Writer, dir string) error {
 	return err
 }
 
-// copyContent writes a file to w, up to the argument size in bytes. It returns a description of the written content.
+// copyContent writes the beginning of a file to w, at most size bytes. The result describes what was written.
 func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, error) {
 	f, err := openFile(root, name, math.MaxInt64)
 	if err != nil {
@@ -213,10 +213,11 @@ type ImportedFile struct {
 	Schema string `json:"schema"`
 	Path   string `json:"path"`             // path as given; "-": standard input
 	Arm    string `json:"arm,omitempty"`    // arm as given; "": the file contains the arm
-	Bytes  int64  `json:"bytes"`            // bytes read; the file's size if it was too large to be read
+	Bytes  int64  `json:"bytes"`            // number of bytes read; for a file too large to be read, its size
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
 	Raw    string `json:"raw,omitempty"`    // path of the copy, relative to the run directory
-	// Within maps files with data from inside trials, relative to the run directory, to their SHA-256 digests.
+	// Within maps files, relative to the run directory, to their SHA-256 digests. They have data from inside
+	// trials.
 	Within map[string]string `json:"within,omitempty"`
 	Trials int               `json:"trials"`
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials
@@ -262,8 +263,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether the file's record names a copy that was never made. Older versions of Tare recorded
-// such a copy if they kept series or histograms of the file's trials.
+// neverCopied reports whether a file's record names a copy that never existed. Older versions of Tare recorded such a
+// name if they kept only series or histograms of the file.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
 		_, err := root.Stat(f.Raw + name)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// cgroupPaths lists the directories of Tare's own cgroup and of its ancestors, innermost first. The limits of all apply.
+// cgroupPaths lists the directories of Tare's own cgroup and its ancestors, innermost first. The limits of all these
+// cgroups apply.
 type cgroupPaths struct {
 	version int      // version of cgroups, 1 or 2; 0: there are none
 	cpu     []string // directories with cpu.max (version 2) or cpu.cfs_quota_us (version 1)
@@ -33,8 +34,8 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	return p
 }
 
-// ancestors lists the directory of a group and its ancestors up to the mount. In a container, the name of the group
-// may be a path on the host, which does not exist below the mount. The mount itself is then the group.
+// ancestors lists the directories of a group and its ancestors, up to the mount. In a container, the group's name may
+// be a path on the host, which is missing below the mount. The group is then the mount itself.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
@@ -76,8 +77,8 @@ func cpuQuota(sys fs.FS, dir string, version int) float64 {
 	return float64(q) / float64(p)
 }
 
-// memoryLimit returns the memory limit of one cgroup in bytes; 0 if there is none. A cgroup of version 1 without a
-// limit has the largest multiple of the page size in its file.
+// memoryLimit returns the memory limit of one cgroup in bytes; 0 if there is none. In version 1, a cgroup without a
+// limit shows a huge number: the largest multiple of the page size.
 func memoryLimit(sys fs.FS, dir string, version int) int64 {
 	name := "memory.max"
 	if version == 1 {
@@ -105,9 +106,9 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 	return sum
 }
 
-// taskTime returns the CPU time of all tasks of the machine since boot, as counted by the scheduler; false: unknown.
-// Only the root cgroup of version 1 has this counter. The file release_agent identifies the root cgroup: a cgroup
-// that looks like the root inside a container lacks the file. The root cgroup of version 2 counts in ticks.
+// taskTime returns the CPU time that all tasks of the machine have used since boot, as the scheduler counts it; false:
+// unknown. Only the root cgroup of version 1 has this counter. It is recognised by the file release_agent, which is
+// missing in a container's cgroup that only looks like the root. The root cgroup of version 2 counts in ticks.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

@@ -17,9 +17,9 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and
-// Load. The parser of prometheus/procfs fails on unknown softirq lines. It also reads all interrupt counters and
-// is thus slow, while the clock must be read right after the file.
+// parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and Load. The
+// parser of prometheus/procfs is not used: it fails on unknown softirq lines, and is slow, since it reads all interrupt
+// counters. The clock must be read right after the file.
 func parseStat(data []byte) (Totals, error) {
 	var t Totals
 	total := false
@@ -63,8 +63,8 @@ func waitingTime(files procfs.FS) time.Duration {
 	return time.Duration(pressure.Some.Total) * time.Microsecond
 }
 
-// thermalEvents counts the thermal slow-downs of CPUs since boot. It adds the counts of all cores and
-// the largest count of a package, since all cores of a package report the same count.
+// thermalEvents counts how often heat slowed down CPUs since boot. It adds the counts of all cores and the largest
+// count of a package, since all cores of a package report the same count.
 func thermalEvents(sys fs.FS) int {
 	var cores, packages int
 	dirs, _ := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
@@ -121,16 +121,16 @@ type Totals struct {
 	CPUs       int           `json:"cpus"`    // online CPUs
 	Busy       time.Duration `json:"busy"`    // CPU time of all tasks, guests and interrupts included
 	Interrupts time.Duration `json:"kernel"`  // CPU time of irq and softirq
-	Steal      time.Duration `json:"steal"`   // CPU time taken by the hypervisor
-	Waiting    time.Duration `json:"waiting"` // pressure: time in which some task waited for a CPU; -1: unknown
+	Steal      time.Duration `json:"steal"`   // CPU time that the hypervisor has taken for others
+	Waiting    time.Duration `json:"waiting"` // time in which at least one task waited for a CPU (pressure); -1: unknown
 	Load       float64       `json:"load"`    // load average over 1 minute
 }
 
 // ReadTotals reads the counters below root. It reads the clock right after the CPU times.
 //
-// Most kernels count the times in /proc/stat by the task that runs at each tick. Work at regular
-// intervals, such as requests at a constant rate, may coincide with every tick or with none. Hence the
-// scheduler's own total is preferred if the kernel reports it.
+// Most kernels give each tick in /proc/stat to the task that then runs. Work at regular intervals, such as requests at
+// a constant rate, may coincide with every tick or with none. Hence the scheduler's own total is preferred if the
+// kernel reports it.
 func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	data, err := fs.ReadFile(os.DirFS(root), "proc/stat")
 	if err != nil {
@@ -149,8 +149,8 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions since an earlier reading, without ForeignCPU, KernelCPU and Throttled. The argument wall
-// is the time between the two readings. The function share converts a CPU time to a share of the machine's capacity.
+// Since returns the conditions between the readings before and t, without ForeignCPU, KernelCPU and Throttled. The
+// duration wall lies between the readings. The function share converts a CPU time to a share of the machine's capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

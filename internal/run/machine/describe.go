@@ -89,8 +89,8 @@ func totalMemory(files procfs.FS) int64 {
 	return int64(*memory.MemTotalBytes)
 }
 
-// inUserNamespace reports whether this process is in a user namespace other than the initial one. Only the
-// initial namespace maps every user id onto itself.
+// inUserNamespace reports whether this process is in a user namespace other than the initial one. The initial one maps
+// every user id to itself, as no other does.
 func inUserNamespace(uidMap string) bool {
 	f := strings.Fields(uidMap)
 	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"
@@ -124,11 +124,11 @@ func notes(sys fs.FS, e *Environment) []string {
 	return n
 }
 
-// slowClocks lists the clock sources that need the kernel or a device for reading.
+// slowClocks lists clock sources that are slow, since the kernel or a device must be asked.
 var slowClocks = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
 
-// CipherDrivers reads /proc/crypto and returns the driver with the highest priority for each algorithm. The
-// kernel prefers this driver. Internal drivers, which only serve other drivers, are omitted.
+// CipherDrivers reads /proc/crypto. For each algorithm, it returns the driver with the highest priority, which the
+// kernel prefers. Internal drivers are left out, since they only serve other drivers.
 func CipherDrivers(files procfs.FS) map[string]string {
 	algorithms, _ := files.Crypto()
 	var drivers map[string]string
@@ -148,15 +148,15 @@ func CipherDrivers(files procfs.FS) map[string]string {
 	return drivers
 }
 
-// hasAES reports whether the processor has AES instructions: the flag "aes" on x86 and ARM. All other
-// architectures are assumed to have AES instructions.
+// hasAES reports whether the processor has AES instructions, according to the flag "aes" of x86 and ARM. Other
+// architectures count as having them.
 func hasAES(e *Environment) bool {
 	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
-// softwareAES reports whether a driver is a portable software implementation. A missing driver counts as
-// software: the kernel lists no driver for a mode that was never requested.
+// softwareAES reports whether a driver is a portable program without AES instructions. An unknown driver counts as one:
+// the kernel does not list a mode that was never requested.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }
@@ -177,7 +177,8 @@ const (
 // runner runs a program to its end and writes its output to stdout and stderr.
 type runner func(ctx context.Context, args, env []string, stdout, stderr io.Writer)
 
-// queryTool runs a program to get its version. A missing program has no path. A program without output has no version.
+// queryTool runs a program to get its version. The result has no path if the program is missing, and no version if it
+// prints nothing.
 func queryTool(ctx context.Context, q ToolQuery, run runner) Tool {
 	t := Tool{Name: q.Name}
 	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))
@@ -188,7 +189,7 @@ func queryTool(ctx context.Context, q ToolQuery, run runner) Tool {
 	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
 	defer cancel()
 	var out, problems limitedBuffer
-	// Many programs end with an error after printing their version, and some print it on standard error.
+	// Many programs print their version and then end with an error. Some print it on standard error.
 	run(ctx, append([]string{path}, q.Args...), []string{"LC_ALL=C"}, &out, &problems)
 	for line := range bytes.Lines(append(out.kept, problems.kept...)) {
 		if text := safetext.Head(string(line), maxVersion); text != "" {

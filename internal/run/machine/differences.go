@@ -24,12 +24,12 @@ const toolPrefix = "tool "
 // Same reports whether every record has the same value of the property.
 func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
 
-// FlagsProperty is the name of the property that holds the processor's flags, in order and separated by
-// spaces. Its value is too long for a sentence.
+// FlagsProperty is the name of the property with the processor's flags, in order and separated by spaces. This value is
+// too long to be shown in a sentence.
 const FlagsProperty = "processor flags"
 
-// Properties compares records. It lists, in a fixed order, all properties by which machines differ, except those that
-// change all the time, such as the load. The values of a nil record are unknown.
+// Properties compares environment records. It lists, in a fixed order, all properties that tell machines apart, except
+// those that change all the time, such as the load. A nil record has unknown values.
 func Properties(records ...*Environment) []property {
 	var list []property
 	add := func(name string, of func(*Environment) any) {
@@ -106,8 +106,8 @@ func Properties(records ...*Environment) []property {
 	return list
 }
 
-// Differences lists the differences between the machine e, where a run began, and the machine o, where the run is
-// resumed. Each difference is a part of a sentence, such as "kernel is 6.8.0, was 6.6.1".
+// Differences lists how the machine o, where the run is resumed, differs from the machine e, where the run began. Each
+// difference is a part of a sentence, such as "kernel is 6.8.0, was 6.6.1".
 func (e *Environment) Differences(o *Environment) []string {
 	var d []string
 	for _, p := range Properties(e, o) {
@@ -122,8 +122,8 @@ func (e *Environment) Differences(o *Environment) []string {
 	return d
 }
 
-// clusterProperties are the properties by which clusters differ. Nodes may be replaced under new names. The
-// value of a node property is therefore the set of the values of all nodes that trials ran on.
+// clusterProperties are the properties that tell clusters apart. A cluster may get new nodes with new names. The value
+// of a node property is therefore the set of values of all nodes that trials ran on.
 var clusterProperties = []struct {
 	name   string
 	values func(*Cluster) []string
@@ -147,12 +147,12 @@ var clusterProperties = []struct {
 	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
 }
 
-// perCluster returns a function that lists the single value of a cluster.
+// perCluster turns a function for one value of a cluster into one that returns a list.
 func perCluster(value func(*Cluster) string) func(*Cluster) []string {
 	return func(c *Cluster) []string { return []string{value(c)} }
 }
 
-// perNode returns a function that lists the value of every node of a cluster.
+// perNode turns a function for one value of a node into one for a list over a cluster's nodes.
 func perNode(value func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string
@@ -163,14 +163,14 @@ func perNode(value func(*Node) string) func(*Cluster) []string {
 	}
 }
 
-// acrossClusters lists the distinct values of a property over all clusters of a record, sorted.
+// acrossClusters returns the distinct values of a property over all clusters of a record, sorted, as one text.
 func acrossClusters(e *Environment, values func(*Cluster) []string) string {
 	var all []string
 	for i := range e.Clusters {
 		all = append(all, values(&e.Clusters[i])...)
 	}
 	slices.Sort(all)
-	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // an unknown value is empty, and is left out
+	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // an unknown value is empty and comes first: it is cut off
 }
 
 // components maps the names of components to their images over all clusters of a record.

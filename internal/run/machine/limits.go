@@ -7,18 +7,19 @@ import (
 	"syscall"
 )
 
-// limit is a limit that the system sets on a process. The value is the limit's option in the shell's command ulimit.
+// limit is a limit of the system for each process. Its value is the letter by which the shell's command ulimit selects
+// it.
 type limit byte
 
 // The limits that Tare can reach.
 const (
 	OpenFiles     limit = 'n' // number of open files
 	Processes     limit = 'u' // number of processes and threads of one user
-	VirtualMemory limit = 'v' // bytes of address space; Go reserves more than it uses
+	VirtualMemory limit = 'v' // address space, in bytes; Go reserves more than it uses
 	FileSize      limit = 'f' // size of a file, in bytes
 )
 
-// Needs are the lowest limits that an operation can work with.
+// Needs maps limits to their lowest values with which an operation works.
 type Needs map[limit]uint64
 
 // LimitError reports a limit that is lower than needed.
@@ -44,7 +45,7 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Hint() string {
 	needed := e.Needed
 	if e.Limit == VirtualMemory {
-		needed >>= 10 // the unit of the shell is KiB
+		needed >>= 10 // the shell's ulimit counts in KiB
 	}
 	return fmt.Sprintf("allow more in the shell that starts Tare: ulimit -%c %d; where that is refused, the limit comes from the login, the service or the container", e.Limit, needed)
 }
@@ -59,7 +60,8 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit of this process that caused an error; false: no limit did. Later operations will fail, too.
+// Exhausted returns the limit of this process that caused an error; false: none did. If one did, later operations will
+// fail, too.
 func Exhausted(err error) (limit, bool) {
 	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):

@@ -2,5 +2,5 @@
 
 package machine
 
-// allowed returns false, since this system has no such limits.
+// allowed returns false: on this system, Tare knows no limits.
 func (limit) allowed() (uint64, bool) { return 0, false }

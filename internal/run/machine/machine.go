@@ -19,7 +19,7 @@ type Environment struct {
 	OS           string            `json:"os"` // PRETTY_NAME of os-release
 	Architecture string            `json:"architecture"`
 	CPU          CPU               `json:"cpu"`
-	Mitigations  map[string]string `json:"mitigations,omitempty"` // by vulnerability, from /sys/devices/system/cpu/vulnerabilities
+	Mitigations  map[string]string `json:"mitigations,omitempty"` // mitigation of each vulnerability, from /sys/devices/system/cpu/vulnerabilities
 	Memory       int64             `json:"memory"`                // memory in bytes
 	Cgroup       Cgroup            `json:"cgroup"`
 	ClockSource  string            `json:"clockSource"`
@@ -42,7 +42,7 @@ const EnvironmentSchema = "tare.environment/v1"
 type CPU struct {
 	Model     string   `json:"model"`
 	Online    int      `json:"online"`
-	Usable    int      `json:"usable"` // number of processors in Tare's affinity mask
+	Usable    int      `json:"usable"` // number of processors that Tare may use (affinity mask)
 	Flags     []string `json:"flags"`
 	Governor  string   `json:"governor,omitempty"`
 	Turbo     string   `json:"turbo,omitempty"` // "on", "off"
@@ -73,14 +73,15 @@ type Conditions struct {
 	// Busy is the CPU time of the whole machine, including interrupts, kernel threads and other programs.
 	Busy        time.Duration `json:"busy"`
 	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: unknown
-	Throttled   int           `json:"throttled"`   // number of thermal and cgroup throttling events; -1: unknown
+	Throttled   int           `json:"throttled"`   // number of slow-downs by heat or by a cgroup's CPU quota; -1: unknown
 	Load        float64       `json:"load"`        // 1-minute load average at the end
-	// Programs lists the other programs that used most CPU time, for the texts of broken limits. The journal has no list.
+	// Programs lists the other programs that used most CPU time, to explain a broken limit. The list is not in the
+	// journal.
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions of two periods of time, c of the first and o of the later period. The arguments first
-// and later are the durations of the periods. Adding the two Activities is more exact, if they are known.
+// Joined joins the conditions of two periods of time: c of the first and o of the later one. The arguments first and
+// later are the periods' durations. If the Activity of both periods is known, adding the Activities is more exact.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {
@@ -110,10 +111,10 @@ type Cluster struct {
 	Platform string     `json:"platform"`       // "linux/amd64"
 	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
 	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
-	// Components maps DaemonSets and Deployments of the cluster to their images. It has only names that can affect
-	// results, such as the network plug-in's or the service mesh's.
+	// Components maps the names of DaemonSets and Deployments to their images. It contains only those that can
+	// affect results, such as the network plug-in or the service mesh.
 	Components map[string]string `json:"components,omitempty"`
-	// StandIns maps names of components to remarks about parts of the component that only imitate something real.
+	// StandIns maps names of components to remarks on their parts that only imitate something real.
 	StandIns map[string]string `json:"standIns,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }
@@ -139,7 +140,7 @@ type Node struct {
 	CPUs         string            `json:"cpus"`                   // number of CPUs that the node has
 	Memory       string            `json:"memory"`                 // memory that the node has
 	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
-	BootID       string            `json:"bootID,omitempty"`       // nodes with equal ids share a kernel
+	BootID       string            `json:"bootID,omitempty"`       // nodes with the same id share a kernel
 	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
 }
 

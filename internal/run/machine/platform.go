@@ -23,8 +23,8 @@ func readCPU(sys fs.FS) CPU {
 	return c
 }
 
-// parseCPUInfo reads /proc/cpuinfo of x86, ARM, POWER, s390 and RISC-V, which use different keys. Model,
-// flags and microcode are from the first processor that has them.
+// parseCPUInfo reads /proc/cpuinfo of x86, ARM, POWER, s390 and RISC-V. Each has its own keys. Model, flags and
+// microcode are those of the first processor that has the key.
 func parseCPUInfo(text string) CPU {
 	var c CPU
 	first := map[string]string{}
@@ -92,7 +92,7 @@ func countList(list string) int {
 // governors lists the frequency governors in force, which may differ by core.
 func governors(sys fs.FS) string {
 	files, _ := fs.Glob(sys, path.Join(cpuDir, "cpu[0-9]*/cpufreq/scaling_governor"))
-	names := []string{""} // unknown governors are not listed
+	names := []string{""} // "" for unknown governors, cut off below
 	for _, f := range files {
 		names = append(names, readText(sys, f))
 	}
@@ -121,7 +121,8 @@ func mitigations(sys fs.FS) map[string]string {
 	return m
 }
 
-// dmi reads one entry of the firmware's description. No entry that identifies a single machine may be read.
+// dmi reads one entry of the firmware's description of the machine. Entries that identify one machine, such as serial
+// numbers, must not be read.
 func dmi(sys fs.FS, entry string) string {
 	return readText(sys, path.Join("sys/class/dmi/id", entry))
 }
@@ -147,8 +148,8 @@ func instance(sys fs.FS) string {
 	return ""
 }
 
-// hypervisor names the hypervisor below the machine, "" for bare metal. On x86, the flag "hypervisor" shows whether
-// there is a hypervisor. The firmware, the clock or /sys/hypervisor show which one.
+// hypervisor names the hypervisor below the machine; "" for bare metal. On x86, the flag "hypervisor" shows whether
+// there is one. The firmware, the clock or /sys/hypervisor give its name.
 func hypervisor(sys fs.FS, flags []string) string {
 	if t := readText(sys, "sys/hypervisor/type"); t != "" {
 		return strings.ToUpper(t[:1]) + t[1:] // "xen"
@@ -185,8 +186,8 @@ func hypervisor(sys fs.FS, flags []string) string {
 	return ""
 }
 
-// confidential names the technology that keeps the machine secret from its host, "" for none. It tests features that
-// only a guest has, since a host that can run confidential machines is not confidential itself.
+// confidential returns the name of the technology that hides the machine's memory from its host; "" if there is none.
+// It looks for features that only a guest has: a host may be able to run such guests without being one.
 func confidential(sys fs.FS, flags []string) string {
 	has := func(flag string) bool { return slices.Contains(flags, flag) }
 	// A hypervisor shows the SEV flags only to guests that use SEV.

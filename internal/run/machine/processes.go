@@ -17,7 +17,7 @@ import (
 // process is a process that does not belong to Tare, at one moment.
 type process struct {
 	name   string // command name (comm)
-	start  uint64 // start time, which makes the process id unique
+	start  uint64 // start time; a reused process id has another one
 	parent int
 	used   time.Duration // CPU time, including children that the process has waited for
 }
@@ -35,7 +35,7 @@ func others(all map[int]proc.Stat, self int) map[int]process {
 
 // inTree reports whether a process is root or a descendant of root.
 func inTree(all map[int]proc.Stat, pid, root int) bool {
-	for range all { // a process has at most as many ancestors as there are processes
+	for range all { // more steps than processes would be a loop
 		if pid == root {
 			return true
 		}
@@ -48,9 +48,9 @@ func inTree(all map[int]proc.Stat, pid, root int) bool {
 	return false
 }
 
-// total is the CPU time of processes. The CPU time of an ended process moves to the parent that waits
-// for it. Hence the growth of total between two readings includes ended processes, also those that began
-// after the first reading. Only the time of children whose parent does not wait for them is lost.
+// total returns the CPU time of processes. When a process ends, its CPU time moves to the parent that waits for it. The
+// growth of total between two readings therefore includes processes that have ended, even if they began after the first
+// reading. Only if no parent waits for a process is its time lost.
 func total(processes map[int]process) (sum time.Duration) {
 	for _, p := range processes {
 		sum += p.used
@@ -58,8 +58,8 @@ func total(processes map[int]process) (sum time.Duration) {
 	return sum
 }
 
-// byName returns the growth of CPU time between two readings, by the processes' names. CPU time that a
-// process had used before the first reading does not count as growth of its parent.
+// byName returns the growth of CPU time between two readings, by program name. When a process ends, its time moves to
+// its parent. What was used before the first reading is no growth of the parent.
 func byName(before, after map[int]process) map[string]time.Duration {
 	grown := make(map[int]time.Duration, len(after))
 	for pid, p := range after {
@@ -77,10 +77,10 @@ func byName(before, after map[int]process) map[string]time.Duration {
 	return names
 }
 
-// survivor returns the process that now holds the CPU time which a process had used at the first reading. The
-// survivor is the process itself, or its nearest ancestor that still runs.
+// survivor returns the process that holds, at the second reading, the CPU time that process pid had used at the first.
+// It is the process itself, or its nearest ancestor that still runs.
 func survivor(before, after map[int]process, pid int) int {
-	for range before { // a process has at most as many ancestors as there are processes
+	for range before { // more steps than processes would be a loop
 		p, known := before[pid]
 		if !known || after[pid].start == p.start {
 			break
@@ -97,8 +97,8 @@ type Program struct {
 }
 
 const (
-	mostPrograms = 3    // maximum number of programs that busiest lists
-	leastShare   = 0.01 // minimum share of a listed program
+	mostPrograms = 3    // largest number of programs in Conditions.Programs
+	leastShare   = 0.01 // smallest share of a listed program
 )
 
 func busiest(names map[string]time.Duration, share func(time.Duration) float64) (list []Program) {
@@ -111,7 +111,8 @@ func busiest(names map[string]time.Duration, share func(time.Duration) float64) 
 	return list[:min(len(list), mostPrograms)]
 }
 
-// Busiest lists the programs that used most CPU time, except Tare's own: "chromium 31.2%, go 8.0%"; "" if unknown.
+// Busiest lists the programs that used most CPU time, except Tare's own, such as "chromium 31.2%, go 8.0%"; "": none is
+// known.
 func (c Conditions) Busiest() string {
 	var names []string
 	for _, p := range c.Programs {
@@ -131,13 +132,13 @@ func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 	return sum
 }
 
-const kthreadd = 2 // the parent of all other kernel threads
+const kthreadd = 2 // kthreadd, the parent of all other kernel threads
 
 // kernelTimes returns the CPU time of each kernel thread by process id. The map is empty if kernel threads are not
 // visible.
 //
-// Threads for softirqs, such as ksoftirqd/0, are excluded. Their work is part of the machine's softirq time,
-// not its system time (account_system_time in the kernel's sched/cputime.c), and would count twice.
+// Threads for softirqs, such as ksoftirqd/0, are left out. The kernel counts their work as softirq time, and not as
+// system time (account_system_time in kernel/sched/cputime.c): it would count twice.
 func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 	times := map[int]time.Duration{}
 	if all[kthreadd].Comm != "kthreadd" {
@@ -147,7 +148,7 @@ func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 		if pid != kthreadd && stat.PPID != kthreadd || strings.HasPrefix(stat.Comm, "ksoftirqd/") {
 			continue
 		}
-		if p, err := files.Proc(pid); err == nil { // an error: the thread has ended
+		if p, err := files.Proc(pid); err == nil { // after an error, the thread has ended
 			if used, err := p.Schedstat(); err == nil && used.RunningNanoseconds <= math.MaxInt64 {
 				times[pid] = time.Duration(used.RunningNanoseconds)
 			}
@@ -156,8 +157,8 @@ func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 	return times
 }
 
-// threadTime returns the CPU time used by kernel threads between two readings. A new thread counts in
-// full. A thread that has ended, or whose process id was reused, does not count.
+// threadTime returns the CPU time that kernel threads used between two readings. For a new thread, all its time counts.
+// A thread that has ended does not count.
 func threadTime(before, after map[int]time.Duration) time.Duration {
 	var sum time.Duration
 	for pid, t := range after {

@@ -16,14 +16,13 @@ import (
 // Foreign CPU time, Conditions.ForeignCPU, is determined in two ways. The larger value counts, since each
 // method misses something.
 //
-//   - The rest of the CPU time of all tasks (see ReadTotals) after subtracting two parts: the time of Tare and
-//     its programs (the caller knows it from the resource usage of waited-for processes) and the time of kernel
-//     threads (from their schedstat). This covers the whole machine, also outside of a container.
-//   - The growth of the CPU time of all processes that are not Tare's, including those that began and ended in
-//     between (see total). This reveals time that the first method hides: with tick accounting, a softirq that
-//     interrupts a process counts as time of that process and not as user or system time of the machine. Under
-//     network load, the first method then subtracts too much. When iperf3 sent small datagrams as fast as two
-//     processors allow, the first method missed a quarter of the machine's CPU time.
+//   - The CPU time of all tasks (see ReadTotals), minus two parts. One part is the time of Tare and its programs,
+//     which the caller knows from the resource usage of processes that it has waited for. The other part is the
+//     time of kernel threads, from schedstat. This covers the whole machine, even if Tare is in a container.
+//   - The growth of the CPU time of all processes that are not Tare's, even if they began or ended meanwhile (see
+//     total). This reveals time that the first method misses: with tick accounting, a softirq that interrupts a
+//     process counts as time of that process. Under network load, the first method then subtracts too much. When
+//     iperf3 sent small datagrams as fast as two processors allow, it missed a quarter of the machine's CPU time.
 //
 // Kernel threads, interrupts and softirqs cannot be attributed: they may work for the trial (network, storage,
 // encryption) or for others. Conditions.KernelCPU is their sum. They never count as foreign.
@@ -74,8 +73,8 @@ func (s *Sampler) Start() error {
 }
 
 // Stop takes the snapshot after the trial and returns the activity since Start. It must be the first call after the
-// trial. The argument own is the CPU time that Tare and its programs used since Start. This time is complete only
-// after all programs were waited for.
+// trial. The caller gives own, the CPU time of Tare and its programs since Start. This time is known only after all
+// programs were waited for.
 func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
 		return Activity{}, errors.New("machine: Stop without a Start")
@@ -90,7 +89,7 @@ func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	return between(&s.before, &after, own), nil
 }
 
-// readSlow reads the counters whose reading takes long. It is called outside the measured time.
+// readSlow reads the counters that take long to read. It is called before and after the measured time.
 func (s *Sampler) readSlow(shot *snapshot) {
 	files, sys := proc.Below(s.root), os.DirFS(s.root)
 	all := proc.All(files)
@@ -98,11 +97,11 @@ func (s *Sampler) readSlow(shot *snapshot) {
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
 
-// Activity is the CPU use of a machine over a period, from which Conditions are computed. The activities of a
-// trial's periods can be added (Plus). Adding Conditions instead would be less exact: CPU time is counted in
-// ticks of 10 ms, negative results of a few ticks are set to zero, and the larger of two values counts.
+// Activity is the CPU use of a machine over a period. Conditions are computed from it. To join periods of a trial,
+// their Activities are added (Plus). Joining Conditions would be less exact: CPU time is counted in ticks of 10 ms, a
+// negative result of a few ticks becomes zero, and the larger of two values counts.
 type Activity struct {
-	Totals                             // totals of the period; Time is zero, and Load is the load at the end of the period
+	Totals                             // growth of the totals in the period; Time is zero, and Load is the load at the period's end
 	Wall      time.Duration            // duration between the two readings of the clock
 	Threads   time.Duration            // CPU time of kernel threads
 	Others    time.Duration            // CPU time of all processes that are not Tare's
@@ -126,7 +125,7 @@ func (s Activity) Plus(o Activity) Activity {
 	}
 }
 
-// plus adds the times of an earlier reading or period to the totals t. A sign of -1 subtracts the times.
+// plus adds to the totals t those of an earlier reading or period. With sign = -1, it subtracts them.
 func (t Totals) plus(earlier Totals, sign time.Duration, cpus int) Totals {
 	sum := Totals{CPUs: cpus, Busy: t.Busy + sign*earlier.Busy, Interrupts: t.Interrupts + sign*earlier.Interrupts,
 		Steal: t.Steal + sign*earlier.Steal, Waiting: -1, Load: t.Load}

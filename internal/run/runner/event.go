@@ -7,7 +7,7 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Event is an event of a run. It has one of the types from SiteReady to ArmDropped, or Trying.
+// Event is an event of a run. Its type is one of those below, from SiteReady to ArmDropped, or Trying.
 type Event any
 
 // SiteReady is sent when an arm's site is set up with its layers.
@@ -22,11 +22,11 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// BlockStarted is sent when a sliced trial of each arm begins. The arms alternate by slices.
+// BlockStarted is sent when the sliced trials of all arms of a cell begin. The arms alternate by slices.
 type BlockStarted struct {
 	Round, Rounds int
 	Cell          string
-	Arms          []string // in the order of the first slices
+	Arms          []string // in the order of their first slices
 	Slices        int
 	Attempt       int
 	Progress      Progress
@@ -35,16 +35,16 @@ type BlockStarted struct {
 // TrialDone is sent when a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
-	Failed   bool              // set if the trial failed and is not repeated, since the failure is a result of its arm
-	Why      journal.Violation // the broken rule that makes the trial invalid
+	Failed   bool              // set if the trial failed and is not repeated: its failure is a result of the arm
+	Why      journal.Violation // the rule that the trial broke
 	Progress Progress
 }
 
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// ExtraRoundsAdded is sent when rounds are added for rounds spoilt by the machine's condition. The field Rounds is
-// the number of all rounds added so far.
+// ExtraRoundsAdded is sent when extra rounds are added, for rounds that the machine's condition has spoilt. Rounds is
+// the number of all extra rounds so far.
 type ExtraRoundsAdded struct{ Rounds int }
 
 // SettingUp is sent when a new set-up of all arms begins. Number counts the set-ups of the run.
@@ -56,17 +56,17 @@ type SetUpsFixed struct {
 	Why   string
 }
 
-// Resting is sent when the run waits for the machine to become quiet before it repeats a trial.
+// Resting is sent when the run waits before it repeats a trial. The machine shall become quiet meanwhile.
 type Resting struct {
 	Pause time.Duration
-	Why   journal.Violation // the broken rule of the last trial spoilt by the machine's condition
+	Why   journal.Violation // the rule broken by the last trial that the machine's condition has spoilt
 }
 
 // Waiting is sent while the run waits for a busy machine: once before the wait and after each check.
 type Waiting struct {
 	Left  time.Duration // the remaining waiting time
 	Why   string
-	First bool // whether this is the first Waiting of this wait
+	First bool // set in the first event of a wait
 }
 
 // SetUpAnew is sent when a broken arm is taken down and set up again.
@@ -92,8 +92,8 @@ type ArmDropped struct {
 
 // Progress is the progress of a run.
 type Progress struct {
-	Done, Total int           // numbers of trials; Total excludes repeats of invalid trials
-	Left        time.Duration // estimated remaining time, scaled by the speed of this session's trials
+	Done, Total int           // numbers of trials; repeats of invalid trials do not count
+	Left        time.Duration // estimated remaining time, according to the speed of this session's trials
 }
 
 // trialKey identifies a trial without its attempt.
@@ -108,8 +108,8 @@ type clock struct {
 	rounds     int
 	cpuLimited bool
 	began      time.Time
-	first      int               // number of trials recorded before this session
-	missed     map[[2]string]int // by cell and arm: number of rounds in which an earlier session left out the arm
+	first      int               // number of trials that earlier sessions recorded
+	missed     map[[2]string]int // number of rounds in which an earlier session left out an arm; keys: cell and arm
 	dropped    map[int]bool      // arms that this session left out
 	setUp      time.Duration     // duration of the last set-up of all arms
 	allSetUps  time.Duration     // duration of all set-ups of this session
@@ -125,8 +125,8 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the settled steps, which need no further attempt. It scales the expected duration of all other
-// steps by the speed of this session's trials.
+// progress counts the settled steps, which need no further attempt. For all other steps, it scales the expected
+// durations by the speed of this session's trials.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -160,7 +160,8 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled returns the steps that have a valid trial, a trial that is a failure of its arm, or no attempt left.
+// settled returns the steps that need no further attempt: with a valid trial, with a trial that is a failure of its
+// arm, or with no attempt left.
 func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
 	steps := map[trialKey]bool{}
 	for i := range trials {

@@ -18,8 +18,8 @@ import (
 	"tare/internal/workload"
 )
 
-// watchedSite is the site of one trial. It records the behaviour of the trial's programs: their stderr (if
-// the workload reads it), exit statuses and leftover processes.
+// watchedSite is the site of one trial. It records the behaviour of the trial's programs: their stderr (if the workload
+// reads it), their exit statuses, and processes that they leave.
 type watchedSite struct {
 	testbed.Site
 
@@ -64,7 +64,7 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 			p.at.behaviour.Add(experiment.Stderr, p.said.Seen())
 			exit, failed := errors.AsType[*testbed.ExitError](err)
 			switch {
-			case failed && exit.Code >= 0: // the program ended by itself
+			case failed && exit.Code >= 0: // no signal ended the program
 				p.at.behaviour.Add(experiment.Exit, workload.Observation{Marks: []string{strconv.Itoa(exit.Code)}, Runs: 1})
 			case err == nil:
 				p.at.behaviour.Add(experiment.Exit, workload.Observation{Marks: []string{"0"}, Runs: 1})
@@ -74,7 +74,7 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 	return used, err
 }
 
-// recordBehaviour adds the observed behaviour to the trial. The workload's result may report a part of the behaviour.
+// recordBehaviour sets the trial's behaviour: what the site has observed, and what the workload's result reports.
 func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) 
 // leftShown is the maximum number of leftover processes that a trial names.
 const leftShown = 5
 
-// judge applies the rule against leftover processes.
+// judge applies the rule that a program must leave no process behind.
 func (w *watchedSite) judge(t *journal.Trial) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,8 +111,8 @@ const (
 	clearPause = time.Second // pause before the second attempt
 )
 
-// clear removes everything that a trial has left in its site, within the time limit of a trial. The time for
-// the clean-up counts as preparation of the next trial, not as cost of Tare itself.
+// clear removes everything that a trial has left in its site. A trial's time limit holds for it. The time counts as
+// preparation of the next trial, and not as a cost of Tare itself.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()

@@ -14,13 +14,13 @@ import (
 	"tare/internal/workload"
 )
 
-// armError is an error of one arm only: the run can continue without the arm.
+// armError is an error that concerns one arm only. The run can continue without this arm.
 type armError struct{ err error }
 
 func (e *armError) Error() string { return e.err.Error() }
 func (e *armError) Unwrap() error { return e.err }
 
-// DroppedError reports that a run is complete except for the arms that it left out.
+// DroppedError reports that a run is complete, but lacks the arms that the session left out.
 type DroppedError struct {
 	Arms []string
 	Err  error // the reasons, one for each arm
@@ -34,8 +34,9 @@ func (e *DroppedError) Error() string {
 // Unwrap returns the reasons.
 func (e *DroppedError) Unwrap() error { return e.Err }
 
-// ensureWhole checks an arm's site before a trial. It sets up the site and its layers anew if the site is broken or a
-// proof failed. A *testbed.Disturbance is returned if the site is not whole yet, an *armError if it cannot be repaired.
+// ensureWhole checks an arm's site before a trial. If the site is broken or a proof failed, it sets up the site and its
+// layers anew. The error is a *testbed.Disturbance if the site may recover by itself, and an *armError if it cannot be
+// repaired.
 func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
@@ -67,10 +68,10 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	}
 	if r.sites.on == p {
 		if err := r.sites.leave(ctx); err != nil {
-			return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer would stay on for all arms
+			return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer might stay on for all arms
 		}
 	}
-	// Errors are ignored: a broken site may not be removed cleanly. The proofs reveal leftovers.
+	// Errors are ignored, since a broken site may not come down cleanly. The proofs reveal what is left.
 	_ = p.remove(context.WithoutCancel(ctx))
 	if err := p.open(ctx); err != nil {
 		return &armError{fmt.Errorf("cannot be set up anew (%s): %w", why, err)}
@@ -79,7 +80,7 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	return nil
 }
 
-// suspectIfInvalid marks the site for a new set-up if the trial shows a fault of the site or a layer. A
+// suspectIfInvalid marks the site for a new set-up if the trial shows a fault of it: a failed proof or a lost site. A
 // lost site that can be mended is not marked.
 func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
@@ -91,22 +92,23 @@ func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	}
 }
 
-// isDisturbance reports whether an error comes from a trial's surroundings. The trial is then invalid; the run continues.
+// isDisturbance reports whether an error comes from a trial's surroundings. The trial is then invalid, and the run
+// continues.
 func isDisturbance(err error) bool {
 	_, is := errors.AsType[*testbed.Disturbance](err)
 	return is
 }
 
-// drop leaves out an arm for the rest of the session. The argument round is the first round without the arm; 0: the
-// session's first. The error is returned unchanged if the session cannot go on without the arm: the baseline, a
-// planned control or the last treatment. It is also returned in a pilot (which fixes the number of rounds for all
-// arms), if a limit of the system is reached, and if the context is done.
+// drop leaves out an arm for the rest of the session, from the given round on; 0: from the session's beginning. If the
+// session cannot go on without the arm, drop returns the error why unchanged. Such an arm is the baseline, the control,
+// or the last treatment. The error is also returned in a pilot (which fixes the number of rounds for all arms), at a
+// limit of the system, and if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {
 		left = left || a != arm && !r.dropped[a] && other.Role == experiment.Treatment
 	}
-	_, reached := machine.Exhausted(why) // the other arms would reach the same limit of the system
+	_, reached := machine.Exhausted(why) // at a limit of the system, the other arms would fail, too
 	if reached || ctx.Err() != nil || !left || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
 		return why
 	}
@@ -136,7 +138,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	return nil
 }
 
-// dropAlone leaves out an arm if the error is an *armError. It returns all other errors.
+// dropAlone leaves out an arm if the error is an *armError. Any other error is returned unchanged.
 func (r *run) dropAlone(ctx context.Context, arm, round int, why error) error {
 	if _, alone := errors.AsType[*armError](why); alone {
 		return r.drop(ctx, arm, round, why)

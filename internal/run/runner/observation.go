@@ -16,8 +16,8 @@ import (
 	"tare/internal/workload"
 )
 
-// observation holds CPU time, conditions and resources observed while a trial was measured: over the
-// whole trial, or over one or several slices.
+// observation holds what was observed while a trial was measured: CPU time, conditions and resources. It covers the
+// whole trial, or some of its slices.
 type observation struct {
 	wall    time.Duration
 	used    account
@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch runs a part of a trial and observes it. The context limited ends at the part's time limit. The
-// wall-clock time excludes the observation itself.
+// watch runs the function measured, a part of a trial, and observes it. The context limited ends at the part's time
+// limit. The wall-clock time excludes the observation itself.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	return s, cmp.Or(measuredErr, err)
 }
 
-// plus joins the observations of two periods of a trial. The argument o is the observation of the later period.
+// plus joins the observations of two periods of a trial: s of the first and o of the later one.
 func (s observation) plus(o observation) observation {
 	return observation{
 		wall: s.wall + o.wall, used: o.used.plus(s.used, 1),
@@ -91,8 +91,8 @@ func (s observation) record(t *journal.Trial) cost {
 	return layers
 }
 
-// account is the CPU time used so far by Tare itself, by the ended programs that Tare started, and by the layers' own
-// processes. Layers are listed by part.
+// account is the CPU time used so far by three groups: Tare itself, the ended programs that Tare started, and the
+// layers' own processes. The layers are listed by part.
 type account struct {
 	own, children time.Duration
 	layers        map[string]layer.Cost
@@ -113,7 +113,7 @@ func (p *armSite) account() (account, error) {
 		}
 	}
 	own, children, err := processTimes()
-	for _, standing := range p.services { // the CPU time of a service that has ended is already in children
+	for _, standing := range p.services { // a service that runs is not in children yet; one that has ended is
 		if running, ok := standing.(workload.Running); ok {
 			if cpu, err := running.CPU(); err == nil {
 				children += cpu
@@ -123,8 +123,7 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// plus adds the CPU times of an earlier account to the account a. A sign of -1 subtracts these times. The memory in
-// the result is the memory in a.
+// plus adds the CPU times of an earlier account to those of a. With sign = -1, it subtracts them. Memory is that of a.
 func (a account) plus(earlier account, sign time.Duration) account {
 	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -134,7 +133,7 @@ func (a account) plus(earlier account, sign time.Duration) account {
 	return sum
 }
 
-// total is the CPU time of Tare, its programs and the layers' processes.
+// total returns the CPU time of Tare, its programs and the layers' processes.
 func (a account) total() time.Duration {
 	for _, c := range a.layers {
 		a.own += c.CPU
@@ -142,11 +141,11 @@ func (a account) total() time.Duration {
 	return a.own + a.children
 }
 
-// cost is the usage of a trial's layers, by part: their own processes ("wireguard:client-node"), and
-// sidecars beside the programs under test ("sidecar:client-istio-proxy").
+// cost is the usage of a trial's layers, by part. A part is a process of a layer ("wireguard:client-node"), or a
+// sidecar beside a program under test ("sidecar:client-istio-proxy").
 type cost struct {
 	parts       map[string]testbed.Usage
-	unavailable bool // set if there are sidecars whose usage is unknown
+	unavailable bool // set if a sidecar's usage is unknown
 }
 
 func (c cost) total() time.Duration {
@@ -157,7 +156,7 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// addTo adds the usage of each part of the layers, and their sum as "layer", to the usage of programs.
+// addTo adds the layers' usage to the usage of programs: an entry for each part, and their sum as "layer".
 func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
 		return programs // without the sidecars the sum would be too low
@@ -174,7 +173,7 @@ func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[s
 	return all
 }
 
-// addCosts adds the cost metrics to the trial's values, and the names of unavailable cost metrics to the result.
+// addCosts adds the cost metrics to the trial's values. It adds the names of unavailable cost metrics to the result.
 func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
 	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
 	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
@@ -191,16 +190,17 @@ func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, lay
 	maps.Copy(t.Values, values)
 }
 
-// signalDelay is the time that a delivered signal may take to reach a Go channel through two goroutines. A
-// workload that ended while Tare was stopped may be seen before the signal arrives.
+// signalDelay is the time in which a signal reaches a Go channel through two goroutines. The end of a workload may be
+// seen a little before the signal that Tare was stopped meanwhile.
 const signalDelay = 2 * time.Millisecond
 
-// minSuspension is the shortest suspension that is reported. Shorter values of asleep also occur without a suspension.
+// minSuspension is the shortest suspension that is reported. The function asleep may differ by less without a
+// suspension.
 const minSuspension = 10 * time.Millisecond
 
-// watchPauses detects interruptions of a trial: Tare was stopped (Ctrl-Z) while the workload ran, and saw the
-// workload's end too late, or the whole machine was suspended. The returned function ends the detection and
-// describes the interruption; "": there was none.
+// watchPauses looks for interruptions of a trial. Tare may have been stopped (Ctrl-Z), and has then seen the workload's
+// end too late. Or the machine was suspended. The returned function ends the watch and describes the interruption; "":
+// there was none.
 func watchPauses() func() string {
 	continued, before := make(chan os.Signal, 1), asleep()
 	notifyContinued(continued)

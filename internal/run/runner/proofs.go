@@ -10,7 +10,7 @@ import (
 	"tare/internal/workload"
 )
 
-// evidence makes the proofs that one layer is on or off in an arm.
+// evidence is the way to prove that one layer is on in an arm, or off.
 type evidence struct {
 	kind   string
 	of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
@@ -20,7 +20,7 @@ type evidence struct {
 
 type proof func(context.Context, layer.Did) ([]layer.Check, error)
 
-// evidence lists the evidence for the arm's own layers, and then for the layers of other arms.
+// evidence lists how to prove that the arm's own layers are on, and that those of other arms are off.
 func (p *armSite) evidence() []evidence {
 	var all []evidence
 	for _, u := range p.layers {
@@ -51,14 +51,14 @@ func (p *armSite) before(ctx context.Context) ([]layer.Check, error) {
 	return p.prove(ctx, layer.Did{}, func(e evidence) proof { return e.before })
 }
 
-// after makes the proofs that a trial passed through the arm's layers, and not through the layers of other arms. The
-// argument kind is the kind of the trial's workload.
+// after makes the proofs that a trial passed through the arm's layers, and not through layers of other arms. The text
+// kind is the kind of the trial's workload.
 func (p *armSite) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	return p.prove(ctx, did, func(e evidence) proof { return e.after })
 }
 
-// prove makes the selected proof of every layer, up to the first error.
+// prove makes the proof of every layer that the function selected chooses. It stops at the first error.
 func (p *armSite) prove(ctx context.Context, did layer.Did, selected func(evidence) proof) (checks []layer.Check, err error) {
 	for _, e := range p.evidence() {
 		if prove := selected(e); prove != nil && err == nil {
@@ -76,12 +76,12 @@ type absentLayer struct {
 	arm    string // the arm that has the layer
 	l      layer.Layer
 	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
-	beside bool        // set if the layer l can prove its absence although the layer own is on
+	beside bool        // set if the layer l can prove that it is off even though the layer own is on
 }
 
-// absentLayers lists the layers of other arms that this arm lacks. Layers of the same kind with the same
-// parameters are listed once. A layer is omitted if this arm has a layer of that kind, and the proof of the
-// arm's layer also proves the absence (OwnProves).
+// absentLayers lists the layers of other arms that must be off in this arm. Equal layers, with the same kind and
+// parameters, are listed once. A layer is left out if this arm has a layer of that kind whose proof shows the absence,
+// too (OwnProves).
 func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	text := func(arm, layer int) string {
 		config, _ := json.Marshal(x.Plan.Arms[arm].Layers[layer])
@@ -113,8 +113,8 @@ func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 // provable reports whether the layer's absence can be proved in this arm.
 func (a absentLayer) provable() bool { return a.own == nil || a.beside }
 
-// prove makes the proofs that the layer is not on at the session's site. If the absence cannot be proved,
-// the check says that nothing was examined.
+// prove makes the proofs that the layer is off at the session's site. If this cannot be proved, the check states that
+// nothing was looked for.
 func (a absentLayer) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if a.provable() {
 		s.Own = a.own

@@ -19,7 +19,8 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. No rule depends on whether a value is good or bad.
+// judge applies the rules that hold for every workload. They ask whether a value is possible, and not whether it is
+// good.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -38,7 +39,7 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	conditions(t, t.Conditions, limits, "")
 }
 
-// conditions applies the limits on the machine's condition. The argument when names the part of the trial in messages.
+// conditions applies the limits on the machine's condition. The text when names the part of the trial in messages.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
 	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
@@ -53,7 +54,8 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
-// lateness is the limit of a load generator's delay, as a multiple of the delay that its workload allows.
+// lateness returns the limit of a load generator's delay, as a multiple of what its workload allows. Without a limit,
+// it is infinite.
 func (r *run) lateness() float64 {
 	if late := r.plan.Limits.Late; late != nil {
 		return float64(*late)
@@ -61,8 +63,8 @@ func (r *run) lateness() float64 {
 	return math.Inf(1)
 }
 
-// exceeds applies a limit on a share, and reports whether it is exceeded. An unknown share is negative and
-// exceeds no limit; the record of the environment lists the unknown shares.
+// exceeds applies a limit to a share, and reports whether the share exceeds it. An unknown share is negative and never
+// does. The environment's record lists the unknown shares.
 func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
 	broken := limit != nil && share > float64(*limit)
 	if broken {
@@ -71,13 +73,13 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 	return broken
 }
 
-// lookDurations are the durations of Look's samples. A later sample is only taken if the machine was busy in
-// every earlier one: a brief load, such as the build of Tare, is ignored.
+// lookDurations are the lengths of the samples that Look takes. A sample follows only if the machine was busy in all
+// samples before. A brief load, such as the build of Tare, is thus ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look samples the machine before the first trial, while nothing of Tare's is running. The result busy describes one
-// of the limits that the machine exceeds in every sample; "": there is none. The result still describes such a limit
-// out of the argument fewer, a smaller set of limits.
+// Look samples the machine before the first trial, while no program of Tare's runs. The result busy describes a limit
+// that the machine exceeds in every sample; "": there is none. The result still describes such a limit out of fewer, a
+// smaller set of limits.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

@@ -16,13 +16,13 @@ import (
 	"tare/internal/testbed"
 )
 
-// Sampler records the conditions during a trial, on the machine or cluster where it runs: ThisMachine,
-// or the sampler of a testbed on other machines.
+// Sampler records the conditions on the machines where a trial runs. For this machine, it is ThisMachine. A testbed on
+// other machines has a sampler of its own.
 type Sampler interface {
 	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
-	// Stop ends the sample. The argument own is the CPU time that Tare and all its programs on this machine have used
-	// since Start.
+	// Stop ends the sample. The CPU time own is what Tare and all its programs on this machine have used since
+	// Start.
 	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
 }
 
@@ -44,19 +44,21 @@ type Options struct {
 	Testbed   testbed.Testbed
 	Journal   *journal.Journal
 	Sampler   Sampler
-	// Ready is called after all sites are set up and before the first trial; may be nil.
+	// Ready is called once all sites are set up, before the first trial; nil: nothing is called.
 	Ready func(ctx context.Context) error
-	// Rounds returns the total number of rounds, computed from the pilot's trials, for a plan with a
-	// precision goal (analysis.NeededRounds).
+	// Rounds returns the total number of rounds that a goal of precision needs, computed from the trials of the
+	// pilot (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
 	// Decided reports, for a plan with looks, whether the first rounds decide every headline comparison (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
 	Fewest  int // number of set-ups or rounds that a claim needs (analysis.FewestRounds)
-	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. It doubles with each repeat.
+	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. Each further wait is
+	// twice as long.
 	Pause time.Duration
-	// Patience is the total time to wait for a busy machine until the run ends. The machine is checked after every Pause.
+	// Patience is the total time that a run waits for a busy machine before it ends. The machine is checked after
+	// every Pause.
 	Patience time.Duration
-	// Events receives all events from one goroutine; nil: events are dropped.
+	// Events gets all events, from one goroutine; nil: nobody gets them.
 	Events func(Event)
 }
 
@@ -66,15 +68,15 @@ type run struct {
 	plan      *experiment.Plan
 	sites     *sites
 	clock     *clock
-	last      time.Time     // start of the time that counts towards Harness.Around of the next trial
+	last      time.Time     // beginning of the time that the next trial's Harness.Around will count
 	cleared   time.Duration // duration of the clean-up after the last trial
 	dropped   map[int]bool  // arms that this session has left out
 	reasons   []error       // the reasons for leaving out arms
-	since     []int         // first round of this session in which an arm takes part, by arm
+	since     []int         // by arm: the session's first round in which the arm takes part
 	setUp     int           // number of the present set-up
-	used      bool          // set if a trial has run in the present set-up
+	used      bool          // set if a trial has run since the last set-up
 	groups    groups        // the rounds that share a set-up
-	undecided bool          // set if groups is not fixed yet
+	undecided bool          // set until groups is fixed
 }
 
 // Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
@@ -108,8 +110,8 @@ func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds(
 // skip keeps the time since the last trial out of Harness.Around.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
-// rounds runs every round that is not complete yet. With a precision goal, it fixes and records the
-// number of rounds once, after the pilot.
+// rounds runs every round that is not complete yet. With a goal of precision, it fixes and records the number of rounds
+// when the pilot has ended.
 func (r *run) rounds(ctx context.Context) error {
 	planned := r.plan.Rounds
 	if n := r.Journal.Rounds(); n > 0 {
@@ -121,7 +123,7 @@ func (r *run) rounds(ctx context.Context) error {
 		}
 		total, spoilt := r.total(planned)
 		if r.piloting() {
-			total -= spoilt // no rounds are added to the pilot
+			total -= spoilt // a pilot gets no extra rounds
 		}
 		if round > total && r.piloting() {
 			n, err := r.Rounds(r.plan, r.Journal.Trials())
@@ -165,7 +167,7 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// decided looks at the results after a round with a planned look. It reports whether the run ends.
+// decided reports whether the run ends after a round. If the round has a planned look, the results decide.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil
@@ -195,7 +197,7 @@ func (r *run) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// block runs one cell of one round, except for the trials that the journal already has.
+// block runs one cell of one round. Trials that the journal already has are not run again.
 func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
 	position := 0
 	var busy *journal.Trial
@@ -228,11 +230,11 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 	return nil
 }
 
-// longestRest limits a single wait for the machine to become quiet.
+// longestRest is the longest single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
 // rest waits before trials spoilt by the machine's condition are repeated. The first wait lasts Options.Pause. Each
-// later wait is twice as long: a disturbance may last, and attempts are few.
+// later wait is twice as long, since a disturbance may last and attempts are few.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
@@ -241,13 +243,13 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	why, _ := r.spoilingRule(spoilt)
 	r.Events(Resting{Pause: pause, Why: why})
 	err := testbed.Pause(ctx, pause)
-	r.skip() // the wait is not time spent by Tare itself
+	r.skip() // the wait does not count as time of Tare itself
 	return err
 }
 
-// attempts returns the number of recorded attempts at a step. The result stands is true if an attempt needs no
-// repeat: it gave data, or the arm itself failed. The result position is the highest position of all trials of this
-// cell and round.
+// attempts returns the number of recorded attempts at a step. The result stands is true if one of them needs no repeat:
+// it gave data, or its arm itself failed. The result position is the highest position of all trials of this cell and
+// round.
 func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()

@@ -15,9 +15,9 @@ import (
 	"tare/internal/report/wording"
 )
 
-// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds,
-// as many as the field rounds says, form setUps groups. Later rounds continue with groups of this length. If setUps
-// is 0, all rounds are one group.
+// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds form
+// as many groups as setUps says, and the field rounds is their number. Later groups have the same length. With setUps =
+// 0, all rounds are one group.
 type groups struct{ setUps, rounds int }
 
 // begins reports whether a round is the first of a group that needs a new set-up.
@@ -28,8 +28,8 @@ func (g groups) begins(round int) bool {
 // every returns groups of this many rounds; 0: all rounds are one group.
 func every(rounds int) groups { return groups{setUps: min(rounds, 1), rounds: rounds} }
 
-// groupsOf returns the groups of a plan with a fixed number of set-ups. With a precision goal, the number of rounds is
-// unknown during the pilot. The pilot then has groups of equal length, and later rounds continue with that length.
+// groupsOf returns the groups of a plan with a fixed number of set-ups. With a goal of precision, the pilot has groups
+// of equal length. Later rounds, whose number is unknown during the pilot, continue with that length.
 func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
@@ -43,15 +43,15 @@ func groupsOf(p *experiment.Plan) groups {
 	}
 }
 
-// Set-ups may take up to a quarter of the time of a run's rounds. But at least six are made if the run
-// has that many rounds: fewer give no exact interval.
+// Set-ups may take a quarter of the time of a run's rounds. But at least six are made, if the run has six rounds: fewer
+// set-ups give no exact interval.
 const (
 	setUpShare   = 0.25
 	fewestSetUps = 6
 )
 
-// affordable returns the number of rounds that share a set-up. The arguments setUp and round are the durations
-// of one set-up and one round, rounds is the number of rounds, and fewest the number of set-ups that a claim needs.
+// affordable returns the number of rounds that share a set-up. The durations setUp and round are those of one set-up
+// and one round. The argument rounds is the number of rounds, and fewest is the number of set-ups that a claim needs.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
 	if round <= 0 {
@@ -60,14 +60,15 @@ func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	return int(min(max(math.Ceil(float64(setUp)/(setUpShare*float64(round))), 1), float64(most)))
 }
 
-// begin sets up all arms for the first time in this session, and sets the number of rounds per set-up if it is known.
+// begin sets up all arms for the first time in this session. It sets the number of rounds per set-up, if this number is
+// known.
 func (r *run) begin(ctx context.Context) error {
 	all, err := plan(r.Expansion, r.Testbed, r.Journal)
 	if err != nil {
 		return err
 	}
 	r.sites = all
-	older := false // set if an older version of Tare, which set up only once per session, began the run
+	older := false // set if the run was begun by an older version of Tare, which set up once per session
 	for _, t := range r.Journal.Trials() {
 		r.setUp = max(r.setUp, t.SetUp)
 		older = older || t.SetUp == 0
@@ -93,7 +94,8 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// decide fixes the number of rounds per set-up before the second round, from the durations of the set-up and a round.
+// decide fixes the number of rounds per set-up before the second round. It compares the durations of a set-up and a
+// round.
 func (r *run) decide() error {
 	if !r.undecided {
 		return nil
@@ -131,7 +133,7 @@ func (r *run) fixSetUps(k int, why string) error {
 	return nil
 }
 
-// roughDuration formats a duration for comparison with another: 12ms, 3.1s, 2m10s.
+// roughDuration formats a duration briefly, such as 12ms, 3.1s, 2m10s.
 func roughDuration(d time.Duration) string {
 	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, time.Millisecond} {
 		if d > 20*unit {
@@ -141,13 +143,13 @@ func roughDuration(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-// renew sets up all arms anew before a round that begins a group, unless no trial has run since the last set-up.
+// renew sets up all arms anew if the round begins a group. It does nothing if no trial has run since the last set-up.
 func (r *run) renew(ctx context.Context, round int) error {
 	if !r.groups.begins(round) || !r.used {
 		return nil
 	}
 	if err := r.sites.leave(ctx); err != nil {
-		return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer would stay on for all arms
+		return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer might stay on for all arms
 	}
 	start := time.Now()
 	r.Events(SettingUp{Number: r.setUp + 1})
@@ -211,9 +213,9 @@ type siteStep func(*armSite, context.Context) error
 // setUpAtOnce is the maximum number of sites that inParallel sets up at a time.
 const setUpAtOnce = 4
 
-// setUpAll sets up every arm's sites with their layers, in a new random order each time. The argument round is the
-// number of the next round; 0: the session begins. An arm that worked before may be left out if it fails. Layers are
-// put up one after the other. Pods and servers are started for several sites at a time.
+// setUpAll sets up the sites of all arms with their layers, each time in a new random order. The argument round is the
+// number of the next round; 0: the session begins. An arm that worked before may be left out if its set-up fails.
+// Layers are put up one after the other. Pods and servers are started for several sites at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
@@ -244,7 +246,7 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	return err
 }
 
-// inParallel carries out one step for several sites at a time. The returned function looks up the error of a site.
+// inParallel carries out one step for several sites at a time. The returned function returns the error of a site.
 func (r *run) inParallel(ctx context.Context, list []*armSite, step siteStep) siteStep {
 	var group errgroup.Group
 	group.SetLimit(setUpAtOnce)
@@ -269,7 +271,7 @@ func (r *run) forEach(ctx context.Context, round int, list []*armSite, step site
 		if err := step(p, ctx); err != nil {
 			err = fmt.Errorf("arm %s: %w", p.arm, err)
 			if r.Journal.Session() == 1 && round == 0 {
-				return err // an arm that has never worked is a mistake of the user, not an accident
+				return err // if an arm never worked, the user made a mistake, and the arm is not dropped
 			}
 			if err := r.drop(ctx, p.index, round, err); err != nil {
 				return err

@@ -17,15 +17,16 @@ import (
 
 // sites holds the sites of a run. Cells at the same level of the testbed share an arm's site.
 type sites struct {
-	cells [][]*armSite // the sites by cell and arm
-	list  []*armSite   // every site once
+	cells [][]*armSite // the sites, by cell and then by arm
+	list  []*armSite   // each site once
 	on    *armSite     // the site whose switchable layers are on; nil: all are off
 }
 
-// plan lists the sites of a run, before any is set up. ledger records the changes that layers must undo; may be nil.
+// plan lists the sites of a run, before any is set up. The ledger records the changes that layers must undo; nil: none
+// is recorded.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
 	s := &sites{cells: make([][]*armSite, len(x.Cells))}
-	levels := make([]string, len(x.Cells)) // cells that share sites have equal levels
+	levels := make([]string, len(x.Cells)) // for each cell, a text; cells with the same text share sites
 	starts := map[string][]testbed.Place{}
 	for c := range x.Cells {
 		level, err := json.Marshal([]any{x.Plan.Cells[c].Testbed, x.Needs(c, 0)})
@@ -35,13 +36,13 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		levels[c] = string(level)
 		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
 	}
-	launchers := 0 // largest number of launchers that start one program in an arm
+	launchers := 0 // largest number of launchers for one program, over all arms
 	for _, items := range x.Layers {
 		items := slices.DeleteFunc(slices.Clone(items), func(item experiment.LayerItem) bool { return !item.Config.Declare().Launched })
 		launchers = max(launchers, len(items))
 	}
 	run := layer.NewRun(ledger)
-	byLevel := map[string][]*armSite{} // the sites by level, then by arm
+	byLevel := map[string][]*armSite{} // the sites by text of levels, then by arm
 	for c, level := range levels {
 		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
@@ -57,7 +58,8 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 	return s, nil
 }
 
-// residents lists the workloads with services at the sites of a level. Each service is listed once.
+// residents lists the workloads with services at the sites of a level. Of workloads that share a service, one is
+// listed.
 func residents(x *experiment.Expansion, levels []string, level string) []workload.Resident {
 	var list []workload.Resident
 	for c, cell := range x.Cells {
@@ -70,8 +72,8 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 	return list
 }
 
-// close takes all sites down. It switches off the switchable layers before it takes down any, since Down
-// may restore a layer that was on before the run.
+// close takes all sites down. Before, it switches off all switchable layers: the method Down may restore a layer that
+// was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	errs := []error{s.leave(ctx)}
 	for _, p := range s.list {
@@ -80,8 +82,8 @@ func (s *sites) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// enter switches layers for a trial at a site: the previous site's layers off, this site's layers on. It then waits
-// for the longest settling time. The result switched is true if any layer was switched.
+// enter switches layers for a trial at a site. It turns the previous site's layers off and this site's layers on, and
+// waits until they have settled. The result switched is true if any layer was switched.
 func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil
@@ -117,7 +119,7 @@ func (s *sites) leave(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// renewable reports whether all sites can be taken down one by one.
+// renewable reports whether every site can be taken down without the others.
 func (s *sites) renewable() bool {
 	return !slices.ContainsFunc(s.list, func(p *armSite) bool {
 		_, ok := testbed.As[testbed.Closer](p.bare)
@@ -125,21 +127,22 @@ func (s *sites) renewable() bool {
 	})
 }
 
-// teardownLimit is the time limit for taking one layer down, unless the layer sets its own.
+// teardownLimit is the time limit for taking down one layer. A layer may set a limit of its own.
 const teardownLimit = 20 * time.Second
 
-// armSite is the site of one arm at one level of the testbed, with its layers and with the layers that must be off.
+// armSite is the site of one arm at one level of the testbed. It has the arm's layers, and the list of layers that must
+// be off.
 type armSite struct {
-	index     int    // index of the arm in the plan
-	arm       string // name of the arm
+	index     int // index of the arm in the plan
+	arm       string
 	bed       testbed.Testbed
 	want      testbed.Request
 	items     []experiment.LayerItem
 	run       *layer.Run
 	starts    []testbed.Place // places in the site where the workloads start programs
 	absent    []absentLayer
-	workloads []workload.Resident // workloads with services, one workload for each service
-	launchers int                 // number of launchers that start every program under test, equal in all arms
+	workloads []workload.Resident // for each service, one of the workloads that use it
+	launchers int                 // number of launchers that start a program under test; it is the same in all arms
 
 	bare     testbed.Site               // the site as made by the testbed; nil: not set up
 	site     testbed.Site               // the site as the workload sees it, with the layers' wrappers
@@ -169,7 +172,8 @@ func (u activeLayer) limited(ctx context.Context, down func(context.Context) err
 	return down(limited)
 }
 
-// open sets up the site and its layers, from the innermost to the outermost. A step that fails leaves nothing behind.
+// open sets up the site and then its layers, from the innermost to the outermost. A step that fails leaves nothing
+// behind.
 func (p *armSite) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{p.putUp, p.ready, p.settle, p.serve} {
 		if err := step(ctx); err != nil {
@@ -209,8 +213,8 @@ func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	return p.keepProofs(active.Proofs)
 }
 
-// ready lets the testbed make the site, with everything that layers have added to its description. Several sites may
-// be made at the same time.
+// ready lets the testbed make the site, as the layers have completed its description. It may run for several sites at
+// the same time.
 func (p *armSite) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
 		if err := staged.Ready(ctx); err != nil {
@@ -220,7 +224,7 @@ func (p *armSite) ready(ctx context.Context) error {
 	return nil
 }
 
-// settle carries out the layers' steps that need the finished site.
+// settle carries out the steps of the layers that come after the site is made.
 func (p *armSite) settle(ctx context.Context) error {
 	var active []*layer.Active
 	for _, u := range p.layers {
@@ -250,7 +254,7 @@ func (p *armSite) serve(ctx context.Context) error {
 		}
 		p.services[w.Shared()] = standing
 	}
-	for _, standing := range p.services { // the layers' proofs need the services
+	for _, standing := range p.services { // the proofs of the layers use the services
 		p.site = testbed.Holding(p.site, standing)
 	}
 	return nil
@@ -261,7 +265,7 @@ func (p *armSite) abandon(ctx context.Context, why error) error {
 	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
 }
 
-// keepProofs keeps checks that are made only once. A failed check is an error.
+// keepProofs keeps checks that are made only once. If a check failed, it returns an error.
 func (p *armSite) keepProofs(checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {
@@ -273,7 +277,7 @@ func (p *armSite) keepProofs(checks []layer.Check) error {
 	return nil
 }
 
-// switches lists the layers that must be off while other arms run.
+// switches lists the arm's layers that must be off while other arms run.
 func (p *armSite) switches() []activeLayer {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(u activeLayer) bool { return u.Switch == nil })
 }

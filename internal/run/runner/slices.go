@@ -12,9 +12,9 @@ import (
 	"tare/internal/workload"
 )
 
-// slicedBlock runs one cell of one round with sliced trials. All arms begin, alternate by slices, and end
-// together. If the machine's condition spoils the trial of one arm, all arms repeat their trials: arms must be
-// compared over the same slices. Trials are recorded after all have ended. An interrupted block begins anew.
+// slicedBlock runs one cell of one round with sliced trials. All arms begin, alternate by slices, and end together. If
+// one arm's trial is spoilt, all arms repeat theirs: arms must be compared over the same slices. The trials are
+// recorded after all have ended. An interrupted block begins anew.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {
@@ -39,8 +39,8 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 	}
 }
 
-// blockState returns a sliced block's last attempt, the highest position of its trials, and whether it must run again.
-// If a trial is missing from the last attempt, its recording was interrupted, and the attempt does not count.
+// blockState returns the number of a sliced block's last attempt, the highest position of its trials, and whether the
+// block must run again. If the last attempt lacks a trial, its recording was interrupted, and the block runs again.
 func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
 	last := map[string]*journal.Trial{} // last trial by arm
@@ -64,8 +64,8 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// alternate runs and records one trial for each step. The proofs are made before the first slice and after the last
-// one.
+// alternate runs one trial for each step, and records them all. It makes the proofs before the first slice and after
+// the last one.
 func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
@@ -115,8 +115,8 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 	return r.record(ctx, turns)
 }
 
-// runPart runs a part of a trial within its remaining time, unless the trial has broken a rule. An error of
-// the part becomes a broken rule, if it does not end the run.
+// runPart runs a part of a trial within the remaining time. If the trial has broken a rule already, nothing is run. An
+// error of the part breaks a rule, or ends the run.
 func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
@@ -134,7 +134,7 @@ func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context
 		return err
 	}
 	if !u.t.Valid() {
-		u.cancel() // other arms must not run beside a failed trial
+		u.cancel() // a failed trial must not go on beside the other arms
 	}
 	return nil
 }

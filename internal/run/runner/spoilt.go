@@ -14,8 +14,8 @@ import (
 	"tare/internal/workload"
 )
 
-// repeats reports whether a trial must be repeated. One broken rule that asks for a repeat is enough: the
-// violations of other rules may have the same cause.
+// repeats reports whether a trial must be repeated. This is so if at least one of the rules that it broke asks for it:
+// the other violations may have the same cause.
 func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
@@ -27,19 +27,19 @@ func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
 
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
 
-// NoDataError reports that more rounds of an arm, or of the baseline, would give no data.
+// NoDataError reports that further rounds of an arm would give no data.
 type NoDataError struct {
 	Arm, Cell  string
 	Trials     int
 	Last       journal.Violation
 	CPULimited bool // set if programs ran under limits on CPU time
-	Sliceable  bool // set if the trials were whole and could be cut into slices
+	Sliceable  bool // set if the trials could have been cut into slices, and were not
 	Failed     bool // set if the program itself fails in the baseline
 	Blind      bool // set if the rules that spoilt the trials do not depend on measured values
 }
 
-// Environment reports whether the last violation is about the machine's condition, not the workload or a
-// layer. The run may continue after the condition has passed.
+// Environment reports whether the last violation was due to the machine's condition. The run may continue when this
+// condition has passed.
 func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
 // CPULimit reports whether a limit on CPU time, such as a pod's, throttled the programs. Waiting does not help.
@@ -53,15 +53,16 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// dropSpoilt drops an arm if, in one cell, this round and the previous round gave only spoilt trials: proofs failed,
-// the site was lost, or the machine was busy. A busy machine affects all arms and ends the session. An arm whose
-// program fails is not dropped, since the failure is a result. A resumed session ignores failures of earlier sessions.
+// dropSpoilt drops an arm if, in one cell, all trials of this round and the previous one were spoilt: proofs failed,
+// the site was lost, or the machine was busy. A busy machine affects all arms: the run then waits, and ends if the
+// machine stays busy. An arm whose program fails is not dropped, since the failure is a result. Failures of earlier
+// sessions do not count.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
 		for a, arm := range r.plan.Arms {
 			e := &NoDataError{Arm: arm.Name, Cell: cell.ID, CPULimited: r.cpuLimited(), Blind: true}
-			before, useful := false, false // whether the arm was tried in the previous round, and gave data
+			before, useful := false, false // before: tried in the previous round; useful: a trial was not spoilt
 			for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
 				t := &trials[i]
 				if t.Session != r.Journal.Session() || t.Arm != arm.Name || t.Cell != cell.ID {
@@ -87,7 +88,7 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 					return e
 				case waited || workload.IndependentOfValues(e.Last.Rule):
 					return nil
-				} // here the load generator is late although the machine is not busy, so the arm is dropped if possible
+				} // the load generator is late although the machine is quiet, so the arm itself is to blame
 			}
 			if err := r.drop(ctx, a, round+1, e); err != nil {
 				return err
@@ -97,9 +98,9 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	return nil
 }
 
-// endEarly ends a run successfully if the machine is too busy for more rounds, and enough whole rounds for a claim are
-// recorded. The last two rounds, in which the machine spoilt all trials of an arm, do not count. This decision does not
-// depend on measured values. Statistical tests are therefore as valid as with a planned number of rounds.
+// endEarly ends a run successfully if the machine is too busy for more rounds. Enough rounds for a claim must be
+// recorded. The last two rounds do not count, since the machine spoilt all trials of an arm in them. The decision does
+// not depend on measured values, so that tests are as valid as with a planned number of rounds.
 func (r *run) endEarly(round int, why error) error {
 	e, is := errors.AsType[*NoDataError](why)
 	n := round - 2
@@ -120,8 +121,8 @@ func (r *run) endEarly(round int, why error) error {
 	return nil
 }
 
-// waitForQuiet checks the machine until it is within the limits or the run's patience is used up. The result quiet is
-// set if the machine came within the limits. The result waited is set if more than one check was needed.
+// waitForQuiet checks the machine again and again. It ends when the machine is within the limits (quiet is true), or
+// when the run's patience is used up. The result waited is true if more than one check was made.
 func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
@@ -130,7 +131,7 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 			return false, waited, ctx.Err() // a site that cannot be checked is not quiet
 		}
 		r.Patience -= r.Pause
-		r.skip() // the wait is not time spent by Tare itself
+		r.skip() // the wait does not count as time of Tare itself
 		var look journal.Trial
 		if conditions(&look, seen.sample.Conditions, r.plan.Limits, ""); look.Valid() {
 			return true, waited, nil
@@ -140,8 +141,8 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 	return false, waited, nil
 }
 
-// spoilingRule returns the broken rule that spoils a trial. A spoilt trial is neither data nor a failure of
-// its arm. Rules about the machine's condition come first.
+// spoilingRule returns the broken rule that spoils a trial, which is then neither data nor a failure of its arm. A rule
+// about the machine's condition is preferred.
 func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	for _, v := range t.Invalid {
 		if workload.OfMachine(v.Rule, r.cpuLimited()) && workload.IndependentOfValues(v.Rule) {
@@ -154,16 +155,16 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	return rule, spoilt
 }
 
-// These numbers of failed trials in the baseline end a run. A program that fails at random must not end a run:
-// with a failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
+// After so many failed trials in the baseline, the run ends. A program that fails at random must not end it. At a
+// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
 const (
-	failedFromStart = 6 // failures since the run began
+	failedFromStart = 6 // if none has succeeded since the run began
 	failedInARow    = 12
 )
 
-// checkBaseline returns an error if the baseline and its control give nothing to compare with in one cell:
-// none of their trials has succeeded since the run began, or the last failedInARow trials failed. A run with
-// too few rounds for failedFromStart gets the error after its last round.
+// checkBaseline returns an error if the baseline and its control give nothing to compare with in some cell. Either none
+// of their trials has succeeded since the run began, or the last failedInARow trials failed. A run with fewer than
+// failedFromStart trials gets the error at its end.
 func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := slices.DeleteFunc(slices.Clone(r.plan.Arms), func(arm experiment.PlannedArm) bool { return arm.Role == experiment.Treatment })
@@ -195,8 +196,8 @@ func (r *run) checkBaseline() error {
 // most one extra round for every four planned rounds, rounded up.
 const plannedPerExtra = 4
 
-// resume returns the first round of this session. Arms that the previous session left out take part again
-// from the next round on, since trials of one round must be close in time.
+// resume returns the first round of this session. Arms that the previous session left out take part again only from the
+// next round on, since trials of one round must be close in time.
 func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
@@ -224,8 +225,8 @@ func (r *run) resume() (first int) {
 	return first
 }
 
-// total adds extra rounds to the number of planned rounds. Extra rounds replace the rounds that a left-out arm has
-// missed, and rounds spoilt by the machine's condition. The result spoilt counts the extra rounds for spoilt rounds.
+// total returns the number of rounds: the planned ones and the extra ones. Extra rounds replace rounds that a left-out
+// arm has missed, and rounds that the machine's condition has spoilt. The result spoilt is the number of the latter.
 // All arms run in extra rounds.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	missed := 0
@@ -240,8 +241,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds counts the spoilt rounds, in the cell with most spoilt rounds. The argument last is the last round that
-// counts. A round is spoilt if the last attempt at one of its trials is spoilt.
+// costRounds counts the spoilt rounds, up to the round with the number last. The cell with most spoilt rounds counts. A
+// round is spoilt if all attempts at one of its trials are used up and spoilt.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
@@ -252,7 +253,7 @@ func (r *run) costRounds(last int) int {
 			continue
 		}
 		at := trialKey{t.Round, t.Cell, t.Arm}
-		// Only the last attempt of a sliced trial counts.
+		// Of a sliced trial, only the last attempt counts.
 		stands[at] = stands[at] && t.Slices == 0 || !repeats(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}

@@ -12,10 +12,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// asleep returns the time for which the machine was suspended since it started: the difference between
-// CLOCK_BOOTTIME, which counts suspension, and CLOCK_MONOTONIC. A busy machine may delay this thread between two
-// readings. CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME. All are read again if the readings
-// took long.
+// asleep returns how long the machine has been suspended since it started. CLOCK_BOOTTIME counts this time and
+// CLOCK_MONOTONIC does not, so the result is their difference. A busy machine may delay this thread between the
+// readings. CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME, and all are read again if this took
+// long.
 func asleep() (d time.Duration) {
 	var before, all, after unix.Timespec
 	for range 100 {
@@ -30,7 +30,8 @@ func asleep() (d time.Duration) {
 	return d
 }
 
-// notifyContinued sends a signal when this process continues after a stop. The stop itself cannot be observed.
+// notifyContinued makes c receive a signal when this process continues after a stop. The stop itself cannot be
+// observed.
 func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }
 
 // processTimes returns the CPU time of this process, and of its children that have ended.

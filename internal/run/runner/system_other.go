@@ -13,11 +13,11 @@ import (
 // asleep returns 0, since the time is unknown. A suspension only shows in failed connections to the cluster.
 func asleep() time.Duration { return 0 }
 
-// notifyContinued sends nothing: not every system has the signal.
+// notifyContinued does nothing, since not every system has such a signal.
 func notifyContinued(chan<- os.Signal) {}
 
-// processTimes returns the CPU time of this process. The time of its children is unknown: trials run on
-// a cluster, where the agent measures it.
+// processTimes returns the CPU time of this process. That of its children is not needed: trials run on a cluster, where
+// the agent measures CPU time.
 func processTimes() (own, children time.Duration, err error) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	if err != nil {

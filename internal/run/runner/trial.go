@@ -49,13 +49,13 @@ type armTrial struct {
 	ctx    context.Context // context of a sliced trial, over all its slices
 	cancel context.CancelFunc
 	limit  time.Duration // time limit of the trial
-	left   time.Duration // remaining part of limit for a sliced trial; the slices of other arms do not count
+	left   time.Duration // remaining part of limit, for a sliced trial; time in which other arms run does not count
 	sliced workload.Sliced
 	seen   observation // observations of the slices so far
 }
 
-// trial runs one trial with the proofs around it, applies the rules, records the trial, and cleans up
-// after it. An error means that the run cannot continue. A broken rule is no error.
+// trial runs one trial with the proofs before and after it, applies the rules, records the trial, and cleans up. After
+// an error, the run cannot continue. A broken rule is no error.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	cell := r.plan.Cells[id.step.Cell]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: r.plan.Arms[id.step.Arm].Name, Attempt: id.attempt,
@@ -77,7 +77,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	return u.t, err
 }
 
-// beginTrial ensures that an arm's site is whole, and gathers the proofs before its trial.
+// beginTrial makes sure that an arm's site is in order, and makes the proofs before the trial.
 func (r *run) beginTrial(ctx context.Context, id trialID) (*armTrial, error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
@@ -163,13 +163,14 @@ func (u *armTrial) failed(err error) error {
 	return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
 }
 
-// conclude completes a trial whose program has ended: it adds the results, makes the last proofs, and applies the rules.
+// conclude completes a trial whose program has ended. It adds the results, makes the proofs after the trial, and
+// applies the rules.
 func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result, layers cost) error {
 	t, cell := u.t, r.plan.Cells[u.id.step.Cell]
 	u.site.judge(t)
 	u.site.recordBehaviour(t, result)
 	if !t.Valid() {
-		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may be the reason of the failure
+		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may explain the failure
 		return nil
 	}
 	addValues(t, result.Values)
@@ -189,8 +190,8 @@ func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result,
 	return nil
 }
 
-// record records trials that ran together in the journal, and cleans up after them. The time spent by Tare
-// itself is divided equally among these trials.
+// record writes trials that ran together to the journal, and cleans up after them. Each trial gets an equal share of
+// the time that Tare itself has used.
 func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.Trial, err error) {
 	if len(turns) == 0 {
 		return nil, nil
@@ -220,7 +221,8 @@ func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.
 	return trials, nil
 }
 
-// search prepares a trial by a search, under the same limits on the machine's condition as the measured part.
+// search runs the search that a trial begins with. It has the same limits on the machine's condition as the measured
+// part.
 func (r *run) search(ctx context.Context, u *armTrial) (workload.Measured, error) {
 	before, err := u.p.account()
 	if err != nil {
@@ -249,8 +251,8 @@ func addValues(t *journal.Trial, values map[string]float64) {
 	maps.Copy(t.Values, values)
 }
 
-// failure records a workload's error as a broken rule, or returns it if it ends the run. The argument late describes
-// an exceeded time limit; it is "" if none was exceeded.
+// failure turns a workload's error into a broken rule. It returns an error that ends the run. The text late describes
+// an exceeded time limit; "": none was exceeded.
 func (u *armTrial) failure(err error, late string) error {
 	switch invalid, is := errors.AsType[*workload.Invalid](err); {
 	case isDisturbance(err):
@@ -265,7 +267,8 @@ func (u *armTrial) failure(err error, late string) error {
 	return nil
 }
 
-// recordProofs adds checks to the trial. Failed checks, or the error that prevented a check, become broken rules.
+// recordProofs adds checks to the trial. A failed check becomes a broken rule, as does the error that prevented a
+// check.
 func (u *armTrial) recordProofs(checks []layer.Check, err error) {
 	u.t.Checks = append(u.t.Checks, checks...)
 	switch {

@@ -15,11 +15,11 @@ import (
 // Tried is the result of setting up one arm at one level of the testbed.
 type Tried struct {
 	Arm       string
-	Cell      string          // ID of the first cell whose trials need this set-up
+	Cell      string          // ID of the first cell that uses this set-up
 	Ready     time.Duration   // duration of the set-up
 	Err       error           // reason why the set-up failed; nil: it succeeded
 	Layer     string          // kind of the layer that caused Err; "": the site caused it
-	Layers    []TriedLayer    // proofs that a trial needs beforehand; empty if the set-up failed
+	Layers    []TriedLayer    // proofs that are made before a trial; empty if the set-up failed
 	Workloads []TriedWorkload // results of workloads that can be tried without a trial (workload.Trier)
 }
 
@@ -41,12 +41,12 @@ type TriedLayer struct {
 	Later  bool  // set if a trial adds further proofs
 }
 
-// Try sets up every arm as Run does, makes the proofs that a trial needs beforehand, tries the
-// workloads that can be tried, and takes everything down. A failure in one arm does not stop the other arms.
-// The caller closes the testbed. The function events receives SiteReady and Trying.
+// Try sets up every arm as Run does, makes the proofs that come before a trial, tries the workloads that can be tried,
+// and takes everything down. If one arm fails, the others are still tried. The caller closes the testbed. The function
+// events gets SiteReady and Trying.
 //
-// The error is set if Try could not finish: the context is done, or a layer could not be switched off or
-// taken down. The results so far are returned, too.
+// The error is set if Try could not finish: the context is done, or a layer could not be switched off or taken down.
+// The results so far are returned, too.
 func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
 	all, err := plan(x, bed, nil)
 	if err != nil {
@@ -54,11 +54,11 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	}
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
 	seen := map[*armSite]bool{}
-	var ready []*armSite // the sites in the order of tried; nil: the set-up failed
+	var ready []*armSite // the sites, in the order of tried; nil: the site's set-up failed
 	for c, armSites := range all.cells {
 		for _, p := range armSites {
 			if seen[p] {
-				continue // an earlier cell shares this site
+				continue // an earlier cell has the same site
 			}
 			seen[p] = true
 			start := time.Now()
@@ -99,7 +99,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	return tried, nil
 }
 
-// try makes all proofs that a trial needs beforehand, even if some fail.
+// try makes all proofs that come before a trial, even if some fail.
 func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {

@@ -1,6 +1,6 @@
-// Package owned names the temporary directories, files and cgroups of this process after the process, and marks
-// the programs that the process starts. Names and marks identify the leftovers of a killed process. Only
-// leftovers with such a name are removed. All removal of directory trees in Tare happens in this package.
+// Package owned names the temporary directories, files and cgroups of this process after the process, and marks the
+// programs that it starts. These names and marks identify what a killed process has left. Only leftovers with such a
+// name are removed. No other package of Tare removes directory trees.
 package owned
 
 import (
@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Owner identifies a process until the next boot. A process id alone may be reused, or be of another namespace.
+// Owner identifies a process until the next boot. A process id alone may be reused, or belong to another namespace.
 type Owner struct {
 	pid       int
 	start     uint64 // start time in ticks since boot; 0 if the system has none
@@ -34,9 +34,9 @@ func Parse(text string) (o Owner, err error) {
 // PID is the process id.
 func (o Owner) PID() int { return o.pid }
 
-// Orphaned reports whether the owner is known to be dead, seen from the process self. An owner from another
-// process id namespace counts as alive, since its process id has no meaning to self. But if self sees all
-// namespaces, and the owner's namespace has no process, the owner is dead.
+// Orphaned reports whether the owner o is known to be dead. The process self asks. An owner in another process id
+// namespace counts as alive, since its process id means nothing to self. One exception: if self sees all namespaces,
+// and the owner's namespace has no process, the owner is dead.
 func (o Owner) Orphaned(self Owner) bool {
 	if o.namespace != self.namespace {
 		return self.namespace == initial && isEmpty(o.namespace)
@@ -44,7 +44,7 @@ func (o Owner) Orphaned(self Owner) bool {
 	return !o.alive()
 }
 
-// Name returns the beginning of a name with the owner, tare-KIND-OWNER-, for a kind of files, directories or cgroups.
+// Name returns the beginning of a name for a kind of files, directories or cgroups: tare-KIND-OWNER-.
 func (o Owner) Name(kind string) string { return "tare-" + kind + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
@@ -59,8 +59,8 @@ func Of(name string) (o Owner, kind string, ok bool) {
 	return o, m[1], err == nil
 }
 
-// Dir makes a directory in the directory parent; "": in TMPDIR. The new directory's name begins with the kind and
-// this process, the owner.
+// Dir makes a directory in the directory parent; "": in TMPDIR. The name begins with the kind and the owner, which is
+// this process.
 func Dir(parent, kind string) (string, error) {
 	self, err := This()
 	if err != nil {
@@ -69,8 +69,8 @@ func Dir(parent, kind string) (string, error) {
 	return os.MkdirTemp(parent, self.Name(kind)+"*")
 }
 
-// File makes a file in the directory parent; "": in TMPDIR. The file's name begins with the kind and this process,
-// the owner, and ends with suffix.
+// File makes a file in the directory parent; "": in TMPDIR. The name begins with the kind and the owner, which is this
+// process, and ends with suffix.
 func File(parent, kind, suffix string) (*os.File, error) {
 	self, err := This()
 	if err != nil {
@@ -102,7 +102,7 @@ func Leftovers(dirs ...string) (left []string, err error) {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return left, err
 		}
-		entries, _ := os.ReadDir(dir) // a missing directory has no entries
+		entries, _ := os.ReadDir(dir) // a directory that cannot be read counts as empty
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			if o, _, ok := Of(e.Name()); ok && o.Orphaned(self) && belongsToUser(path) {
@@ -114,8 +114,8 @@ func Leftovers(dirs ...string) (left []string, err error) {
 	return slices.Compact(left), nil
 }
 
-// Clean removes everything that Leftovers lists, and returns the removed paths. The function before, unless it
-// is nil, is called with each path first. It must end all uses of the path, such as device mappings. The error
+// Clean removes everything that Leftovers lists, and returns the removed paths. The function before, unless it is nil,
+// is called with each path before its removal. It must end all uses of the path, such as device mappings. The error
 // names the paths that could not be removed. All other paths are removed nevertheless.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
 	left, err := Leftovers(dirs...)

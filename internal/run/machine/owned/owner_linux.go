@@ -34,7 +34,7 @@ func (o Owner) alive() bool {
 // initial is the inode of the process id namespace that contains all others (PROC_PID_INIT_INO).
 const initial = 0xEFFFFFFC
 
-// isEmpty reports whether a process id namespace has no process left that this process can see.
+// isEmpty reports whether this process sees no process in a process id namespace.
 func isEmpty(space uint64) bool {
 	all, err := procfs.AllProcs()
 	return err == nil && !slices.ContainsFunc(all, func(p procfs.Proc) bool {
@@ -43,7 +43,7 @@ func isEmpty(space uint64) bool {
 			return ns.Ino == space
 		}
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-		// two ids: the process is in a descendant namespace that this process may not inspect
+		// two ids: the process is in a namespace below this one, perhaps the one in question
 		return len(strings.Fields(proc.Field(status, "NSpid"))) > 1
 	})
 }
@@ -53,9 +53,9 @@ func belongsToUser(path string) bool {
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// These are the sizes of a mark's fields in bits, from the lowest field. Bit 62 distinguishes a mark from a real
-// limit. A mark holds the start time subtracted from its maximum, since no process may raise a limit: the mark
-// of a Tare that was started below another Tare is smaller.
+// Sizes in bits of a mark's fields, from the lowest field. Bit 62 is set in a mark, and not in a real limit. A mark
+// holds the maximum minus the start time. The mark of a Tare that another Tare has started is thus smaller, as it must
+// be: no process may raise a limit.
 const (
 	spaceBits, pidBits, startBits = 14, 22, 26
 	isMark                        = 1 << (spaceBits + pidBits + startBits)
@@ -66,10 +66,10 @@ func (o Owner) mark() uint64 {
 	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }
 
-// Mark marks all programs that this process starts from now on, and all their descendants. The mark is each program's
-// limit on the CPU time of real-time programs (RLIMIT_RTTIME), which is otherwise unlimited. As a limit, the mark is
-// at least 146,000 years. A program keeps it even if it clears its environment, leaves its session and cgroup, and
-// has lost its parents. If the system has set a smaller limit, Mark does nothing.
+// Mark marks all programs that this process starts from now on, and their descendants. The mark is a limit that is
+// otherwise unlimited: that on the CPU time of real-time programs (RLIMIT_RTTIME). As such, it is at least 146,000
+// years. A program keeps the mark even if it clears its environment, leaves its session and cgroup, or loses its
+// parents. If the system has set a smaller limit, Mark does nothing.
 func (o Owner) Mark() {
 	var was unix.Rlimit
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was) == nil && (was.Max == unix.RLIM_INFINITY || was.Max&isMark != 0) {
@@ -91,7 +91,7 @@ func Marked(pid int, self Owner) (o Owner, ok bool) {
 	}
 	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
 	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
-		o.start = stat.Starttime // the mark has only the lower bits of the start time
+		o.start = stat.Starttime // the mark lacks the upper bits of the start time
 	}
 	return o, true
 }

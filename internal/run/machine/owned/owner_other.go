@@ -22,7 +22,7 @@ const initial = 0
 
 func isEmpty(uint64) bool { return false }
 
-// belongsToUser returns true: temporary directories belong to one user.
+// belongsToUser returns true: on this system, temporary directories belong to one user.
 func belongsToUser(string) bool { return true }
 
 // RemoveIn removes a file, or a directory with its content, from dir.

@@ -15,7 +15,7 @@ import (
 // follows no link and enters no other file system. Entries that cannot be removed remain, with their parent
 // directories, and the error names these entries. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
-	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir as in the list of mounts
+	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir, as the list of mounts has it
 	if err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (r *remover) leave(path string, err error) {
 	}
 }
 
-// remove removes one entry of a directory. It uses descriptors only: a program that still runs cannot
-// redirect the removal by a link or a mount.
+// remove removes one entry of a directory. It works only on open directories: a program that still runs could redirect
+// a path by a link or a mount.
 func (r *remover) remove(in *os.File, name, path string) {
 	err := unix.Unlinkat(int(in.Fd()), name, 0)
 	if err == nil || err == unix.ENOENT {
@@ -107,19 +107,19 @@ func mountOf(f *os.File) (string, error) {
 	return "", errors.New("the system does not report its mount")
 }
 
-// unmount unmounts all mounts at a path and below, the last mount first. It returns the errors by path.
+// unmount unmounts all mounts at a path and below it, the latest first. The result maps each path to its error.
 func unmount(path string) map[string]error {
 	mounts, err := Mounts(path)
 	busy := map[string]error{path: err}
 	for _, at := range slices.Backward(mounts) {
-		// MNT_DETACH removes a busy mount as soon as its last user ends.
+		// A busy mount disappears when its last user ends (MNT_DETACH).
 		busy[at] = unix.Unmount(at, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	}
 	return busy
 }
 
-// Mounts lists the mounts at a path and below, in the order of mounting, as the calling thread sees
-// them. The path must not contain links.
+// Mounts lists the mounts at a path and below it, in the order of mounting, as this thread sees them. The path must not
+// contain links.
 func Mounts(path string) (at []string, err error) {
 	text, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {

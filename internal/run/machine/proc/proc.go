@@ -35,10 +35,10 @@ func (s Stat) Gone() bool { return s.Dead() || s.Flags&flagExiting != 0 }
 // Kernel reports whether the process is a kernel thread.
 func (s Stat) Kernel() bool { return s.Flags&flagKernelThread != 0 }
 
-// Own is the CPU time of all threads of the process, in whole ticks.
+// Own returns the CPU time of all threads of the process, a multiple of Tick.
 func (s Stat) Own() time.Duration { return time.Duration(s.UTime+s.STime) * Tick }
 
-// Reaped is the CPU time of the children that the process has waited for, in whole ticks.
+// Reaped returns the CPU time of ended children that the process has waited for, a multiple of Tick.
 func (s Stat) Reaped() time.Duration { return time.Duration(max(0, s.CUTime+s.CSTime)) * Tick }
 
 // Below opens the directory proc below root. If it does not exist, every read fails.
@@ -79,8 +79,8 @@ func All(files procfs.FS) map[int]Stat {
 	return all
 }
 
-// Children reads the children of a process from /proc/PID/task/TID/children below root. The result listed is false
-// on kernels without these files (CONFIG_PROC_CHILDREN). prometheus/procfs does not read these files.
+// Children reads the children of a process from /proc/PID/task/TID/children below root. Kernels without
+// CONFIG_PROC_CHILDREN lack these files, and listed is then false. prometheus/procfs does not read them.
 func Children(root string, pid int) (children []int, listed bool) {
 	files, _ := filepath.Glob(filepath.Join(root, "proc", strconv.Itoa(pid), "task/*/children"))
 	for _, file := range files {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peak determines the peak resident memory of a program: the largest of any single process.
+// Peak determines the peak resident memory of a program: the largest of any of its processes.
 //
-// The kernel's own value (ru_maxrss) starts at the peak of this process, which forked the program. Only a larger
-// value is the program's own. The high-water marks of the program's processes (VmHWM) do not start at that peak,
-// but vanish when a process ends. They must therefore be read repeatedly while the program runs. They give a
-// lower bound, which misses a peak in the last moments of a small program.
+// The kernel's own value (ru_maxrss) starts at the peak of this process, which forked the program. Only a larger value
+// is therefore the program's own. The program's high-water marks (VmHWM) start anew, but vanish when a process ends.
+// They must be read again and again while the program runs. They are a lower bound: a peak in the last moments of a
+// small program is missed.
 type Peak struct {
 	exact  int64 // largest ru_maxrss that exceeded the peak of this process, in bytes
 	marked int64 // largest high-water mark read, in bytes
@@ -34,9 +34,9 @@ func (k *Peak) Ended(maxrss, parent int64) {
 // Bytes is the largest known peak.
 func (k *Peak) Bytes() int64 { return max(k.exact, k.marked) }
 
-// OwnPeak is an upper bound of the peak resident memory of this process. At exec, a child's ru_maxrss starts
-// at this peak. The kernel counts pages per CPU, and each CPU may hold back up to a batch
-// (percpu_counter_batch) of each of the three kinds of pages: anonymous, file and shared.
+// OwnPeak returns an upper bound of the peak resident memory of this process, at which the ru_maxrss of a child starts.
+// The kernel counts pages per CPU. A CPU may hold back up to a batch (percpu_counter_batch) of each of three kinds of
+// pages: anonymous, file and shared.
 func OwnPeak() int64 {
 	own := highWater(os.Getpid())
 	var ru unix.Rusage
@@ -47,8 +47,8 @@ func OwnPeak() int64 {
 	return own + 3*max(32, 2*cpus)*cpus*int64(os.Getpagesize())
 }
 
-// highWater returns the peak resident memory of a living process in bytes. If the kernel keeps no peak (gVisor),
-// it returns the present resident memory; 0: unknown.
+// highWater returns the peak resident memory of a living process in bytes; 0: unknown. A kernel without this peak
+// (gVisor) gives the present resident memory.
 func highWater(pid int) int64 {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -61,9 +61,8 @@ func highWater(pid int) int64 {
 	return int64(cmp.Or(status.VmHWM, status.VmRSS))
 }
 
-// Clock returns the CPU time used so far by all threads of the process. The kernel's per-process clock
-// (clock_getcpuclockid(3)) counts nanoseconds. If the clock cannot be read, as in gVisor, the result is a
-// number of ticks.
+// Clock returns the CPU time that all threads of the process have used so far, in nanoseconds of the kernel's clock for
+// the process (clock_getcpuclockid(3)). If this clock cannot be read, as in gVisor, the time is a multiple of Tick.
 func (s Stat) Clock() time.Duration {
 	const schedClock = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
 	var ts unix.Timespec
@@ -73,8 +72,8 @@ func (s Stat) Clock() time.Duration {
 	return s.Own()
 }
 
-// Proportional returns the resident memory of a process in bytes (PSS). A page shared by several
-// processes counts for each of them in equal parts. The caller needs the right to trace the process.
+// Proportional returns the resident memory of a process in bytes (PSS). A page that n processes share counts as 1/n of
+// a page. The caller needs the right to trace the process.
 func Proportional(pid int) (int64, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
