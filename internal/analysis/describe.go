@@ -194,8 +194,8 @@ type PartSummary struct {
 // layerSum names the sum over all parts that belong to layers, whose own names have the form KIND:PART.
 const layerSum = "layer"
 
-// parts returns the CPU time and memory of each part of each arm in a cell; nil if no layer has processes of its own in
-// the cell.
+// parts returns the CPU and memory that each part of each arm (client, server, or a layer's process) used in a cell;
+// nil if no layer has processes of its own in the cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""

@@ -26,7 +26,7 @@ type Stalls struct {
 	Reference Frequency `json:"reference"`
 	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
 	P         float64   `json:"p"`                // two-sided p-value of "equal shares of stalled trials", by Fisher's exact test
-	testable  bool      // enough trials stalled for a significant difference
+	testable  bool      // set if so many trials stalled that a difference can be significant
 }
 
 // stalls adds the numbers of stalled trials to the comparisons. It adds a finding if the share of stalled trials

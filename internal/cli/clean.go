@@ -26,8 +26,9 @@ import (
 )
 
 // guardFlag is a hidden flag of tare clean. A guard sets this flag when it starts tare clean, after a process of Tare
-// was killed. Switches are then ignored: to look at them, tare clean would lock their run, and tare resume would fail
-// meanwhile. Nobody would read the printed list, either.
+// was killed. tare clean then ignores system-wide settings (layer switch) that a killed run has left changed: to look
+// at these settings, tare clean would lock the run for a moment, and tare resume would fail meanwhile. Nobody would
+// read the printed list, either.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {

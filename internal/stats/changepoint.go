@@ -247,7 +247,7 @@ func newEnergyGrid(x []float64) *energyGrid {
 		sums[b] += x[i]
 		counts[b]++
 	}
-	last := -1 // the last bin with values: bins without values get no width
+	last := -1 // the previous bin with values; -1: none yet. A width is the distance to the mean of the next such bin.
 	for b, n := range counts {
 		if n == 0 {
 			continue

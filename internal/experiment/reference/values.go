@@ -111,7 +111,8 @@ func (r Reference) value(ctx context.Context) (string, error) {
 	return now.held[r], nil
 }
 
-// Resolve returns the value of a variable, with the references in the text replaced.
+// Resolve replaces the references in text, which is the value of a variable as the file gives it, and returns the
+// result.
 func Resolve(ctx context.Context, text string) (string, error) {
 	parts, err := parse(text)
 	if err != nil {

@@ -99,7 +99,9 @@ func Find(text string, kind Kind) []Finding {
 	return outermost(all)
 }
 
-const nested = 3 // how many values deep the forms are searched, if a value is no secret itself: --set=password=…
+// A value may contain another NAME=VALUE, as in --set=password=…, and an argument may contain commands of a shell. The
+// search looks into values and arguments up to this depth.
+const nested = 3
 
 func (f form) in(text string, depth int) []Finding {
 	var all []Finding

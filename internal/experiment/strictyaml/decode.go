@@ -121,7 +121,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// repeated reports a key that was given before as a problem, and returns true. It adds any other key to the map given.
+// repeated returns true if the key was given before, and reports this as a problem. Otherwise it adds the key to given.
 func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
 	first := given[key.Value]
 	if first == nil {

@@ -68,7 +68,7 @@ type report struct {
 	indexed  bool // set while lines of the table of indexes are read
 }
 
-// line reads one line of the report. Unknown lines are ignored, since each system is described by other lines.
+// line reads one line. Unknown lines are ignored: UnixBench describes each operating system in different lines.
 func (r *report) line(text string) error {
 	if when, ok := strings.CutPrefix(text, "Benchmark Run: "); ok {
 		r.indexed = false

@@ -7,12 +7,13 @@
 // On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
 // machine; what it writes is discarded at the end. The sandbox uses the host's network stack (--network=host). With
 // its own stack, gVisor would take the place's addresses away from all other programs at the place. Tare does not
-// use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the layer is a
-// RuntimeClass, set by the layer pod, and gVisor uses its own stack.
+// use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the layer `pod`
+// with a RuntimeClass runs pods in gVisor, and gVisor uses its own stack.
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
-// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster the layer pod shows this.
+// Proof: the prober sees gVisor's kernel inside, and another kernel outside. On a cluster, the proof of the layer `pod`
+// shows this.
 package gvisor
 
 import (

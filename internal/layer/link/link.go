@@ -117,7 +117,7 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 // These are the largest allowed differences between a value that was set and the value read back from the kernel.
 const (
 	wholeBytes = 8    // rate in bit/s: the kernel stores whole bytes per second
-	lossDigits = 1e-6 // loss as a share of packets: the kernel stores a 32-bit number, made from a 32-bit float
+	lossDigits = 1e-6 // loss as a share of packets: rounding to the kernel's 32 bits changes it by less
 )
 
 const wholeFrames = "a packet here is a unit that a node hands to its interface: for TCP it may have 64 KiB, which are lost as a whole"

@@ -178,7 +178,8 @@ const (
 	noContainer = "no such container"
 )
 
-// sidecar returns the state of a container. A native sidecar is an init container that keeps running.
+// sidecar says whether the pod has the named container, and whether this container is ready. sidecar also looks at init
+// containers, since native sidecars are init containers that keep running.
 func sidecar(pod *corev1.Pod, name string) string {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	runs := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil && s.Ready }

@@ -129,7 +129,7 @@ func (c *config) checks(
 	return out
 }
 
-const none = "none" // text of checks in place of a class that is not set
+const none = "none" // a check shows this text if a claim or volume has no storage class, or if there is no volume
 
 // driver returns the CSI driver of a volume, or else the name of the mechanism by which the node gets the volume.
 func driver(v *corev1.PersistentVolume) string {

@@ -86,7 +86,7 @@ type Opening struct {
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
 }
 
-// Opened describes an open end.
+// Opened describes one end of a tunnel after it was set up: its interface, MTU and daemon.
 type Opened struct {
 	// Device is the tunnel's interface. It is "" if the kernel encrypts by policy, which needs no interface.
 	Device string `json:"device"`
@@ -222,7 +222,7 @@ func (p *Protocol) betweenNodes(site testbed.Site) (*Tunnels, error) {
 	return t, nil
 }
 
-// raise opens all ends, makes the proofs of the set-up, and leads packets into the tunnels.
+// raise opens all ends, leads packets into the tunnels, and then makes the proofs of the set-up.
 func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	if err := t.each(func(e *end) error { return e.start(ctx, t) }); err != nil {
 		return err

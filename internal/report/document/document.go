@@ -212,7 +212,7 @@ const (
 	Strong
 	Muted
 	Mono
-	Badge // short remark behind a verdict
+	Badge // short remark after a verdict, such as "obs."
 
 	Cost
 	Gain

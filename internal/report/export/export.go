@@ -34,7 +34,7 @@ type Run struct {
 	Analysis *analysis.Run
 }
 
-// Format is a format of exported runs.
+// Format is a form in which `tare export` writes a run.
 type Format struct {
 	Name   string // name on the command line
 	Doc    string // content of the format, in a sentence without a full stop

@@ -169,7 +169,7 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 
 // A pod may stay this long in a state from which pods seldom recover. Each comment names a cause that passes in time.
 const (
-	imageGrace    = 20 * time.Second // the registry has returned one error
+	imageGrace    = 20 * time.Second // an image cannot be pulled: the registry may have failed only once
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
 	configGrace   = 10 * time.Second // the secret is made shortly after the pod
 	crashGrace    = 30 * time.Second // a sidecar waits for its control plane

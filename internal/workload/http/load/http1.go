@@ -72,20 +72,20 @@ func (h *http1) read() error {
 	}
 }
 
-// received parses the n bytes of a read. The error of this read is failed. The result is nil while the connection
-// goes on, and otherwise the reason for the connection's end.
-func (h *http1) received(n int, failed error) error {
+// received parses the n bytes that a read returned; readErr is the error of the read. The result is nil while the
+// connection goes on, and otherwise the reason for the connection's end.
+func (h *http1) received(n int, readErr error) error {
 	begins := n > 0 && h.parser.state == nil
 	if begins {
 		h.first = h.link.conn.session.now()
 	}
 	h.parser.added(n)
 	resp, done, err := h.parser.next()
-	if err == nil && !done && failed != nil {
-		if errors.Is(failed, io.EOF) {
+	if err == nil && !done && readErr != nil {
+		if errors.Is(readErr, io.EOF) {
 			resp, done, err = h.parser.end()
 		} else {
-			err = failed
+			err = readErr
 		}
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func (h *http1) received(n int, failed error) error {
 			return err
 		}
 	}
-	return failed
+	return readErr
 }
 
 // complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes

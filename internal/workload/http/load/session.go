@@ -222,7 +222,7 @@ func (s *session) Close() {
 // ClientRequest is one request to a Client. Exactly one field is set.
 type ClientRequest struct {
 	Open  *Config `json:"open,omitempty"`  // opens a session; the earlier session is closed
-	Run   *Span   `json:"run,omitempty"`   // runs a span in the open session
+	Run   *Span   `json:"run,omitempty"`   // sends this period of load in the session that the last Open made
 	Clock bool    `json:"clock,omitempty"` // asks for nothing but the time, which is part of every response
 }
 
