@@ -10,12 +10,14 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/report/columns"
 	"tare/internal/report/figure"
+	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/runs/history"
 )
 
 // Figure draws the run's headline overheads as a picture for a file of its own.
 func Figure(r *analysis.Run) string {
+	r = labels.Shown(r, r.Plan)
 	s := arrange(r)
 	name := plain(s.plan.Name)
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
