@@ -1,6 +1,5 @@
 // Package tmpl executes templates in the language of text/template. The data is a map of numbers (int, float64),
-// strings, booleans and maps. Templates have no loops and do not call each other. The time of an execution is therefore
-// in proportion to the template's length.
+// strings, booleans and maps. Templates have no loops and do not call each other, so that an execution always ends.
 //
 // This package calls no methods, and uses only the parser of text/template. The package text/template itself finds
 // methods by names that stand in a template. In a program that imports it, the linker must keep all exported methods of
@@ -21,7 +20,7 @@ import (
 type Template struct{ tree *parse.Tree }
 
 // Parse parses a template. The template can use if, with and variables. It can call these functions of text/template:
-// and, or, not, eq, ne, lt, le, gt, ge, print, println and printf. It can also call add, sub, mul, div and mod with two
+// and, or, not, eq, ne, lt, le, gt, ge, len and slice of a text, print, println and printf. It can also call add, sub, mul, div and mod with two
 // whole numbers. Functions that make text take a bounded amount of text.
 func Parse(name, text string) (*Template, error) {
 	known := map[string]any{"and": true, "or": true}
@@ -52,7 +51,7 @@ func possible(list *parse.ListNode) error {
 		case *parse.WithNode:
 			err = cmp.Or(possible(n.List), possible(n.ElseList))
 		case *parse.RangeNode:
-			err = fmt.Errorf("line %d: range is not possible", n.Line)
+			err = fmt.Errorf("line %d: range is not possible: a template has no loops", n.Line)
 		case *parse.TemplateNode:
 			err = fmt.Errorf("line %d: a template cannot call others", n.Line)
 		}
@@ -67,9 +66,9 @@ func possible(list *parse.ListNode) error {
 func (t *Template) Execute(w io.Writer, data map[string]any) error {
 	s := &state{w: w, variables: []variable{{"$", data}}}
 	err := s.list(data, t.tree.Root)
-	if err != nil && s.at != nil {
-		where, what := t.tree.ErrorContext(s.at)
-		err = fmt.Errorf("%s: %s: %w", where, what, err)
+	if s.failed != nil {
+		where, what := t.tree.ErrorContext(s.failed)
+		err = fmt.Errorf("%s: %.60s: %w", where, what, err)
 	}
 	return err
 }
@@ -82,7 +81,7 @@ type variable struct {
 type state struct {
 	w         io.Writer
 	variables []variable
-	at        parse.Node // the node that is executed now
+	failed    parse.Node // the innermost pipeline that failed; nil if none has failed
 }
 
 func (s *state) list(dot any, list *parse.ListNode) error {
@@ -91,7 +90,6 @@ func (s *state) list(dot any, list *parse.ListNode) error {
 	}
 	defer func(n int) { s.variables = s.variables[:n] }(len(s.variables))
 	for _, n := range list.Nodes {
-		s.at = n
 		if err := s.node(dot, n); err != nil {
 			return err
 		}
@@ -141,6 +139,11 @@ func truth(v any) bool { return v != nil && v != 0 && v != 0.0 && v != "" && v !
 
 // pipe returns the value of a pipeline, and sets the variable that the pipeline declares.
 func (s *state) pipe(dot any, n *parse.PipeNode) (v any, err error) {
+	defer func() {
+		if err != nil && s.failed == nil {
+			s.failed = n
+		}
+	}()
 	for i, c := range n.Cmds {
 		var last []any
 		if i > 0 {
@@ -153,9 +156,13 @@ func (s *state) pipe(dot any, n *parse.PipeNode) (v any, err error) {
 	for _, d := range n.Decl {
 		if !n.IsAssign {
 			s.variables = append(s.variables, variable{d.Ident[0], v})
-		} else if old := s.variable(d.Ident[0]); old != nil {
-			old.value = v
+			continue
 		}
+		old := s.variable(d.Ident[0])
+		if old == nil {
+			return nil, fmt.Errorf("%s has no value here", d.Ident[0])
+		}
+		old.value = v
 	}
 	return v, nil
 }
@@ -228,10 +235,19 @@ func (s *state) value(dot any, n parse.Node) (any, error) {
 	case *parse.StringNode:
 		return n.Text, nil
 	case *parse.NumberNode:
-		if n.IsInt {
-			return int(n.Int64), nil
-		}
+		return number(n)
+	}
+	return nil, fmt.Errorf("%s is not possible here", n)
+}
+
+// number returns the value of a constant as text/template does: a constant such as 2.0 or 1e3 is no whole number.
+func number(n *parse.NumberNode) (any, error) {
+	hex := strings.HasPrefix(n.Text, "0x") || strings.HasPrefix(n.Text, "0X")
+	switch {
+	case n.IsFloat && n.Text[0] != '\'' && !hex && strings.ContainsAny(n.Text, ".eEpP"):
 		return n.Float64, nil
+	case n.IsInt:
+		return int(n.Int64), nil
 	}
 	return nil, fmt.Errorf("%s is not possible here", n)
 }
@@ -263,6 +279,8 @@ var functions = map[string]func(args ...any) (any, error){
 	"mul":     whole(func(a, b int) int { return a * b }),
 	"div":     divided(whole(func(a, b int) int { return a / b })),
 	"mod":     divided(whole(func(a, b int) int { return a % b })),
+	"len":     length,
+	"slice":   slice,
 	"print":   func(args ...any) (any, error) { return short(args, func() string { return fmt.Sprint(args...) }) },
 	"println": func(args ...any) (any, error) { return short(args, func() string { return fmt.Sprintln(args...) }) },
 	"printf":  printf,
@@ -272,6 +290,33 @@ var functions = map[string]func(args ...any) (any, error){
 		}
 		return !truth(args[0]), nil
 	},
+}
+
+func length(args ...any) (any, error) {
+	if len(args) == 1 {
+		if text, ok := args[0].(string); ok {
+			return len(text), nil
+		}
+	}
+	return nil, errors.New("the argument is not one text")
+}
+
+// slice returns the part of a text from the first index to before the second one. Without the second index, the part
+// ends where the text ends.
+func slice(args ...any) (any, error) {
+	if len(args) == 0 || len(args) > 3 {
+		return nil, fmt.Errorf("%d arguments in place of a text and two indexes", len(args))
+	}
+	text, ok := args[0].(string)
+	from, to := 0, len(text)
+	for i, index := range []*int{&from, &to}[:len(args)-1] {
+		n, whole := args[i+1].(int)
+		*index, ok = n, ok && whole
+	}
+	if !ok || from < 0 || from > to || to > len(text) {
+		return nil, fmt.Errorf("%v is not a text and two indexes in it", args)
+	}
+	return text[from:to], nil
 }
 
 // whole makes a template's function of a function of two whole numbers.

@@ -25,6 +25,7 @@ func TestAsTextTemplate(t *testing.T) {
 		"a {{- /* comment */ -}} b",
 		`{{and .Yes .Name}}{{or .None .Name}}{{not .No}}{{and .No .None}}{{or .No .Zero}}{{.Name | or .None}}`,
 		`{{eq .Index 7}}{{eq .Name "x" "a-1"}}{{ne .Index 7}}{{lt 1 2}}{{le 2 2}}{{gt 1.5 0.5}}{{ge "a" "b"}}{{eq .Yes true}}`,
+		`{{printf "%.1f" 2.0}}{{gt 1.5 1.0}}{{print 1e3 0x1e 'a' 0b11}}{{len .Name}}{{slice .Name 1}}{{slice .Name 0 1}}{{slice .Name}}`,
 		`{{printf "%03d-%s" .Index .Name}}{{print 1 "a" 2 3}}{{println "x"}}{{.Name | printf "%q"}}{{(print .Name)}}`,
 	} {
 		want, got := new(strings.Builder), new(strings.Builder)
@@ -43,20 +44,26 @@ func TestAsTextTemplate(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{{.Gone}}":           "object:1:2: {{.Gone}}: there is no .Gone",
-		"\n{{.Name.Gone}}":    "there is no .Gone",
-		"{{.Name 3}}":         ".Name is not a function",
-		"{{eq .Index .Name}}": "eq: 7 and a-1 cannot be compared",
-		"{{not}}":             "not: 0 arguments in place of one",
-		"{{printf}}":          "printf: no format",
-		"{{printf 3}}":        `printf: "3": directives such as`,
-		"{{add 1}}":           "add: 1 arguments in place of two",
-		"{{add 1 .Name}}":     "add: 1 and a-1 are not two whole numbers",
-		"{{div 1 .Zero}}":     "div: 1 divided by 0",
-		"{{eq 1}}":            "eq: fewer than two arguments",
-		"{{lt 1}}":            "lt: 1 arguments in place of two",
-		"{{and}}":             "and needs an argument",
-		"{{(.Below).No}}":     "is not possible here",
+		"{{.Gone}}":                      "object:1:2: .Gone: there is no .Gone",
+		"\n{{.Name.Gone}}":               "there is no .Gone",
+		"{{.Name 3}}":                    ".Name is not a function",
+		"{{eq .Index .Name}}":            "eq: 7 and a-1 cannot be compared",
+		"\n{{if .Gone}}x\ny{{end}}":      "object:2:5: .Gone: there is no .Gone",
+		"{{$x = 1}}":                     "$x has no value here",
+		"{{len 3}}":                      "len: the argument is not one text",
+		"{{slice .Name 2 1}}":            "slice: [a-1 2 1] is not a text and two indexes in it",
+		"{{slice}}":                      "slice: 0 arguments",
+		"{{print 18446744073709551615}}": "is not possible here",
+		"{{not}}":                        "not: 0 arguments in place of one",
+		"{{printf}}":                     "printf: no format",
+		"{{printf 3}}":                   `printf: "3": directives such as`,
+		"{{add 1}}":                      "add: 1 arguments in place of two",
+		"{{add 1 .Name}}":                "add: 1 and a-1 are not two whole numbers",
+		"{{div 1 .Zero}}":                "div: 1 divided by 0",
+		"{{eq 1}}":                       "eq: fewer than two arguments",
+		"{{lt 1}}":                       "lt: 1 arguments in place of two",
+		"{{and}}":                        "and needs an argument",
+		"{{(.Below).No}}":                "is not possible here",
 	} {
 		p, err := tmpl.Parse("object", text)
 		if err != nil {
@@ -68,7 +75,7 @@ func TestErrors(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"{{unknown 1}}": `object:1: function "unknown" not defined`,
-		"\n{{if .Yes}}{{range .Name}}{{end}}{{end}}": "line 2: range is not possible",
+		"\n{{if .Yes}}{{range .Name}}{{end}}{{end}}": "line 2: range is not possible: a template has no loops",
 		`{{template "object"}}`:                      "line 1: a template cannot call others",
 		`{{define "a"}}{{end}}`:                      "a template cannot define others",
 	} {
