@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,7 +115,15 @@ func (t *TLSConfig) Client() *TLS {
 	return &TLS{CA: t.trusted, ServerName: t.ServerName}
 }
 
-// validate checks the URL, paths and headers, which come from a user or a server. It returns all errors joined.
+// Limits of a config. Beyond them, the generator would run out of memory.
+const (
+	mostConnections = 100_000
+	mostStreams     = 10_000
+	mostPayload     = 64 << 20   // bytes
+	mostRate        = 10_000_000 // requests per second
+)
+
+// validate returns all errors of the config, joined. The config comes from another process.
 func (c Config) validate() error {
 	var wrong []error
 	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
@@ -126,15 +136,70 @@ func (c Config) validate() error {
 	case u.User != nil:
 		no("url: it must not hold a user; give an Authorization header")
 	}
+	if !slices.Contains([]Protocol{HTTP1, H2, GRPC}, c.Protocol) {
+		no("protocol %q: it must be one of %s, %s, %s", c.Protocol, HTTP1, H2, GRPC)
+	}
+	if c.Protocol == HTTP1 && c.Streams > 1 {
+		no("streams %d: %s carries one request at a time", c.Streams, HTTP1)
+	}
+	if c.Connections < 1 || c.Connections > mostConnections {
+		no("connections %d: it must be 1 to %d", c.Connections, mostConnections)
+	}
+	if c.Streams < 0 || c.Streams > mostStreams {
+		no("streams %d: it must be 0 to %d", c.Streams, mostStreams)
+	}
+	if c.RequestsPerConnection < 0 {
+		no("requestsPerConnection %d: it must not be negative", c.RequestsPerConnection)
+	}
+	if c.Timeout < 0 {
+		no("timeout %v: it must not be negative", c.Timeout)
+	}
 	for i, r := range c.Requests {
-		if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
-			no("request %d: path %q: it must begin with / and be encoded", i+1, r.Path)
+		if err := r.validate(c.Protocol); err != nil {
+			no("request %d: %w", i+1, err)
 		}
-		for _, h := range r.Headers {
-			if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
-				no("request %d: header %q: not a valid name and value", i+1, h)
-			}
+	}
+	return errors.Join(wrong...)
+}
+
+// taken lists the headers that the generator sets itself. A second value of such a header would change the framing of the
+// message.
+var taken = []string{"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", strings.ToLower(answerHeader)}
+
+func (r Request) validate(p Protocol) error {
+	var wrong []error
+	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // methods and header names are tokens (RFC 9110, 9.1)
+		no("method %q: it is not a token", r.Method)
+	}
+	switch {
+	case strings.EqualFold(r.Method, "HEAD"), strings.EqualFold(r.Method, "CONNECT"):
+		no("method %s: its answers are framed in another way", r.Method)
+	case p == GRPC && r.Method != "" && r.Method != http.MethodPost:
+		no("method %s: gRPC has only POST", r.Method)
+	}
+	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {
+		no("path %q: it must begin with / and be encoded", r.Path)
+	}
+	for _, h := range r.Headers {
+		if !httpguts.ValidHeaderFieldName(h[0]) || !httpguts.ValidHeaderFieldValue(h[1]) {
+			no("header %q: not a valid name and value", h)
 		}
+		if slices.Contains(taken, strings.ToLower(h[0])) {
+			no("header %q: it is set by the generator", h[0])
+		}
+	}
+	if r.Payload < 0 || r.Payload > mostPayload || len(r.Body) > mostPayload {
+		no("payload %d: it must be 0 to %d bytes", max(r.Payload, len(r.Body)), mostPayload)
+	}
+	if r.Payload > 0 && r.Body != nil {
+		no("payload and body: only one of them")
+	}
+	if r.Answer != nil && (*r.Answer < 0 || *r.Answer > mostPayload) {
+		no("answer %d: it must be 0 to %d bytes", *r.Answer, mostPayload)
+	}
+	if !(r.Weight >= 0 && r.Weight < 1e12) {
+		no("weight %v: it must not be negative", r.Weight)
 	}
 	return errors.Join(wrong...)
 }

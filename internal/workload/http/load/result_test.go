@@ -160,23 +160,24 @@ func TestConstant(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	c := Config{
-		URL:      "ftp://x",
-		Requests: []Request{{}, {Path: "x y", Headers: [][2]string{{"a b", "c"}, {"a", "b\r\nc: d"}}}},
+		URL: "ftp://x", Protocol: "spdy", Streams: -1, RequestsPerConnection: -1,
+		Requests: []Request{{Method: "HEAD", Path: "x y", Payload: 1, Body: []byte("a"), Headers: [][2]string{{"Host", "a"}, {"a b", "c"}, {"a", "b\r\nc: d"}}, Weight: -1}},
 	}
 	err := c.validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`url "ftp://x": it must be http://HOST or https://HOST`, `request 2: path "x y"`, `request 2: header ["a b"`, `b\r\nc: d`,
+		`url "ftp://x": it must be http://HOST or https://HOST`, `protocol "spdy"`, "connections 0", "streams -1",
+		"requestsPerConnection -1", "method HEAD", `path "x y"`, `"Host"`, `"a b"`, `b\r\nc: d`, "payload and body", "weight -1",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
 		}
 	}
 	for span, want := range map[*Span]string{
-		{}: "give either", {Rate: 1, Workers: 1}: "give either", {Rate: math.NaN(), Duration: 1}: "rate NaN", {Workers: 1}: "duration 0s",
-		{Rate: -1, Workers: 1, Duration: 1}: "rate -1", {Workers: -1, Duration: 1}: "workers -1",
+		{}: "give a rate", {Rate: 1, Workers: 1}: "only one", {Rate: math.NaN(), Duration: 1}: "rate NaN", {Workers: 1}: "duration 0s",
+		{Rate: 1, Arrivals: "bursts", Duration: 1}: `arrivals "bursts"`, {Rate: 1, Phase: 2, Duration: 1}: "phase 2", {Rate: -1, Duration: 1}: "rate -1", {Workers: -1, Duration: 1}: "workers -1",
 	} {
 		if err := span.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, not %q", span, err, want)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -39,15 +40,35 @@ type Span struct {
 	Start time.Time `json:"start,omitzero"`
 }
 
-// Validate returns an error unless the span has a duration, and either a rate or workers.
+// Validate returns all errors of the span.
 func (s Span) Validate() error {
+	var wrong []error
+	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	switch {
-	case !(s.Rate >= 0) || s.Workers < 0 || (s.Rate > 0) == (s.Workers > 0):
-		return fmt.Errorf("rate %v and workers %d: give either a rate (open loop) or workers (closed loop)", s.Rate, s.Workers)
-	case s.Duration <= 0:
-		return fmt.Errorf("duration %v: it must be positive", s.Duration)
+	case s.Rate != 0 && s.Workers != 0:
+		no("rate and workers: only one of them")
+	case s.Rate == 0 && s.Workers == 0:
+		no("give a rate (open loop) or workers (closed loop)")
+	case s.Rate != 0 && !(s.Rate > 0 && s.Rate <= mostRate):
+		no("rate %v: it must be over 0, and at most %v per second", s.Rate, mostRate)
+	case s.Workers < 0:
+		no("workers %d: it must not be negative", s.Workers)
 	}
-	return nil
+	switch s.Arrivals {
+	case "", Constant, Poisson:
+	default:
+		no("arrivals %q: it must be one of %s, %s", s.Arrivals, Constant, Poisson)
+	}
+	if !(s.Phase >= 0 && s.Phase <= 1) {
+		no("phase %v: it must be 0 to 1", s.Phase)
+	}
+	if s.Duration <= 0 {
+		no("duration %v: it must be positive", s.Duration)
+	}
+	if s.Drain < 0 {
+		no("drain %v: it must not be negative", s.Drain)
+	}
+	return errors.Join(wrong...)
 }
 
 // arrivals generates the intended times of a span, in order. The times count from the start of the span.
