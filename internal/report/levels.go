@@ -72,10 +72,10 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
-// chosen reports whether a metric's line is always shown: for a headline metric, and for the CPU time and
-// memory of a component that the experiment observes, such as istiod.
+// chosen reports whether a metric's line is always shown. Headline metrics are always shown, and so are the CPU cores that
+// idle instances use (startup), and the CPU cores and memory of a component that the experiment observes, such as istiod.
 func chosen(m experiment.Metric) bool {
-	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "CPU of ") || strings.HasPrefix(m.Name, "memory of "))
+	return m.Headline || m.Scale == experiment.Difference && (m.Unit == "cores" || strings.HasPrefix(m.Name, "memory of "))
 }
 
 func (s *sheet) where(sc *analysis.Scaling) string {

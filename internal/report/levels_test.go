@@ -148,3 +148,20 @@ func TestLevelsOfImports(t *testing.T) {
 		t.Error("the page speaks of slopes, and there is none")
 	}
 }
+
+// A terminal shows the lines of idle instances' CPU cores and of observed components without --all, whatever their labels.
+func TestChosen(t *testing.T) {
+	for _, c := range []struct {
+		metric experiment.Metric
+		want   bool
+	}{
+		{experiment.Metric{Name: "CPU time", Unit: "cores", Scale: experiment.Difference}, true},
+		{experiment.Metric{Name: "memory of istiod", Unit: "B", Scale: experiment.Difference}, true},
+		{experiment.Metric{Name: "retransmits", Scale: experiment.Difference}, false},
+		{experiment.Metric{Name: "median latency", Unit: "s", Headline: true}, true},
+	} {
+		if chosen(c.metric) != c.want {
+			t.Errorf("%+v: %v", c.metric, !c.want)
+		}
+	}
+}

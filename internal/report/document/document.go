@@ -151,7 +151,7 @@ type Code struct{ Text string }
 // picture.
 type picture func() string
 
-// Figure is a picture, for wide and for narrow pages.
+// Figure is a picture, for wide and for narrow pages. Wide and Narrow are set.
 type Figure struct {
 	Wide, Narrow picture
 	// Plot draws the figure for a terminal as lines of at most width columns; nil: a terminal omits the figure.

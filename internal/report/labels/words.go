@@ -88,7 +88,8 @@ var moments = map[string]string{"p50": "median", "mean": "mean", "max": "maximum
 var percentile = regexp.MustCompile(`^p[0-9.]+$`)
 
 // Metric returns the label of a metric of a kind of workload: "median latency" for latency-p50, "CPU time per
-// request, client" for request-cpu-client. Names that users gave stay as they are.
+// request, client" for request-cpu-client. Names that users gave to metrics
+// of command stay as they are, unless they begin with run-cpu or run-memory, as Tare's own metrics do.
 func Metric(kind, name string) string {
 	name = safetext.Line(name)
 	if label, ok := metricLabels[name]; ok && kind != "" {
