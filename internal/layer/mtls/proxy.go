@@ -149,7 +149,7 @@ type logReader struct {
 	mu      sync.Mutex
 	rest    []byte // rest is the beginning of the last line, which has not ended yet
 	records []connRecord
-	news    chan struct{} // receives a value when a new record has been read
+	news    chan struct{} // receives a value when output has been read
 	// fetch returns the output since its last call; nil if the proxy writes to this logReader.
 	fetch func(context.Context) (string, error)
 }

@@ -139,7 +139,7 @@ type Daemon struct {
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
 	Command func(ctx context.Context, files, through string) (testbed.Command, error)
-	// Settle makes the checks that are made once for each set-up.
+	// Settle makes the checks that are made once for each set-up. It is required.
 	Settle func(testbed.VolumeStack) []layer.Check
 
 	site    testbed.Site

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
@@ -105,7 +106,9 @@ func connected(t *testing.T) *cluster.Cluster {
 // allGroups returns a client of the cluster with all groups of the API, also those that Tare does not use.
 func allGroups(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(c.Config)
+	config := rest.CopyConfig(c.Config)
+	config.Wrap(cluster.Retrying(time.Minute))
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestSamplesOnNodes(t *testing.T) {
 		got, used := sampled(t, sampler, s)
 		// A sandbox with its own kernel has its own clock, which continues while the sandbox is throttled. The
 		// reading uses the node's clock.
-		if used.Unavailable || used.CPU() <= 0 || used.System > used.CPU() || used.MaxRSS < 1<<20 || got.Sidecars != nil {
+		if used.Unavailable || used.CPU() <= 0 || used.System > used.CPU() || used.MaxRSS < 1<<20 || used.Wall <= 0 || got.Sidecars != nil {
 			t.Errorf("%s: the program used %+v; beside it %+v", s.arm, used, got.Sidecars)
 		}
 		c := got.Conditions
@@ -107,7 +107,7 @@ func TestSamplesOnNodes(t *testing.T) {
 	for _, p := range sandbox.podList() { // read before and after a restart of what counts
 		remove(t, sandbox.on.counter.NodePod(p.Node()))
 	}
-	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
+	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 || used.Wall <= 0 {
 		t.Errorf("after the pods that count were lost: %+v", used)
 	}
 }

@@ -47,7 +47,7 @@ type Spec struct {
 	Name   string     // name of the program's cgroup, unique on the machine
 	Within *Group     // group that contains the program's cgroup; nil: the cgroup of this process contains it
 	Mark   []string   // variables of Env that no other program has; descendants inherit them
-	Helper bool       // set if the program starts no other processes
+	Helper bool       // set if the program leaves no processes behind
 	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr

@@ -101,8 +101,8 @@ func since(now, then cgroup.Usage) testbed.Usage {
 	return testbed.Usage{User: all - system, System: system}
 }
 
-// conditions computes the load of the site's machines between two readings. Each value is that of the most disturbed
-// machine, since one disturbed machine spoils the trial.
+// conditions computes the load of the site's machines between two readings. A share is the largest share of any
+// machine, since one disturbed machine spoils the trial. Times are sums over all machines.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}

@@ -165,7 +165,7 @@ func (p *remoteProgram) exitError(ctx context.Context, end *ending, err error) e
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
 		err = context.Cause(ctx)
-	case err == nil && end.Code != 0:
+	case err == nil && (end.Code != 0 || end.Signal != ""):
 		return &testbed.ExitError{Args: p.args, Code: end.Code, Signal: end.Signal, Stderr: end.Tail}
 	case err == nil:
 		return nil

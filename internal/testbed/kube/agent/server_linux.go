@@ -171,7 +171,7 @@ func (s *Server) shutDown() {
 	for _, t := range sessions {
 		t.close()
 	}
-	limit := time.After(2 * time.Second) // programs that remain end with the agent: it is the first process of the pod
+	limit := time.After(2 * time.Second) // programs that remain end with the agent, if it is the first process of the pod
 	for _, p := range running {
 		p.Signal()
 	}

@@ -204,7 +204,7 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all its pods together. choosePair has checked each pod alone.
+// checkRoom returns an error if a node is too small for all its pods together. choosePair has checked the first pods alone.
 func (c *Choice) checkRoom(r Request) error {
 	if len(r.Clients) == 1 && len(r.Servers) <= 1 {
 		return nil

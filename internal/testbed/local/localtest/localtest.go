@@ -43,13 +43,15 @@ func Host(t testing.TB) testbed.Site {
 	return open(t, experiment.Needs{}, nil)
 }
 
-// Network opens a site with a wire of this rate and MTU. If this process may not make networks, it skips the test.
+// Network opens a site with a wire of this rate and MTU. With -short, or if this process may
+// not make networks, it skips the test.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network and a service. Each member of the service has its own node and volume.
+// Members opens a site with a network and a service. Each member of the service has its own node and volume. Members
+// skips the test as Network does.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	slow.Test(t)
@@ -60,7 +62,7 @@ func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Sit
 }
 
 // Volume opens a site with a volume of this size in the client's pod. The test must call Ready, which makes the
-// volume (testbed.Staged). If this machine cannot make volumes, Volume skips the test.
+// volume (testbed.Staged). With -short, or if this machine cannot make volumes, Volume skips the test.
 func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
 	t.Helper()
 	slow.Test(t)
