@@ -131,7 +131,12 @@ func (t *table) withhold(run *Run) {
 
 // Interim reports whether an arm has not done all of its planned rounds.
 func (r *Run) Interim(cell, arm string) bool {
-	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Cell == cell && c.Arm == arm && c.Verdict == Interim })
+	for i := range r.Comparisons { // a Comparison is large: callers ask for each case of a gate
+		if c := &r.Comparisons[i]; c.Cell == cell && c.Arm == arm && c.Verdict == Interim {
+			return true
+		}
+	}
+	return false
 }
 
 // unfinished returns the unfinished arms, by cell and arm name, each with the reason. An arm is unfinished if it lacks

@@ -300,7 +300,7 @@ func sizeFindings(t *table, run *Run) []Finding {
 // interrupted lists the rounds in which the valid trials of a cell belong to more than one session.
 func (t *table) interrupted(c int) (rounds []int) {
 	if t.plan.Import != nil {
-		return nil // imported runs have no sessions
+		return nil // an import does not run its trials in sessions
 	}
 	for i, r := range t.rounds {
 		sessions := map[int]bool{}

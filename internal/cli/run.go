@@ -273,7 +273,7 @@ func endedBy(ctx context.Context, err error) string {
 	return "ended by an error: " + firstLine(err)
 }
 
-// firstLine returns the first line of an error, in at most 200 bytes, for the first line of a report.
+// firstLine returns the first line of an error, in at most 200 columns, for the first line of a report.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return columns.Shorten(text, 200, "…")

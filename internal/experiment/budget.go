@@ -63,7 +63,7 @@ func (c Cell) Budgeted() []Metric {
 	return append(slices.Clip(c.Metrics), FailuresMetric)
 }
 
-// KeyError is the error of a budget's key that names no metric. The hint lists valid keys.
+// KeyError is an error in a budget's key or value, with a hint such as the list of valid keys.
 type KeyError struct{ Text, Hint string }
 
 func (e *KeyError) Error() string { return e.Text }

@@ -65,5 +65,11 @@ func FQuantile(p, above, below float64) float64 {
 	return below * y / (above * (1 - y))
 }
 
+// BinomialTail returns P(X ≥ count) for the number X of successes in n trials, each with the chance p. count is from 1
+// to n.
+func BinomialTail(count, n int, p float64) float64 {
+	return 1 - mathext.RegIncBeta(float64(n-count+1), float64(count), 1-p)
+}
+
 // ChiSquaredQuantile returns a quantile of the chi-squared distribution.
 func ChiSquaredQuantile(p, df float64) float64 { return mathext.GammaIncRegInv(df/2, p) * 2 }

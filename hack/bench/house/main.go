@@ -125,7 +125,7 @@ func measure(w io.Writer, h *house, glossary string, verbose bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t, "lines of product code\t%d\n", lines)
+	fmt.Fprintf(t, "lines of Go of product code\t%d\n", lines)
 	for _, group := range slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return groups[b] - groups[a] }) {
 		fmt.Fprintf(t, "  %s\t%d\n", group, groups[group])
 	}

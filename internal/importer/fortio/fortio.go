@@ -177,11 +177,13 @@ func (r *result) facts() map[string]string {
 		"target":         r.URL + r.Destination,
 		"run type":       r.RunType,
 	}
+	var unresolved []string
 	for _, p := range r.DurationHistogram.Percentiles {
 		if !r.DurationHistogram.resolved(p.Value) {
-			facts["percentiles not resolved"] = strings.TrimPrefix(facts["percentiles not resolved"]+", "+quantile(p.Percentile), ", ")
+			unresolved = append(unresolved, quantile(p.Percentile))
 		}
 	}
+	facts["percentiles not resolved"] = strings.Join(unresolved, ", ")
 	if s := r.Sizes; s != nil && s.Count > 0 { // the sizes in the result include headers
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
 		if s.Min == s.Max {

@@ -100,6 +100,6 @@ func TestNoRun(t *testing.T) {
 
 func TestLarge(t *testing.T) {
 	importertest.Large(t, Format, `{"RunType":"HTTP","RequestedQPS":"1","ActualQPS":1,"DurationHistogram":{"Count":1,"Data":[`, `{"Count":1}]}}`, `{"Start":1,"End":1,"Count":1},`)
-	importertest.Large(t, Format, `{"RunType":"HTTP","RequestedQPS":"1","ActualQPS":1,"DurationHistogram":{"Count":1,"Percentiles":[`, `{}]}}`, `{"Percentile":1,"Value":1},`)
+	importertest.Large(t, Format, `{"RunType":"HTTP","RequestedQPS":"1","ActualQPS":1,"DurationHistogram":{"Count":1,"Percentiles":[`, `{}]}}`, `{"Percentile":1,"Value":1},`, `{},`)
 	importertest.Large(t, Format, "", "", "{", "[", `{"a":`, "\n{", `{"RunType":1,"DurationHistogram":1}`, "\\", `"`)
 }

@@ -90,7 +90,7 @@ func totalMemory(files procfs.FS) int64 {
 }
 
 // inUserNamespace reports whether this process is in a user namespace other than the initial one. The initial one maps
-// every user id to itself, as no other does.
+// every user id to itself. A nested one with the same map counts as the initial one.
 func inUserNamespace(uidMap string) bool {
 	f := strings.Fields(uidMap)
 	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"

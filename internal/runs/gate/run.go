@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/mathext"
-
 	"tare/internal/analysis"
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
@@ -258,7 +256,7 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = 1 - mathext.RegIncBeta(float64(n.Of-n.Count+1), float64(n.Count), 1-c.Limit.Value) // chance of n.Count or more failures if the limit is the true share
+		p = stats.BinomialTail(n.Count, n.Of, c.Limit.Value) // the chance of this many failures or more, if the limit is the true share
 	}
 	c.settled(n.Share, p)
 	return c

@@ -4,7 +4,7 @@
 // A test of real time asserts how long something takes, how much is done in a time, or
 // that something is done before a limit. Where other programs use the processors such an
 // assertion says nothing. So these tests are named TestRealTime…, run one after the other
-// after all others (.ci/check), and begin with
+// after all others (.ci/test), and begin with
 //
 //	m := fit.Machine(t)
 //
