@@ -33,6 +33,7 @@ type seen struct {
 // chromium starts a browser. Without one the test is skipped, but in CI it fails.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
+	slow.Test(t)
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -60,7 +61,6 @@ func chromium(t *testing.T) context.Context {
 const paperWidth, paperHeight = 688, 950
 
 func TestPagesInABrowser(t *testing.T) {
-	slow.Test(t)
 	ctx := chromium(t)
 	failed := spoiled(wireguard().run(), 5)
 	swept := wireguard()

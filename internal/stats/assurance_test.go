@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"tare/internal/test/slow"
 )
 
 var assuranceN = flag.Int("assurance.n", 2000, "simulated runs behind each share of TestVerdictSizes")
@@ -17,6 +19,7 @@ func drawnEffect(rng *rand.Rand, b belief) float64 {
 // TestVerdictSizes draws the effect from its belief, and new noise, and judges with the tests
 // themselves: about the requested share gets a verdict.
 func TestVerdictSizes(t *testing.T) {
+	slow.Test(t)
 	normal := func(rng *rand.Rand) float64 { return rng.NormFloat64() }
 	spiky := func(rng *rand.Rand) float64 {
 		x := rng.NormFloat64() * 0.7

@@ -9,6 +9,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/draft"
 	"tare/internal/layer"
+	"tare/internal/test/slow"
 	"tare/internal/workload"
 )
 
@@ -17,6 +18,7 @@ var suits = []string{"command", "network", "storage", "vault"}
 
 // A first file can be written for each layer and each workload.
 func TestStart(t *testing.T) {
+	slow.Test(t)
 	var workloads []draft.Part
 	for _, w := range catalog.Workloads {
 		workloads = append(workloads, draft.Part{Name: w.Name, Summary: w.Summary, Example: w.Example, Config: w.New()})

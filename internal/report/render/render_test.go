@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 )
 
@@ -112,6 +113,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageRefuses(t *testing.T) {
+	slow.Test(t)
 	failed := errors.New("no run")
 	dir := t.TempDir()
 	err := Page(t.Context(), filepath.Join(dir, "page.pdf"), PDF, func(io.Writer) error { return failed })

@@ -19,11 +19,14 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"tare/internal/test/slow"
 )
 
 // browser is a tab of a browser, and what went wrong in it.
 func browser(t *testing.T) (ctx context.Context, wrong func() []string) {
 	t.Helper()
+	slow.Test(t)
 	names := []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 	i := slices.IndexFunc(names, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
 	if i < 0 && os.Getenv("CI") == "true" {

@@ -15,6 +15,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
 	"tare/internal/runs/compare"
+	"tare/internal/test/slow"
 	"tare/internal/workload"
 )
 
@@ -261,6 +262,7 @@ func TestOtherConduct(t *testing.T) {
 // contain it, predictions that contain the next run's result, and false claims. go test ./internal/runs/combine
 // -run Cover -v -runs 2000
 func TestCombinationsCover(t *testing.T) {
+	slow.Test(t)
 	for _, k := range []int{3, 5, 10} {
 		for _, spread := range []float64{0, 0.01, 0.05} {
 			random := rand.New(rand.NewPCG(uint64(k), uint64(1000*spread)))

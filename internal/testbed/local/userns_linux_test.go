@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"tare/internal/experiment"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"testing"
 
@@ -53,6 +54,7 @@ func role(cmd *exec.Cmd, name string) *exec.Cmd {
 
 // An ordinary user can use everything in the testbed, too.
 func TestWithoutRoot(t *testing.T) {
+	slow.Test(t)
 	if os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("is what runs this")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"tare/internal/test/apart"
 	"tare/internal/test/fit"
+	"tare/internal/test/slow"
 )
 
 // TestMain makes this process the reaper of its orphaned descendants, as a testbed does.
@@ -74,6 +75,7 @@ func alive(t *testing.T, command string) bool {
 }
 
 func TestLeftRunning(t *testing.T) {
+	slow.Test(t)
 	keepers(t, func(t *testing.T, k *Keeper) {
 		begun := time.Now()
 		p := started(t, k, "sleep 91 & setsid sleep 92 & exit 0", nil)
@@ -115,6 +117,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 
 // TestStrays: a process that hides from its marks is ended by its cgroup, while another program runs.
 func TestStrays(t *testing.T) {
+	slow.Test(t)
 	scopes, err := OpenScopes()
 	if err != nil {
 		t.Skipf("no cgroups can be made here: %v", err)

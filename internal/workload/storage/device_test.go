@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 )
@@ -14,6 +15,7 @@ import (
 // TestDevice measures a real block device, a loop device, with O_DIRECT. Its file is cut; reads of the cut part fail,
 // and count as failed.
 func TestDevice(t *testing.T) {
+	slow.Test(t)
 	needFio(t)
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to attach a loop device")

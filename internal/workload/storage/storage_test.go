@@ -17,6 +17,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 	"tare/internal/workload"
@@ -68,6 +69,7 @@ func (s spy) Start(ctx context.Context, where testbed.Place, cmd testbed.Command
 }
 
 func TestOperations(t *testing.T) {
+	slow.Test(t)
 	needFio(t)
 	many := short(read)
 	many.Jobs, many.Ramp = factor.Of(3), quantity.Duration(time.Second)
@@ -120,6 +122,7 @@ func TestOperations(t *testing.T) {
 
 // TestLayout checks that no unwritten block is read, neither after the first trial nor after writes.
 func TestLayout(t *testing.T) {
+	slow.Test(t)
 	needFio(t)
 	dir := filepath.Join(t.TempDir(), "a:b c") // fio separates files by colons
 	if err := os.Mkdir(dir, 0o755); err != nil {

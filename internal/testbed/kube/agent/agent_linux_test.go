@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tare/internal/run/machine/proc"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/process"
 )
@@ -278,6 +279,7 @@ func TestSignals(t *testing.T) {
 
 // TestDescendants: all processes that a program leaves behind are gone after its end.
 func TestDescendants(t *testing.T) {
+	slow.Test(t)
 	s := session(t)
 	for name, script := range map[string]string{
 		"in its group":         `sleep 1000 & echo $! >%[1]s`,

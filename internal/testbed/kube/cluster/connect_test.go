@@ -24,6 +24,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
+	"tare/internal/test/slow"
 )
 
 // timeouts are the timeouts of a testbed.
@@ -96,6 +97,7 @@ func TestConnect(t *testing.T) {
 }
 
 func TestConnectFails(t *testing.T) {
+	slow.Test(t)
 	var agent string
 	good, ca := apiServer(t, time.Now().Add(time.Hour), namespaceOf(&agent))
 	expired, oldCA := apiServer(t, time.Now().Add(-time.Hour), namespaceOf(&agent))
