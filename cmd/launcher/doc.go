@@ -1,3 +1,3 @@
-// Package launcher has the launcher as bytes. The launcher is a program of 5 KB without a C library. It restricts
+// Package launcher embeds the launcher as bytes. The launcher is a program of 5 KB without a C library. It restricts
 // itself and then executes a program under test.
 package launcher

@@ -79,7 +79,7 @@ type Run struct {
 	Directory   string               `json:"directory"`
 	Plan        *experiment.Plan     `json:"plan"`
 	Environment *machine.Environment `json:"environment,omitempty"`
-	// Valid is set if the run gives verdicts. If Valid is false, Reasons lists the reasons.
+	// Valid is set if the run gives verdicts. If Valid is false, Reasons says why the run gives none.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
 	// Observation lists the weaknesses of data that come from no experiment: for instance, imported arms that ran one
@@ -101,7 +101,7 @@ type Run struct {
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // comparisons of the control with the baseline
 	Warnings    []Warning       `json:"warnings,omitempty"`
-	Behaviours  []Warning       `json:"-"` // warnings about programs that behave differently in an arm than in the baseline; Warnings contains them, too
+	Behaviours  []Warning       `json:"-"` // the warnings, also in Warnings, about programs that behave otherwise than in the baseline
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
 	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect a power law
@@ -136,8 +136,8 @@ type Counts struct {
 	Planned int            `json:"planned"`
 	Done    int            `json:"done"`
 	Valid   int            `json:"valid"`
-	Failed  int            `json:"failed"`           // planned trials without a value because the program failed in them
-	Lost    int            `json:"lost"`             // planned trials whose attempts were all spoilt by the machine's condition or a failed proof
+	Failed  int            `json:"failed"`           // planned trials with no value, because their program failed
+	Lost    int            `json:"lost"`             // planned trials without a value: the machine's condition or a failed proof spoilt them
 	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
@@ -157,16 +157,16 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
-	// Reason is the reason why the comparison is not resolved or gets no verdict. If the verdict is a claim, Reason is
-	// nil, or MissingTrials where trials are missing and the claim holds in spite of them.
+	// Reason is the reason why the comparison is not resolved or gets no verdict. For a claim, Reason is nil. One
+	// exception is MissingTrials: trials are missing, and the claim holds in spite of them.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
-	// Margin is the margin of equivalence, as a share of the baseline. For a Difference metric, the margin has the
-	// metric's unit, and is 0 (no margin) unless the plan sets one.
+	// Margin is the overhead below which arms count as equivalent, as a share of the baseline. For a Difference metric,
+	// it is in the metric's unit. It is then 0 (no margin) unless the plan sets one.
 	Margin float64 `json:"margin"`
 	Method string  `json:"method"` // method of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
-	Rounds int     `json:"rounds"` // number of complete pairs; for independent samples, number of values in the smaller sample
+	Rounds int     `json:"rounds"` // number of complete pairs; without pairs, number of values in the smaller sample
 	// Pooled counts the pairs whose round also has the control. In these pairs, the arm is compared with the mean of
 	// baseline and control.
 	Pooled int `json:"pooled,omitempty"`
@@ -176,14 +176,14 @@ type Comparison struct {
 	// Blocks holds one overhead for each block of an import (a deployment with a baseline of its own); nil: no
 	// blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead and T are two intervals of the same overhead. Overhead is the headline interval. T is a check: the
-	// paired t interval, or Stein's interval after a pilot. If the values allow no interval, both bounds equal the
-	// point.
+	// Overhead and T are two intervals of one overhead. Overhead is the headline interval. T is a check of it: the
+	// paired t interval, or Stein's interval after a pilot. If the values allow no interval, both bounds of an interval
+	// equal its point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
-	// Mean is the overhead of the arithmetic mean, on the scale of Overhead; nil if the values do not allow an
-	// estimate. Overhead itself is about the typical round.
+	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead has no interval: both its bounds equal its point
+	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. The field Overhead is about the typical
+	// round instead. Nil: the values allow no estimate of the mean.
 	Mean *Interval `json:"mean,omitempty"`
 	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial stalled.
 	Stalls *Stalls `json:"stalls,omitempty"`
@@ -193,9 +193,9 @@ type Comparison struct {
 	P         float64 `json:"p"`            // two-sided p-value of "no difference"
 	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
 	PEquiv    float64 `json:"pEquivalence"` // p-value of two one-sided tests at the margin; 1 without a margin
-	// PEquivAdjusted is PEquiv after Holm's correction. Tests of equivalence are a family of their own.
+	// PEquivAdjusted is PEquiv after Holm's correction. Tests of equivalence are corrected separately from other tests.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
-	// EstimatorsAgree is set if the t interval alone would give the comparison's verdict, too.
+	// EstimatorsAgree is set if the t interval alone gives the same verdict as the comparison.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
 	// MDE is the minimum detectable effect, on the scale of Overhead: an effect of this size is found with the
 	// probability Power. MDE is computed for the smallest significance level that Holm's correction can leave. MDE is 0
@@ -204,27 +204,28 @@ type Comparison struct {
 	// Power is the probability with which a run finds an effect of size MDE. It is also the probability with which a
 	// run of Needed rounds gives a verdict. Power is 0 if MDE is 0.
 	Power       float64   `json:"power"`
-	Needed      int       `json:"roundsNeeded"`                // rounds with which a new run gets a verdict of any kind, estimated from this run; 0: not applicable, or over 10,000
-	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed, from the bounds of the noise's variance at 95 % confidence
+	Needed      int       `json:"roundsNeeded"`                // number of rounds that a new run needs for a verdict; 0: not applicable, or over 10,000
+	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed at 95 % confidence, as the noise's variance is only estimated
 	Floor       float64   `json:"floor"`                       // noise floor: the size of the control's estimate, on the scale of Overhead
-	Baseline    Summary   `json:"baseline"`                    // summary of the baseline's values in the pairs used, in the metric's unit
+	Baseline    Summary   `json:"baseline"`                    // summary of the baseline's values in the compared pairs, in the metric's unit
 	Treated     Summary   `json:"treated"`
-	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of the pairs' log ratios, or of their means over shared set-ups; 0 for independent samples
-	OrderP      float64   `json:"orderP"`    // p-value of "no order effect" (the effect of running earlier or later in the round); 1 if untestable
+	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of log ratios by pair or by shared set-up; 0: no pairs
+	OrderP      float64   `json:"orderP"`    // p-value of "the trials' position in the round has no effect"; 1 if untestable
 	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
-	// WithInvalid is the verdict from the valid trials together with the trials that broke the rule on errors; nil if
-	// these added trials do not change the verdict.
+	// WithInvalid is the verdict if trials that broke the rule on errors counted like valid trials; nil if the verdict
+	// would then be the same.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
 	// Observational is set if the data come from no experiment, such as imported files.
 	Observational bool `json:"observational,omitempty"`
-	// Restates names another metric with the same information as this metric, in a closed loop; "": no such metric.
+	// Restates names the metric that carries the same information as this one in a closed loop, such as throughput for
+	// mean latency; "": no such metric.
 	Restates string `json:"restates,omitempty"`
-	// Versus describes the second overhead in a comparison of two overheads; nil in a comparison of two values.
+	// Versus describes the second overhead if two overheads are compared; nil: two values are compared.
 	Versus   *Versus   `json:"versus,omitempty"`
 	Warnings []Finding `json:"-"`
 }
 
-// Inner is an interval of lower confidence than the interval shown.
+// Inner is an interval with a lower confidence than the interval that output shows.
 type Inner struct {
 	Interval
 	Confidence float64 `json:"confidence"` // confidence of the interval
@@ -232,11 +233,11 @@ type Inner struct {
 
 // Versus names the second of two overheads that are compared with each other.
 type Versus struct {
-	Arm string `json:"arm,omitempty"` // "": the arm of the first overhead
-	Run int    `json:"run,omitempty"` // number of the run; 0: the run of the first overhead
+	Arm string `json:"arm,omitempty"` // arm of the second overhead; "": the arm of the first overhead
+	Run int    `json:"run,omitempty"` // number of the second overhead's run; 0: the same run as that of the first overhead
 }
 
-// Alternative is the verdict of a comparison on another selection of trials.
+// Alternative is the verdict that a comparison has if invalid trials are included.
 type Alternative struct {
 	Comparison
 	Trials int `json:"trials"` // number of invalid trials included, from both arms
@@ -276,12 +277,13 @@ type CellSummary struct {
 // information as throughput.
 type LoopSummary struct {
 	experiment.Loop
-	// Least, Median and Most describe the products of a trial's mean latency and its throughput, over all valid trials.
+	// Least, Median and Most describe one product over all valid trials: the mean latency of a trial, multiplied by the
+	// trial's throughput.
 	Least  float64 `json:"least"`
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
-	Trials int     `json:"trials"`       // number of trials that have both metrics
-	Known  bool    `json:"workersKnown"` // the number of workers is reported, and agrees with the median product
+	Trials int     `json:"trials"`       // number of trials that have a value of both latency and throughput
+	Known  bool    `json:"workersKnown"` // the tool reports the number of workers, and the median product agrees with it
 }
 
 // MetricSeries holds the values of all valid trials on one metric in one cell.
@@ -293,7 +295,7 @@ type MetricSeries struct {
 	Changes []int `json:"changes,omitempty"`
 
 	factor  float64 // a trial is stalled if its value is worse than the arm's median by more than this factor
-	stalled []int   // number of stalled trials by arm; nil: not counted yet
+	stalled []int   // number of stalled trials of each arm; nil: not counted yet
 }
 
 // ArmSeries holds the values of one arm in the order they were measured.
@@ -303,28 +305,30 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// Diagnostics holds tests of a series of independent values, in the order measured. It is nil for paired trials,
-	// since drift cancels within their rounds.
+	// Diagnostics holds tests of whether the values are independent, in the order in which they were measured. It is
+	// nil for paired trials: a drift shifts both trials of a pair alike, and so cancels.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Diagnostics are tests of whether the values of a series are independent and from one distribution.
+// Diagnostics are tests of the values of a series: whether they are independent, and whether they have the same
+// distribution.
 type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // p-value of "no trend over the series"; 1 if untestable
 	Trend   float64 `json:"trend"`             // rise of the fitted line from the first to the last value, as a share of the median
 	Changes []int   `json:"changes,omitempty"` // numbers of the values, from 1, that begin a persistent rise or fall
-	DipP    float64 `json:"dipP"`              // p-value of "the values have one mode" (Hartigan's dip test); 1 if untestable
+	DipP    float64 `json:"dipP"`              // p-value of "the values have a single peak" (Hartigan's dip test); 1 if untestable
 }
 
-// ProofSummary counts the outcomes of one check of one layer over the trials of one arm.
+// ProofSummary summarises one check of one layer in one arm: how often it held over the arm's trials, and how often
+// not.
 type ProofSummary struct {
 	Arm      string `json:"arm"`
 	Layer    string `json:"layer"`
 	Name     string `json:"name"`
 	Expected string `json:"expected"`
-	Example  string `json:"example"`          // what the check observed in the first trial
-	Caveat   string `json:"caveat,omitempty"` // limit of the layer on this machine that a reader must know
+	Example  string `json:"example"`          // the observation of the check in the arm's first trial
+	Caveat   string `json:"caveat,omitempty"` // weakness of the layer on this machine that a reader must know
 	Once     bool   `json:"once"`
 	Passed   int    `json:"passed"`
 	Failed   int    `json:"failed"`
@@ -333,5 +337,5 @@ type ProofSummary struct {
 // Harness is the cost of Tare itself in the run.
 type Harness struct {
 	WallShare float64 `json:"wallShare"` // share of the run's wall clock outside trials
-	CPUShare  float64 `json:"cpuShare"`  // share of one core that Tare used during trials
+	CPUShare  float64 `json:"cpuShare"`  // share of one core's time that Tare itself used during trials
 }

@@ -55,14 +55,15 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge is Analyze without the explanations: minimum detectable effects, means, diagnostics, warnings and series.
-// Simulations of the method (hack/bench/method) use Judge.
+// Judge does what Analyze does, without the explanations: minimum detectable effects, means, diagnostics, warnings and
+// series. Simulations of the method (hack/bench/method) use Judge.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
 }
 
-// JudgeTails is Judge with two additions: the overheads of arithmetic means, and the findings on stalled trials.
+// JudgeTails judges a run as Judge does. It also adds the overheads of arithmetic means, and the findings on stalled
+// trials.
 func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
@@ -131,7 +132,7 @@ func (t *table) withhold(run *Run) {
 
 // Interim reports whether an arm has not done all of its planned rounds.
 func (r *Run) Interim(cell, arm string) bool {
-	for i := range r.Comparisons { // a Comparison is large: callers ask for each case of a gate
+	for i := range r.Comparisons { // by index: a Comparison is large, and a gate calls Interim for each of its cases
 		if c := &r.Comparisons[i]; c.Cell == cell && c.Arm == arm && c.Verdict == Interim {
 			return true
 		}
@@ -139,8 +140,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished returns the unfinished arms, by cell and arm name, each with the reason. An arm is unfinished if it lacks
-// planned rounds, or if its baseline or control lacks some.
+// unfinished returns, by cell and arm name, the reasons why arms are unfinished. An arm is unfinished if it lacks
+// planned rounds, or if its baseline or control does.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -150,7 +151,7 @@ func (t *table) unfinished() map[[2]string]Reason {
 	list := map[[2]string]Reason{}
 	for c, cell := range t.plan.Cells {
 		done := make([]int, len(t.plan.Arms))
-		least := rounds // smallest number of rounds that baseline and control have done; no comparison can have more rounds
+		least := rounds // number of rounds that baseline and control have both done: the most of any comparison
 		for a, arm := range t.plan.Arms {
 			for i := range t.slots[c][a] {
 				if round := t.at[c][i]; !t.plan.TakesPart(a, round) || t.settled(&t.slots[c][a][i], round) {
@@ -182,7 +183,7 @@ func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Compa
 	return treatments, controls
 }
 
-// invalidity returns the reasons why a run gives no verdicts. A failed control is the only reason that it leaves out.
+// invalidity returns the reasons why a run gives no verdicts, except one: it does not check whether the control failed.
 func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	if role(plan, experiment.Baseline) < 0 {
 		reasons = append(reasons, NoBaseline{})
@@ -197,7 +198,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	e := h.Estimate
 	if h.verdict == Costs || h.verdict == Gains {
-		e = h.robust // robust allows for the values that failed trials would have had
+		e = h.robust // h.robust allows for the values that failed trials would have had
 	}
 	c := Comparison{
 		Cell:            h.Cell,
@@ -253,7 +254,8 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns an estimator's interval. If the estimator has no result, both bounds equal the centre of the contrasts.
+// shown returns the interval to show for an estimator. If the estimator has no result, this is the centre of the
+// contrasts as a point: both bounds equal it.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At
@@ -262,10 +264,10 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
-// Withhold replaces the verdict of a comparison by Invalid, with a reason.
+// Withhold gives a comparison the verdict Invalid, with the reason why its own verdict does not hold.
 func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Grade, c.Reason = Invalid, Measured, why }
 
-// Suspend replaces the verdict of a comparison by Interim, with a reason.
+// Suspend withdraws the verdict of a comparison: the verdict becomes Interim, with the given reason.
 func (c *Comparison) Suspend(why Reason) {
 	c.Verdict, c.Grade, c.Reason, c.WithInvalid = Interim, Measured, why, nil
 }

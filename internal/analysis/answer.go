@@ -16,8 +16,8 @@ type ArmSummary struct {
 	// verdicts differ.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
-	Points   []Point    `json:"points"` // comparisons with the same metric and verdict, joined to one point each: costs first, then gains, then the other verdicts
-	Failures []Failures `json:"-"`      // cells where the program fails more or less often than in the baseline
+	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then the others
+	Failures []Failures `json:"-"`      // cells in which the program fails more often, or less often, than in the baseline
 }
 
 // Point joins the comparisons of one arm on one metric that have the same verdict, over all cells.
@@ -25,11 +25,11 @@ type Point struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"`  // Normal if at least one of the joined comparisons has the grade Normal
-	Reason  Reason            `json:"-"`                // reason of the first comparison
+	Reason  Reason            `json:"-"`                // reason of the first of the joined comparisons
 	Margin  float64           `json:"margin,omitempty"` // margin of equivalence, as in Comparison
 	Cells   []string          `json:"cells"`            // cells of the comparisons
 	Of      int               `json:"of"`               // number of cells in which the metric is compared, whatever the verdict
-	// The overheads are on the scale of Comparison.Overhead.
+	// The four overheads below are on the scale of Comparison.Overhead.
 	Least float64 `json:"least"` // smallest overhead
 	Most  float64 `json:"most"`  // largest overhead
 	Lo    float64 `json:"lo"`    // lowest bound of the intervals
@@ -77,7 +77,8 @@ func ArmSummaries(r *Run) (list []ArmSummary) {
 	return list
 }
 
-// claims is the key by which arms are sorted: 0 if the arm has a cost or a gain, otherwise 1.
+// claims returns a key for sorting arms: 0 if the arm has a cost, a gain or a different number of failures, otherwise
+// 1.
 func (a *ArmSummary) claims() int {
 	if a.Failures != nil || slices.ContainsFunc(a.Points, func(p Point) bool { return p.Verdict == Costs || p.Verdict == Gains }) {
 		return 0

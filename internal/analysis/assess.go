@@ -8,32 +8,32 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Question is a comparison that a single run does not make: between arms of two runs, or between two overheads.
+// Question is a comparison beyond those of a single run: of arms of two runs, or of two overheads.
 type Question struct {
 	Cell, Arm string
-	// Against names the arm or run that the question compares the arm with. Questions on the same cell, arm and metric
-	// have different values of Against. A control applies to all questions with its own cell, metric and Against.
+	// Against names the arm or run that the arm is compared with. Questions on the same cell, arm and metric differ in
+	// Against. A control applies to all questions with its own cell, metric and Against.
 	Against  string
 	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
 	// Observational is set if the data come from no experiment. The comparison that answers the question is then
 	// marked as observational.
 	Observational bool
 	contrast.Data
-	// Versus names the second overhead if two overheads are compared. A cost then means that the first overhead is
-	// larger.
+	// Versus names the second overhead if the question compares two overheads. A cost then means that the first of them
+	// is larger.
 	Versus *Versus
 }
 
-// answers are the comparisons that answer questions, in the order of the questions.
+// answers holds the comparisons that answer a list of questions, in the order of the questions.
 type answers struct {
 	Asked    []Comparison
 	Controls []Comparison
-	Failed   []int // indices of the failed controls: they compare equal arms and still find a difference
-	Family   int   // number of hypotheses of Asked under Holm's correction
+	Failed   []int // indices of the controls that show a difference although their arms are equal
+	Family   int   // number of comparisons in Asked that share Holm's correction
 }
 
-// Assess judges questions as one family, as Analyze judges the arms of a run. The plan gives confidence and margins.
-// If a control fails, the caller decides which verdicts to withhold.
+// Assess judges all questions in asked as one family, as Analyze judges the arms of a run. Confidence and margins come
+// from the plan. If a control fails, Assess keeps the verdicts: the caller decides which of them to withhold.
 func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -57,8 +57,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes searches all questions on the same arm for the metric that question q restates. restated is true if there is
-// one. echo is true if, in addition, both metrics are headlines.
+// echoes looks for the metric that question q restates, among all questions on the same arm, cell and reference.
+// restated is true if there is such a question. echo is true if, in addition, both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -69,7 +69,7 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run once more, with further trials: those that are invalid only because operations failed. It
+// alternatives judges the run a second time. It adds the trials that are invalid only because operations failed, and
 // records each verdict that these trials change. The run's own verdict stays, since an error is often fast and tells
 // nothing about the cost of a success.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
@@ -77,10 +77,10 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		return
 	}
 	t := tabulate(x.table.plan, trials, withFailed)
-	t.loops = x.table.loops // the load stays a closed loop or an open one, whatever the added trials show
+	t.loops = x.table.loops // whether the load is a closed or an open loop does not depend on the added trials
 	other := judge(t, trials)
 	if len(other.reasons) > 0 {
-		return // the control fails with the added trials, so there is no verdict to compare
+		return // with the added trials the control fails, so there is no verdict to compare
 	}
 	with := x
 	with.table, with.cells = t, nil

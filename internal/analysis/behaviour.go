@@ -29,9 +29,9 @@ type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
 	// Mark is the observation that differs: a line on stderr, an exit status, or a constant such as FarLess for a size.
 	Mark string `json:"mark"`
-	// Lacks is set if the arm shows the observation less often than the baseline, or never.
+	// Lacks is set if the arm shows the observation Mark less often than the baseline does, or never.
 	Lacks     bool `json:"lacks,omitempty"`
-	More      int  `json:"more,omitempty"` // number of further observations that differ in the same direction and have the same consequence
+	More      int  `json:"more,omitempty"` // number of further observations that differ in this direction, with this consequence
 	Count     int  `json:"count"`          // number of the arm's trials that show the observation
 	Of        int  `json:"of"`             // number of the arm's trials
 	Reference int  `json:"reference"`      // number of trials of baseline and control that show the observation
@@ -103,7 +103,8 @@ func observed(slots []slot) (list []*journal.Trial) {
 	return list
 }
 
-// sighting counts the trials that show one observation, and keeps the first such trial of the arm.
+// sighting counts the trials that show one observation, such as an exit status. It keeps the arm's first trial with the
+// observation.
 type sighting struct {
 	mark           string
 	arm, reference int
@@ -114,7 +115,7 @@ type sighting struct {
 type sightings struct {
 	list       []*sighting
 	of, among  int
-	incomplete bool // a trial may have shown more observations than its record keeps
+	incomplete bool // a trial may have shown more observations than the record keeps of it
 	trials     []*journal.Trial
 }
 
@@ -192,8 +193,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether two sides differ in an observation: all trials of one side and no trial of the other show it,
-// or one side shows it significantly more often.
+// shown reports whether arm and reference differ in an observation. They differ if it was made in all trials of one
+// side and in none of the other, or significantly more often on one side.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -201,11 +202,12 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
-// amount is the range of sizes in the trials of baseline and control. lo and hi are numbers of bytes per execution;
-// fewest and most are numbers of lines or answers.
+// amount holds how much text baseline and control produced. lo and hi are the smallest and the largest number of bytes
+// per execution. fewest and most are the smallest and the largest number of lines or answers.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts returns the range of sizes in the trials of baseline and control; nil for an aspect without sizes.
+// amounts returns the range of sizes of an aspect, such as the bytes of the output, in the trials of baseline and
+// control; nil for an aspect without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -220,8 +222,8 @@ func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	return r
 }
 
-// mark returns the observation about sizes that tells a trial from baseline and control, such as FarLess; "": the sizes
-// are alike.
+// mark compares a trial's size of output with the sizes in baseline and control. It returns a difference, such as
+// FarLess; "": the sizes are alike.
 func (r *amount) mark(s workload.Observation) string {
 	if r == nil || s.Runs == 0 || r.hi < 0 {
 		return ""
@@ -246,8 +248,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise returns the finding that an arm's programs behave differently than in the baseline, and that gains and
-// equivalence are therefore withheld; nil if there is no such finding.
+// Otherwise returns the finding that an arm's programs behave differently than in the baseline. Because of it, gains
+// and equivalence are withheld. Without such a finding, the result is nil.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {

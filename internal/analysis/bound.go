@@ -10,19 +10,19 @@ import (
 	"tare/internal/testbed"
 )
 
-// A shared resource counts as exhausted if its use or its losses reach these limits (docs/method.md, "What bounds a
-// result").
+// A shared resource, such as a link, counts as used up if its use or its losses reach these limits (docs/method.md,
+// "What bounds a result").
 const (
-	fullWire       = 0.8   // use of a link as a share of its rate; below 1, since a trial sends nothing at its start and end, and queues overflow before the link is full
-	full           = 0.9   // use of any other resource as a share of what there is; below 1, since processors wait for one another at times
-	lossMatters    = 0.01  // share of packets, or of TCP segments, that are lost
-	timeoutMatters = 0.001 // timeouts as a share of TCP segments; one timeout takes 200 ms or more, a thousand round trips
+	fullWire       = 0.8   // share of a link's rate that counts as full; below 1, since a trial starts and ends idle
+	full           = 0.9   // use of other resources, as a share; below 1, since processors sometimes wait for others
+	lossMatters    = 0.01  // smallest share of lost packets (UDP) or lost segments (TCP) that matters
+	timeoutMatters = 0.001 // share of TCP segments with a timeout; a timeout takes 200 ms or more, 1,000 round trips
 	fewestLost     = 10    // smallest number of lost packets, lost segments or timeouts that counts; fewer are chance
-	ownProcessors  = 0.1   // client's share of the CPU time of client and server; below this share, the server counts as having the processors to itself
+	ownProcessors  = 0.1   // client's share of both sides' CPU time; below it, the server counts as alone on the CPUs
 )
 
-// ResourceSummary is the use of a resource that programs share. The numbers are from the arm's trial with the median
-// use.
+// ResourceSummary is an arm's use of a resource that programs share. Its numbers come from one trial: the trial whose
+// use is the median over the arm's trials.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
@@ -43,7 +43,8 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the resource's use in the median trial. Trials that exhaust the resource sort above all other trials.
+// middle returns the resource's use in the trial that is the median when trials are sorted by use. Trials that exhaust
+// the resource come after all other trials.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -54,7 +55,8 @@ func middle(list []testbed.Resource) testbed.Resource {
 	return slices.SortedFunc(slices.Values(list), func(a, b testbed.Resource) int { return cmp.Compare(rank(a), rank(b)) })[len(list)/2]
 }
 
-// resources summarises the resources that the trials of each arm used, including trials in which the program failed.
+// resources summarises which resources the trials of each arm used in cell c. Trials in which the program failed are
+// included.
 func (t *table) resources(c int) (list []ResourceSummary) {
 	tests := t.plan.Cells[c].Tests
 	for a, arm := range t.plan.Arms {
@@ -70,11 +72,12 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 				client = append(client, own/(own+served))
 			}
 		}
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // backward, so that the link comes first
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // in reverse order of names, so that the link comes first
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
-				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of // an arm's link is under test if its rate differs from that in the first arm
+				// an arm's link is under test if its rate differs from the first arm's
+				one.Tested = list != nil && list[0].Name == name && list[0].Of != one.Of
 			case testbed.ResourceMachine:
 				one.Tested = tests == experiment.TestsServer && stats.Median(client) < ownProcessors
 			}

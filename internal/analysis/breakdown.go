@@ -35,9 +35,9 @@ type Breakdown struct {
 	X       []float64         `json:"x"`                 // the levels
 	LeftOut []string          `json:"leftOut,omitempty"` // levels that are not numbers
 	Rounds  []int             `json:"rounds"`            // rounds that have a value of the baseline and of every level
-	Family  int               `json:"family"`            // number of parts on headline metrics in the run; Holm's correction adjusts their p-values together
+	Family  int               `json:"family"`            // number of parts on headline metrics; Holm's correction covers these parts together
 	Parts   []Part            `json:"parts"`
-	// Line is the fitted cost at each level above zero, on the scale of the overheads.
+	// Line holds the cost that the fit gives for each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
 	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst; nil: there are too few levels to test for a line
 }
@@ -47,8 +47,8 @@ type Breakdown struct {
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
-	// Amount is the part in the metric's unit; positive is a cost. It is nil if the overhead already has the metric's
-	// unit.
+	// Amount is this part of the cost in the metric's unit; negative is a gain. It is nil if the overhead already has
+	// the metric's unit.
 	Amount *Interval `json:"amount,omitempty"`
 }
 
@@ -57,8 +57,8 @@ type PartName string
 
 // The parts.
 const (
-	Installed PartName = "installed" // cost of level 0: the comparison of its arm with the baseline
-	AnyPart   PartName = "any"       // cost that the line has at zero, less the cost of level 0 if there is such a level
+	Installed PartName = "installed" // cost of the layer with level 0, compared with the baseline
+	AnyPart   PartName = "any"       // height of the line at zero, minus the cost of level 0 if there is such a level
 	EachPart  PartName = "each"      // cost of one more counted thing, such as a filter rule
 )
 
@@ -66,11 +66,11 @@ const (
 // through the costs of the other levels, and the cost's distance from that line.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
-	By   Interval `json:"by"`             // the distance, on the scale of the overheads; positive: the cost is above the line
-	Off  float64  `json:"off"`            // the distance as a share of the range of the costs at the levels above zero
-	P    float64  `json:"p"`              // p-value of "the costs lie on a line"; from t tests of the residual at each level, corrected for their number
+	By   Interval `json:"by"`             // distance of the level's cost from the line, as an overhead; positive: cost above the line
+	Off  float64  `json:"off"`            // the distance, divided by the range of the costs at levels above zero
+	P    float64  `json:"p"`              // p-value of "the costs lie on a line": smallest of the levels, corrected for their number
 	Poor bool     `json:"poor"`           // the line fits poorly: P is 0.01 or less, and Off is 5 % or more
-	Bend string   `json:"bend,omitempty"` // "steeper" or "flatter": how the costs bend away from a line towards higher levels; "": they do not
+	Bend string   `json:"bend,omitempty"` // how the costs bend away from the line as levels grow, "steeper" or "flatter"; "": neither
 }
 
 // mostFirst is the largest value that the lowest level above zero may have. The line is extrapolated from this level
@@ -149,14 +149,14 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 	return b
 }
 
-// costFit holds one line per round through the costs of a sweep's arms at the levels above zero. Costs are
-// differences from the baseline, in the metric's unit.
+// costFit holds one fit per round: a line through the costs of a sweep's arms at the levels above zero. A cost is the
+// difference from the baseline, in the metric's unit.
 type costFit struct {
 	sweep
 	*roundFits // one fit per round; a round's values are the cost of each level (positive: a cost) and, last, the baseline's value
 	cell, base int
 	metric     experiment.Metric
-	failed     [][]bool // one entry per round that lacks a value because a program failed. The entry says for each level, and last for the baseline, whether the program failed.
+	failed     [][]bool // for each round without a value: which levels' programs failed; the baseline is last
 	parts      []*hypothesis
 }
 
@@ -196,14 +196,15 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed. A round counts as a failure of the arm if a higher cost at the
-// failed levels makes the part larger, and as a failure of the baseline if it makes the part smaller.
+// missing counts the rounds in which programs failed at some level. The round counts as a failure of the arm if a
+// higher cost at this level would make the part p larger. It counts as a failure of the baseline if a higher cost would
+// make p smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
 		costs := make([]float64, len(f.x))
 		costs[k] = 1
-		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error, since other rounds have a line through these levels
+		line, _ := stats.FitLine(f.x[f.first():], costs[f.first():]) // no error: FitLine has fitted lines through the same levels in other rounds
 		weights[k] = f.amount(p, costs, line)
 		all += weights[k]
 	}
@@ -213,7 +214,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // if no failed level changes the part, the round counts for both arms, to be safe
+		n.Add(less || !more, more || !less) // to be safe, the round counts for both arms if no failed level changes the part
 	}
 	return n
 }
@@ -221,7 +222,8 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 // negligible is the limit below which a weight differs from 0 only by rounding.
 const negligible = 1e-9
 
-// scaled converts costs to the scale of overheads: for a ratio metric, shares of the round's baseline.
+// scaled converts costs to the scale of overheads. For a ratio metric, a cost becomes a share of the baseline's value
+// in the same round.
 func (f *costFit) scaled(amounts []float64) []float64 {
 	if !f.ratio() {
 		return amounts
@@ -229,8 +231,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the divisor that turns a bound on the total cost at the highest level into a bound on one part: the
-// highest level for EachPart, and 1 for other parts.
+// per returns the divisor that turns a bound on the cost of all things at the highest level into a bound on one part.
+// For EachPart it is the highest level, and for other parts 1.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -238,12 +240,13 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare limits the gain of a part, as a share of the baseline. A gain of 1 (the complete baseline) would leave a
-// cost of zero, which has no logarithm.
+// largestShare is the largest gain that one part of a cost may have, as a share of the baseline. A gain of 1 (the
+// complete baseline) would leave a cost of zero, which has no logarithm.
 const largestShare = 1 - 1e-6
 
 // newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all counted things together,
-// such as all filter rules. The margin of EachPart is therefore the plan's margin divided by the highest level.
+// such as all filter rules. EachPart is the cost of one of them. Its margin is the plan's margin divided by the highest
+// level.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -266,9 +269,9 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss returns the level whose distance from the line through the other levels has the smallest p-value; nil if there
-// are too few levels. The distance is the residual divided by one minus the level's leverage (Cook and Weisberg 1982,
-// section 2.2).
+// miss returns the level that fits worst: its distance from the line through the other levels has the smallest p-value;
+// nil: there are too few levels. The distance is the residual divided by one minus the level's leverage (Cook and
+// Weisberg 1982, section 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {
@@ -282,7 +285,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 	}
 	least, left := math.Inf(1), make([]float64, len(x))
 	low, high := math.Inf(1), math.Inf(-1)
-	for k := len(x) - 1; k >= 0; k-- { // the loop runs backward: of levels with equal p-values, the highest is reported
+	for k := len(x) - 1; k >= 0; k-- { // from the highest level down: if p-values are equal, the highest level is reported
 		weight := 1/float64(len(x)) + (x[k]-mean)*(x[k]-mean)/squares
 		residuals := stats.Mapped(f.residuals(k), func(v float64) float64 { return v / (1 - weight) })
 		by := f.units(f.scaled(residuals))
@@ -297,7 +300,7 @@ func (f *costFit) miss(confidence float64) *Miss {
 		found.X, found.P = x[k], min(1, p*float64(independentTests(len(x))))
 		if e, err := stats.PairedT(by, confidence); err == nil {
 			found.By = finite(e.Interval)
-		} else { // values that do not vary have no interval
+		} else { // values that are all equal give a mean without an interval
 			found.By = pointOnly(average(by))
 		}
 	}

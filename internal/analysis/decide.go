@@ -9,8 +9,8 @@ import (
 
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
-// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a claim.
-// With two values, the spread is known only to within a ratio of 30.
+// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a claim. Two
+// values would tell the spread only to within a factor of 30.
 const fewestNormal = 3
 
 // decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's correction, together
@@ -62,14 +62,15 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 				h.verdict = NotResolved
 			}
 		}
-		h.agree = h.agree || h.verdict == h.byT // agree above is for the verdict without missing values; these may have changed the verdict to that of the t interval
+		h.agree = h.agree || h.verdict == h.byT // the missing values may have changed the verdict to that of the t interval
 		if h.restated {
 			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
 		}
 	}
 }
 
-// decideNormal makes a claim of grade "normal" the verdict, if the t interval allows such a claim.
+// decideNormal decides by the t interval, which assumes normal noise. A claim that it allows becomes the verdict, of
+// grade Normal.
 func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
 	if h.Size() < fewestNormal || !h.robust.T.OK {
 		return
@@ -97,8 +98,8 @@ func (h *hypothesis) missing() MissingTrials {
 }
 
 // measured returns the headline estimator's result for a claim of grade "measured". Its second result is the p-value
-// for a claim of equivalence, the larger one of both estimators. The t test must pass too, since a reader of
-// "equivalent" does not expect that one round in ten takes twice as long.
+// for a claim of equivalence: the larger p-value of the headline estimator and the t test. The t test must pass, too,
+// since a reader of "equivalent" does not expect that one round in ten takes twice as long.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -110,12 +111,12 @@ func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	return e.Main, both
 }
 
-// mostMargins limits a claim of equivalence: its headline interval may reach at most 2 margins from zero. Without this
-// limit, the claim could hide rare slow rounds, since its tests use an interval of lower confidence. If one of ten
-// rounds took ten times as long, the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
+// mostMargins limits a claim of equivalence: the headline interval may reach at most 2 margins from zero. The tests of
+// equivalence use an interval of lower confidence, which could hide rare slow rounds. If one of ten rounds took ten
+// times as long, the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
 const mostMargins = 2
 
-// thinControl is the largest allowed ratio of the arm's number of values to the control's.
+// thinControl limits how many times as many values an arm may have as the control.
 const thinControl = 4
 
 // decide returns the verdict for one estimator's result and its corrected p-values. It adds a reason if the verdict is
@@ -163,11 +164,11 @@ func (h *hypothesis) tooFew(r contrast.Rules) bool {
 	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
 }
 
-// different reports whether a control differs from the baseline by more than chance, even if the difference is small.
+// different reports whether a control differs from the baseline by more than chance. The difference may be small.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
-// failed reports whether a control makes the run invalid: on a headline metric, it differs from the baseline and is not
-// shown to be equivalent.
+// failed reports whether the control makes the run invalid. This is so if, on a headline metric, the control differs
+// from the baseline and is not shown to be equivalent to it.
 func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }
@@ -175,7 +176,7 @@ func (h *hypothesis) failed(r contrast.Rules) bool {
 type adjusted struct {
 	p      float64 // p-value of "no difference"
 	equiv  float64 // p-value of "not equivalent", by the headline estimator
-	both   float64 // p-value of "not equivalent", by both estimators
+	both   float64 // p-value of "not equivalent", the larger one of both estimators
 	normal bool    // noise is assumed to be normal
 }
 
@@ -189,10 +190,10 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm adjusts the p-values of the headline hypotheses for their number, together with the p-values of failures. The
-// function view returns an estimator's result for a hypothesis, and the p-value of "not equivalent" by both estimators.
-// In a closed loop, two metrics that carry the same information are one claim. The metric that restates the other is
-// then adjusted as if it stood in the other's place.
+// holm corrects the p-values of the headline hypotheses and of failures for their total number, by Holm's method. For
+// one hypothesis, the function view returns an estimator's result and the p-value of "not equivalent" by both
+// estimators. In a closed loop, two metrics that carry the same information are one claim. The metric that restates the
+// other one is adjusted as if it stood in the place of the other metric.
 func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contrast.View, float64)) (list []adjusted, ofFailures []float64) {
 	type claim struct{ cell, arm, against, metric string }
 	echoed := map[claim]bool{}
@@ -205,7 +206,7 @@ func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contras
 		}
 	}
 	list = slices.Clone(raw)
-	for _, echo := range []bool{false, true} { // false: the family without the metrics that restate others; true: the family with them, and without those others
+	for _, echo := range []bool{false, true} { // false: without metrics that restate others; true: without the metrics that are restated
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

@@ -13,8 +13,8 @@ import (
 	"tare/internal/stats"
 )
 
-// changeLevel is the significance level of the search for changepoints: one of a hundred series without changes shows a
-// changepoint by chance. changeSegment is the smallest number of rounds between changepoints.
+// changeLevel is the significance level of the search for changepoints: of 100 series without changes, about one shows
+// a changepoint by chance. changeSegment is the smallest number of rounds between two changepoints.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
@@ -29,7 +29,8 @@ func cells(t *table, start time.Time) []CellSummary {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base && t.plan.Paired() && t.blockOf == nil { // blocks of an import have different values anyway, so a changepoint would tell nothing
+				// the blocks of an import differ anyway, so a changepoint between them tells nothing
+				if a == base && t.plan.Paired() && t.blockOf == nil {
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -63,7 +64,7 @@ func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries
 	return s
 }
 
-// summarize describes values. Quartiles are Hyndman and Fan's type 7.
+// summarize computes the summary of values. The quartiles are of Hyndman and Fan's type 7.
 func summarize(values []float64, confidence float64) Summary {
 	if len(values) == 0 {
 		return Summary{}
@@ -179,11 +180,11 @@ func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }
 
-// PartSummary is the CPU and memory that one part of an arm uses in a cell, over the valid trials of the arm. A part
-// is the client, the server, or a process of a layer, such as a proxy.
+// PartSummary says how much CPU and memory one part of an arm used in a cell, over the arm's valid trials. A part is
+// the client, the server, or a process of a layer, such as a proxy.
 type PartSummary struct {
 	Arm  string `json:"arm"`  // name of the arm
-	Part string `json:"part"` // "client", "server", "mtls:client-proxy"
+	Part string `json:"part"` // what used the CPU time, such as "client", "server" or "mtls:client-proxy"
 	// CPUs is CPU time divided by wall clock: 0.25 is a quarter of one processor.
 	CPUs    Summary `json:"cpus"`
 	PerWork Summary `json:"perWork,omitzero"` // CPU time per unit of work; N is 0 if the amount of work is unknown
@@ -191,11 +192,11 @@ type PartSummary struct {
 	Memory  Summary `json:"memory,omitzero"`  // largest resident memory, in bytes
 }
 
-// layerSum names the sum over all parts that belong to layers, whose own names have the form KIND:PART.
+// layerSum is the name of the sum over all parts that belong to layers. The name of such a part has the form KIND:PART.
 const layerSum = "layer"
 
-// parts returns the CPU and memory that each part of each arm (client, server, or a layer's process) used in a cell;
-// nil if no layer has processes of its own in the cell.
+// parts returns what each part of each arm (client, server, or a process of a layer) used of CPU and memory in a cell.
+// It returns nil if no layer has processes of its own in the cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -248,8 +249,8 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work, from the part's own metric if it has one. Otherwise the amount of
-// work is computed from the metric named sum: the CPU time per unit of work over all layers together.
+// perWork returns a part's CPU time per unit of work, from the part's own metric if it has one. Otherwise it multiplies
+// the metric named sum, which is for all layers together, by the part's share of the layers' CPU time.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

@@ -26,13 +26,13 @@ const (
 	changeLeast     = 0.002
 	dipLeast        = 0.0001
 	fewestTrend     = 8   // number of values below which no test is made
-	lagLeast        = 0.1 // autocorrelation below which an interval is about right
+	lagLeast        = 0.1 // with an autocorrelation below this number, an interval is about right
 )
 
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
 	var series errgroup.Group
-	series.SetLimit(runtime.GOMAXPROCS(0)) // in parallel, since diagnostics take most of the time of an analysis
+	series.SetLimit(runtime.GOMAXPROCS(0)) // metrics are diagnosed in parallel, which takes most of the time of an analysis
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
@@ -48,8 +48,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	_ = series.Wait() // the functions return no error
 }
 
-// diagnosticLevels returns the significance level of a single diagnostic: with the key true for headline metrics, with
-// false for exploratory metrics.
+// diagnosticLevels returns the significance level of a single diagnostic. The key true is for headline metrics, and the
+// key false for exploratory metrics.
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -73,7 +73,8 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 			d.Trend = contrast.Finite(slope * float64(n-1) / math.Abs(s.Median))
 		}
 	}
-	if distinct := slices.Compact(slices.Sorted(slices.Values(values))); len(distinct)*2 > n { // values on a coarse grid look as if they had many modes
+	// on a coarse grid, many values are equal and look like many modes
+	if distinct := slices.Compact(slices.Sorted(slices.Values(values))); len(distinct)*2 > n {
 		if _, p, err := stats.Dip(values); err == nil {
 			d.DipP = p
 		}
@@ -87,8 +88,9 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether a series is better described by steps at its changepoints than by two other patterns. These are
-// a straight rise or fall, and values that resemble their neighbours even between two changepoints.
+// steps reports whether steps at the changepoints describe a series better than two other patterns do. The first
+// pattern is a straight rise or fall. In the second pattern, values resemble their neighbours even between
+// changepoints.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -117,7 +119,7 @@ type Oddity string
 // The oddities, in the order in which they are reported.
 const (
 	OddLevels Oddity = "levels" // the values have steps
-	OddDrift  Oddity = "drift"  // the values rise or fall all along
+	OddDrift  Oddity = "drift"  // the values tend to rise, or to fall, through all trials
 	OddCarry  Oddity = "carry"  // neighbours resemble each other
 	OddGroups Oddity = "groups" // the values have more than one mode
 )
@@ -125,7 +127,7 @@ const (
 func (d *Diagnostics) oddities(n int, level float64) (list []Oddity) {
 	switch {
 	case len(d.Changes) > 0:
-		return []Oddity{OddLevels} // nothing else is reported, since a step itself makes several modes
+		return []Oddity{OddLevels} // only the changes of level are reported: they alone give the values several modes
 	case d.TrendP <= level:
 		list = append(list, OddDrift)
 	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
@@ -146,8 +148,8 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns one warning for each arm and oddity. The warning lists all metrics whose series show the
-// oddity. Warnings on headline metrics come first, and those on exploratory metrics follow.
+// seriesWarnings returns one warning for each arm and oddity, such as a drift. The warning lists all metrics whose
+// series show the oddity. Warnings on headline metrics come before those on exploratory metrics.
 func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
@@ -162,8 +164,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// odd returns one warning with all cells and metrics in which an arm shows an oddity. If it concerns one series only,
-// the warning is attached to that metric and cell.
+// odd returns one warning that lists all cells and metrics in which an arm's values show an oddity, such as a drift. If
+// there is only one such series, the warning belongs to its metric and cell.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -185,7 +187,7 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 
 const (
 	spreadRatio  = 3  // from this ratio of two arms' interquartile ranges on, their spreads count as different
-	spreadFewest = 20 // number of values that the comparison of spreads needs
+	spreadFewest = 20 // fewest values with which spreads are compared
 )
 
 func compareSpreads(c *Comparison, warn func(Finding)) {

@@ -14,7 +14,7 @@ type Ending struct {
 	Of     int    `json:"of"`               // number of planned rounds
 	Why    string `json:"why,omitempty"`    // "": unknown; the run may still be running, or was killed
 	Arm    string `json:"arm,omitempty"`    // the arm that was left out first
-	Judged bool   `json:"judged,omitempty"` // the run ended with fewer rounds, and gives verdicts
+	Judged bool   `json:"judged,omitempty"` // the run ended with fewer rounds than planned, and still gives verdicts
 }
 
 // endingOf returns the ending of a run; nil if no planned round is missing.
@@ -41,12 +41,12 @@ rounds:
 		}
 		e.Rounds++
 	}
-	e.Rounds = min(e.Rounds, e.Of) // rounds repeated for an arm that was left out could raise the number above the plan's
+	e.Rounds = min(e.Rounds, e.Of) // repeated rounds of a left-out arm could make the number larger than the plan's
 	return e
 }
 
-// countedTrials returns the trials of the analysis. If a run ended early, trials of rounds after its last round do not
-// count.
+// countedTrials returns the trials that the analysis uses. If a run ended early, it leaves out the trials of rounds
+// after the last round that counts.
 func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
 	last := cmp.Or(plan.Decided, plan.Ended)
 	if last == 0 {
@@ -83,8 +83,9 @@ func OfRun(run *journal.Run) *Run {
 	return r
 }
 
-// isRemark reports whether output shows a note to readers of a run: for instance, a session ran on another machine than
-// the first session. A note that all arms are set up anew before every round is the normal case, and is not shown.
+// isRemark reports whether the output shows a note to readers of a run. An example is the note that a session ran on
+// another machine than the first session. The note that all arms are set up anew before every round is not shown,
+// because this is the normal case.
 func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteExtraRounds, journal.NoteExtended, journal.NoteDecided:

@@ -47,14 +47,15 @@ func (x explainer) mean(h *hypothesis) *Interval {
 	return new(Interval(contrast.Overheads(at, h.Metric)))
 }
 
-// inner adds the interval that a claim of equivalence rests on, if the headline interval reaches beyond the margin.
+// inner adds the narrower interval on which a claim of equivalence rests, if the comparison's own interval reaches
+// beyond the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
 	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.MarginOf(&h.Data)) {
 		return
 	}
 	e := x.Inner().Estimate(&h.Data)
 	v := e.Main
-	if e.Method != h.Method { // ranks may give an interval at the lower confidence only; the t interval then replaces it
+	if e.Method != h.Method { // ranks gave e an interval but not h, whose confidence is higher: both then use t
 		v = e.T
 	}
 	if v.OK && !beyond(v.At, x.MarginOf(&h.Data)) {
@@ -62,8 +63,8 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	}
 }
 
-// summaries returns the summaries of both arms' values. For independent samples, they are copied from the cell, whose
-// summaries cover the same values.
+// summaries returns the summaries of the values of both compared arms. For independent samples, they are taken from the
+// cell, which has summarised these values already.
 func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	if h.cell < len(x.cells) && !h.Paired {
 		for _, m := range x.cells[h.cell].Metrics {
@@ -76,9 +77,9 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 }
 
 // detectable sets the minimum detectable effect. If the comparison is not resolved, it also sets the number of rounds
-// (or values of each arm) with which a new run gets a verdict. Effect and number are computed for the worst case of
-// Holm's correction: alpha divided by the number of hypotheses. The effect is 0 if there are too few values for any
-// claim. After a pilot, effect and number are slightly too small, because they ignore Stein's interval.
+// (or values of each arm) with which a new run gets a verdict. Both are computed for the worst case of Holm's
+// correction: alpha divided by the number of hypotheses. The effect is 0 if there are too few values for any claim.
+// After a pilot, both are slightly too small, because Stein's interval is ignored.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return
@@ -89,13 +90,13 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 	switch h.reason.(type) {
 	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
-		return // more rounds would not change the verdict, or nobody knows how
+		return // more rounds would not change the verdict, or the needed number cannot be computed
 	}
-	if h.SD == 0 || h.Missing.Count() > 0 { // nobody can foresee how many further trials fail, and in which arm
+	if h.SD == 0 || h.Missing.Count() > 0 { // the future failures of trials cannot be foreseen, nor the arms in which they happen
 		return
 	}
 	if c.Needed = x.needed(h, alpha, power); c.Needed > 0 {
-		df := h.Freedom() // degrees of freedom of the noise; the number of rounds grows with the noise's variance
+		df := h.Freedom() // degrees of freedom of the noise; c.Needed is proportional to the noise's variance
 		at := func(p float64) int {
 			return int(math.Ceil(float64(c.Needed) * df / stats.ChiSquaredQuantile(p, df)))
 		}

@@ -25,24 +25,24 @@ import (
 // by the product of their single effects: with two factors, ln AB − ln A − ln B + ln 1.
 type Factorial struct {
 	Factors []string `json:"factors"` // factors of the design, in the order of the plan
-	Family  int      `json:"family"`  // number of effects on headline metrics; Holm's correction is over these effects
+	Family  int      `json:"family"`  // number of effects on headline metrics, which Holm's method corrects together
 	Effects []Effect `json:"effects"` // effects by cell and metric, main effects first
 }
 
-// Effect is a main effect or an interaction, as a comparison. Its overhead is the cost of a factor or, for an
-// interaction, the joint cost of several factors beyond the sum of their single costs. The arm of the comparison is the
-// one in which exactly these factors are on.
+// Effect is a main effect or an interaction, as a comparison. A main effect's overhead is the cost of one factor. An
+// interaction's overhead is the joint cost of several factors beyond the sum of their single costs. The arm of the
+// comparison is the one in which exactly these factors are on.
 type Effect struct {
 	// Of names the effect's factors: one for a main effect, several for an interaction.
 	Of []string `json:"of"`
-	// Over names the other factors of the design. The effect is the average over their settings.
+	// Over names the other factors of the design. The effect is the average over these factors turned on and off.
 	Over []string `json:"over,omitempty"`
 	Comparison
 }
 
 // The verdicts of interactions.
 const (
-	// MoreTogether and LessTogether: factors together cost more, or less, than the sum of their single costs.
+	// MoreTogether and LessTogether: layers together cost more, or less, than the sum of what each layer costs alone.
 	MoreTogether Verdict = "more together"
 	LessTogether Verdict = "less together"
 	// AddsUp: the interaction is equivalent to zero.
@@ -52,8 +52,8 @@ const (
 // Interaction reports whether the effect involves several factors.
 func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
 
-// effects returns a hypothesis for each effect of a factorial design, and its factors as a set of bits; nil if the plan
-// has no factorial design.
+// effects returns two lists with one entry for each effect of a factorial design: the hypotheses, and the sets of
+// factors, as bits. Both lists are nil if the plan has no factorial design.
 func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	arms := t.plan.Combination()
 	if arms == nil || !t.plan.Paired() {
@@ -72,8 +72,8 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets returns one set of factors for each effect, small sets first. A set has one bit for each factor. As a
-// number, it is the index of the arm in which exactly its factors are on, by the order of Plan.Combination.
+// effectSets returns one set of factors for each effect, small sets first. A set is a number with one bit for each
+// factor. This number is also the index of the arm in which only these factors are on (Plan.Combination).
 func effectSets(arms []int) (sets []int) {
 	for set := 1; set < len(arms); set++ {
 		sets = append(sets, set)
@@ -110,14 +110,15 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	}
 	d := rounds.data(m, sums)
 	d.Means, d.Margin, d.Missing, d.Moved = m.Scale == experiment.Difference, t.margin(c, m), missing, moved
-	if effects != nil { // Position effects were removed above, and a test must know this. Their entries are 0, so nothing is removed again.
+	if effects != nil { // a test must know of the removal above; the entries are 0: nothing is removed twice
 		d.PositionEffects = make([][3]float64, len(list))
 	}
 	return d
 }
 
-// factorial judges the effects of a factorial design and explains the verdicts; nil if the plan has no factorial
-// design. Effects get no verdicts if the run is unfinished or gives no verdicts itself.
+// factorial returns the effects of a factorial design with their verdicts, and explains these; nil if the plan has no
+// factorial design. Effects get no verdicts while an arm of the design is unfinished, or if the run gives no verdicts
+// at all.
 func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	list, sets := j.effects(x.table)
 	if list == nil {
@@ -137,8 +138,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together returns the comparison for a hypothesis on several arms. The function change adapts the comparison first.
-// The verdict is then withheld if the run gives no verdicts or one of the arms is unfinished.
+// together returns the comparison for a hypothesis about several arms. It lets the function change adapt the
+// comparison. It then withholds the verdict if the run gives no verdicts or one of the arms is unfinished.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)
@@ -155,7 +156,7 @@ func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[
 }
 
 // FewestForEffects returns the smallest number of rounds with which an effect of a plan's factorial design can be
-// claimed. If rounds share set-ups, it is the number of set-ups. It is 0 if the plan has no factorial design.
+// claimed; 0: the plan has no factorial design. If rounds share set-ups, the result is a number of set-ups.
 func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0
@@ -174,8 +175,8 @@ func split(factors []string, set int) (of, over []string) {
 	return of, over
 }
 
-// leastDone returns the reason for one unfinished arm: the one that has done the fewest rounds. It returns nil if all
-// arms are finished.
+// leastDone returns why the arms are unfinished: the reason of the arm that has done the fewest rounds. It returns nil
+// if all arms are finished.
 func leastDone(plan *experiment.Plan, arms []int, unfinished map[[2]string]Reason, cell string) (least Reason) {
 	fewest := math.MaxInt
 	for _, a := range arms {

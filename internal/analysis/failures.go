@@ -26,8 +26,9 @@ import (
 // Frequency counts an event, such as a failure, among trials or executions.
 type Frequency struct {
 	Count int `json:"count"` // number of events
-	Of    int `json:"of"`    // number of trials or executions
-	// Share is Count over Of with its exact interval (Clopper–Pearson), at the confidence of the run's intervals.
+	Of    int `json:"of"`    // number of trials or executions in which the event can occur
+	// Share is the share of trials or executions that failed, Count divided by Of. Its interval is exact
+	// (Clopper–Pearson), at the confidence of the run's intervals.
 	Share Interval `json:"share"`
 }
 
@@ -42,13 +43,13 @@ type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
 	Role experiment.Role `json:"role"` // role of the arm
-	// Verdict is a treatment's verdict: fails (more often than the baseline), gains (fails less often), not resolved,
-	// or no verdict. It is empty for the baseline and the control.
+	// Verdict says whether a treatment fails (more often than the baseline) or gains (fails less often); otherwise it
+	// is not resolved, or there is no verdict. It is empty for the baseline and the control.
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
 	Rules   []RuleFailures `json:"rules,omitempty"` // failures by broken rule, the most frequent first; a trial counts once for each rule that it broke
-	// Reference is the frequency of failures in the arms that this arm is compared with; nil for the baseline.
+	// Reference says how often programs fail in the arms that this arm is compared with; nil for the baseline.
 	Reference *Frequency `json:"reference,omitempty"`
 	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
 	// Difference is the arm's share of failures minus the reference's share, with its interval; none for the
@@ -61,12 +62,12 @@ type Failures struct {
 	Observational bool `json:"observational,omitempty"`
 }
 
-// The tests that Failures.Method names.
+// These are the tests that the field Method of Failures names.
 const (
 	// methodFisher is Fisher's exact test, which treats executions as independent.
 	methodFisher = "fisher"
-	// MethodSetUps compares the numbers of failures of set-ups by permutation, since the executions of a set-up may
-	// fail together.
+	// MethodSetUps compares the numbers of failures per set-up by a permutation test. It is used if rounds share
+	// set-ups, because the executions of one set-up may fail together.
 	MethodSetUps = "set-ups"
 )
 
@@ -86,7 +87,7 @@ func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 		return f.Failed
 	}
 	n := 0
-	for i := range trials { // no failure is known in this cell, so only valid trials are executions
+	for i := range trials { // no failure is known in this cell, so every execution is a valid trial
 		if t := &trials[i]; t.Cell == cell && t.Arm == arm && t.Valid() {
 			n++
 		}
@@ -126,7 +127,7 @@ func (t *table) failures(c, a int) (n int) {
 type failureCount struct {
 	executed
 	rules  map[string]int
-	setUps map[int]executed // executions by set-up, if rounds share set-ups; otherwise nil
+	setUps map[int]executed // executions by the number of the set-up; nil: no rounds share a set-up
 }
 
 // executed holds the number of executions of a program, and the number that failed.
@@ -177,7 +178,7 @@ func failureCounts(t *table, trials []journal.Trial) [][]failureCount {
 type failureTest struct {
 	Failures
 	cell, arm int
-	counts    bool // counts is set if the comparison belongs to the headline's family, since its failures could be significant
+	counts    bool // set if the failures could be significant; the comparison is then in the headline's family
 }
 
 // failureTests compares the failures of each arm with the failures of its reference, in all cells with a failure.
@@ -206,7 +207,7 @@ func failureTests(t *table, trials []journal.Trial, r contrast.Rules) (list []*f
 					f.P = max(f.P, r.TwoSided(arms[a].differs(arms[control:control+1])))
 				}
 				f.counts = arms[a].testable(references, arms, r.Alpha)
-				if t.unlike(c, a, base) != nil { // the arm did other work than the baseline, so a difference in failures would mean nothing
+				if t.unlike(c, a, base) != nil { // the arm did other work than the baseline, so their failures cannot be compared
 					f.P, f.counts = 1, false
 				}
 			}
@@ -230,8 +231,9 @@ func fisher(a, b executed) float64 {
 	return stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 }
 
-// testable reports whether failures in two samples of sizes m and n can be significant at all: some number of failures
-// between 1 and total gives a p-value of at most alpha in the most extreme case.
+// testable reports whether failures in two samples of sizes m and n can be significant at all. The most extreme case is
+// that all failures are in one sample. In this case, some number of failures from 1 to total must give a p-value of at
+// most alpha.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -292,8 +294,8 @@ func (n failureCount) differs(references []failureCount) float64 {
 	return stats.PermutedCounts(blocks)
 }
 
-// testable reports whether a difference of this arm could be significant at all, if the failures of the cell were
-// spread over its arms in the most extreme way.
+// testable reports whether the failures of this arm could differ significantly at all from those of the references. It
+// assumes the most extreme way in which the failures of the cell can be spread over its arms.
 func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {

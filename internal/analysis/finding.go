@@ -18,7 +18,7 @@ type Warning struct {
 	Cell   string `json:"cell,omitempty"`
 	Metric string `json:"metric,omitempty"`
 	Arm    string `json:"arm,omitempty"`
-	// Exploratory is set if the warning matters to readers of exploratory metrics only.
+	// Exploratory is set if the warning matters only to readers of exploratory metrics.
 	Exploratory bool    `json:"exploratory,omitempty"`
 	Finding     Finding `json:"-"` // the finding; JSON has its kind, its numbers and a sentence
 }
@@ -33,12 +33,11 @@ type (
 	OrderEffect struct {
 		P float64 `json:"p"`
 	}
-	// PositionEffectsRemoved: values depended on a trial's position in the round, and the effect of the position was
-	// removed.
+	// PositionEffectsRemoved: values depended on a trial's position in its round. Tare has removed this effect.
 	PositionEffectsRemoved struct {
 		PositionEffects
 	}
-	// Disagreement: the second estimator alone would give another verdict.
+	// Disagreement says that the second estimator, such as the paired t, would give another verdict than the one shown.
 	Disagreement struct {
 		Estimator string  `json:"estimator"` // "paired t", "Welch's t" or "Stein's t"
 		Verdict   Verdict `json:"verdict"`
@@ -68,11 +67,11 @@ type (
 		Metric experiment.Metric `json:"metric"`
 		Mean   Interval          `json:"mean"`
 	}
-	// Stalling: the arms have different shares of stalled trials.
+	// Stalling: the arms differ in their share of stalled trials, which are far slower than the others.
 	Stalling struct {
 		Stalls
 	}
-	// UnequalSpread: the values of one arm spread much wider than the values of the other arm.
+	// UnequalSpread says that the values of one arm spread much wider than those of the other arm.
 	UnequalSpread struct {
 		Wider experiment.Role `json:"wider"` // arm with the wider spread: baseline or treatment
 		Ratio float64         `json:"ratio"`
@@ -92,8 +91,8 @@ type (
 		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: a claim may be luck. If the effect has the size that the claim's p-value suggests, most runs like this
-	// one would miss it.
+	// WeakClaim: a claim may be luck. Suppose that the effect has the size that the claim's p-value suggests. Even then
+	// most runs like this one would not find it.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
 		Factor float64 `json:"factor"` // average ratio of the claimed effect to the true effect
@@ -114,7 +113,7 @@ type (
 		Family int `json:"family"` // number of headline comparisons
 		Fewest int `json:"fewest"`
 	}
-	// FewValues: independent samples have too few values for any claim.
+	// FewValues: the arms are independent samples, which have too few values for any claim.
 	FewValues struct {
 		Most   int `json:"most"` // largest number of values in an arm
 		Family int `json:"family"`
@@ -156,7 +155,7 @@ type (
 	// StartUp: the start of a wrapper takes more than a tenth of the time that a metric measures.
 	StartUp struct {
 		Program string  `json:"program"` // name of the wrapper
-		Start   float64 `json:"start"`   // seconds that a program's start takes longer with the wrapper than without
+		Start   float64 `json:"start"`   // by how many seconds the wrapper lengthens a program's start
 		Run     float64 `json:"run"`     // seconds of the arm's median execution, without the start
 		Most    bool    `json:"most"`    // the start explains more than half of the overhead
 	}
@@ -178,11 +177,11 @@ type (
 	Omission struct {
 		Metrics []string `json:"metrics"`
 	}
-	// Switching: layers were switched on and off between trials, and some trials ran right after a switch.
+	// Switching: the run turned layers on and off between trials, and some trials ran right after that.
 	Switching struct {
 		Arms []SwitchedArm `json:"arms"`
 	}
-	// Sliced: trials were cut into slices, between which the arms alternated.
+	// Sliced says that trials were cut into slices. Within a round, the arms alternated between slices.
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
@@ -207,7 +206,7 @@ type (
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`
-		// Session is the number of the session that the remark is about; 0: no particular session.
+		// Session is the number of the session that the remark is about; 0: the remark is about no particular session.
 		Session int `json:"session,omitempty"`
 	}
 )
@@ -273,19 +272,20 @@ func (Bound) Kind() string                  { return "bound" }
 func (StandIn) Kind() string                { return "stand-in" }
 func (Remark) Kind() string                 { return "remark" }
 
-// severity lists the kinds of findings, the gravest first. With the first group, a number measures something else than
-// it says. With the next groups, it is less certain. The last group is mere information.
+// severity lists the kinds of findings, the gravest first. After a finding of the first group, a number does not
+// measure what it seems to measure. After the next groups, a number is less certain. The last group is only
+// information.
 var severity = []string{
-	// The number measures a resource that was used up, not the layer.
+	// The resource limits the number, and not the layer: the resource was used up.
 	Bound{}.Kind(),
-	// The program may not have done its work.
+	// The program may not have done its work in this arm.
 	OtherBehaviour{}.Kind(),
-	// The layer may not be the cause of the difference.
+	// After these findings, the difference may have another cause than the layer.
 	StandIn{}.Kind(), Unexercised{}.Kind(), StartUp{}.Kind(), OverCap{}.Kind(), UnlimitedLink{}.Kind(), ControlDiffers{}.Kind(), Uncontrolled{}.Kind(), OneSetUp{}.Kind(),
 	// The verdict may be wrong.
 	Busy{}.Kind(), Unfinished{}.Kind(), MeanDiffers{}.Kind(), Stalling{}.Kind(), MoreRepeats{}.Kind(), Disagreement{}.Kind(), FewRounds{}.Kind(), FewValues{}.Kind(),
 	Extended{}.Kind(), Omission{}.Kind(), OddSeries{}.Kind(), UnequalSpread{}.Kind(), Interrupted{}.Kind(), LevelChanges{}.Kind(),
-	// The size or the interval may be wrong.
+	// Findings because of which an overhead's size or interval may be wrong.
 	WeakClaim{}.Kind(), NormalPairs{}.Kind(), NormalSamples{}.Kind(), Autocorrelation{}.Kind(), OrderEffect{}.Kind(),
 	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), Remark{}.Kind(),
 }

@@ -28,8 +28,8 @@ type completeRound struct {
 }
 
 // completeRounds collects the rounds that have a value of each given arm in each given cell. It calls the function
-// failed, if not nil, for every round that lacks a value because a program failed. The slice who has an entry for each
-// trial: true if its program failed. It must not be kept after the call.
+// failed, unless this is nil, for every round that lacks a value because a program failed. The argument who has an
+// entry for each trial of the round: true if the trial's program failed. The function failed must not keep who.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -55,11 +55,11 @@ func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed fu
 	return list
 }
 
-// roundSet holds the rounds of an estimate that is made from one number per round.
+// roundSet holds the rounds of an estimate. The estimate is made from one number per round.
 type roundSet struct {
 	plan   *experiment.Plan
 	rounds []int
-	setUps []int // set-up of each round; nil: no two rounds share a set-up
+	setUps []int // set-up of each round; nil: each round has a set-up of its own
 }
 
 // setOf returns the set of complete rounds. The set-up of each round is taken from its trial with the given index.
@@ -77,26 +77,27 @@ func (s *roundSet) pilot() int {
 	return n
 }
 
-// data turns one number per round into contrasts, as the estimators of overheads need them.
+// data returns numbers, one per round, as contrasts in the form that the estimators of overheads need.
 func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
 	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
 }
 
-// units returns the independent values: the numbers, or their means over set-ups if rounds share set-ups.
+// units returns the values that count as independent: the given numbers, one per round. If rounds share a set-up, it
+// returns the mean of each set-up's numbers instead.
 func (s *roundSet) units(numbers []float64) []float64 {
 	d := s.data(experiment.Metric{}, numbers)
 	units, _, _ := d.Units()
 	return units
 }
 
-// located estimates the centre of the numbers, one per round. If the numbers allow no interval, both bounds equal the
-// centre.
+// located estimates the centre of some numbers, one number per round. If an interval cannot be computed, both its
+// bounds equal the centre.
 func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled estimates the centre of the numbers of one arm, one per round. No baseline is subtracted from them, so the
-// machine's drift stays in them, and the interval allows for drift.
+// levelled estimates the centre of one arm's numbers, of which each round gives one. The baseline's numbers are not
+// subtracted, so the machine's drift stays in them, and the interval allows for drift.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }
@@ -117,13 +118,13 @@ func pointOnly(at float64) Interval { return finite(stats.Interval{Point: at, Lo
 type roundFits struct {
 	roundSet
 	from   []completeRound
-	offset int           // index of the first fitted value
+	offset int           // index of a round's first value that is fitted
 	points [][]float64   // coordinates of the fitted values
 	fits   []stats.Plane // fitted planes, by round
 }
 
-// fitRounds fits a plane to each round's values at the given points. Of a round's values, it uses those from the index
-// offset on. Rounds that cannot be fitted are left out.
+// fitRounds fits a plane to each round's values at the given points. The values at these points are those from the
+// index offset on. Rounds that cannot be fitted are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -163,8 +164,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less subtracts a number of the other fits, such as their slope, from that of the fits f in the same round. It
-// estimates the centre of these differences; nil if no round has both fits.
+// less compares the fits of f and other in each round by a number, such as their slope. It returns the centre of the
+// differences, f's number minus that of other; nil if no round has both fits.
 func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -185,14 +186,15 @@ func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *Ro
 
 const (
 	fitLevel = 0.01 // largest p-value at which a fit counts as wrong
-	fitMiss  = 0.05 // smallest deviation, as a share, that matters: with many rounds, even tiny deviations exceed chance
+	fitMiss  = 0.05 // smallest deviation that matters, as a share; many rounds show even tiny deviations
 )
 
-// poor reports whether a deviation from a fit exceeds chance and matters.
+// poor reports whether values lie farther from a fit than chance explains (p), and far enough to matter (off).
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed describes how far the values lie from their fits. It returns the mean residual at each point and the index of
-// the largest one. It also returns the p-value of "all mean residuals are zero", multiplied by a number of tests.
+// missed describes how far the values lie from their fits. It returns the mean residual at each point, and the index of
+// the mean residual that is farthest from zero. The result p belongs to "all mean residuals are zero", and is
+// multiplied by the number of tests.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
 	for k := range f.points {
@@ -217,8 +219,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number by which a p-value of residuals at several levels is corrected. With three levels
-// this is 1, since one residual determines the two others.
+// independentTests returns the number of tests for which a p-value is corrected, given the number of levels with a
+// residual. For three levels it is 1, since one residual determines the two others.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1

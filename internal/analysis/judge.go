@@ -9,25 +9,25 @@ import (
 	"tare/internal/run/journal"
 )
 
-// hypothesis is one comparison, before and after its verdict.
+// hypothesis is one comparison with its tests and, once it is decided, its verdict.
 type hypothesis struct {
 	Question
 	contrast.Estimate
-	cell, arm, base int     // indices in the plan; without meaning for comparisons across runs
+	cell, arm, base int     // indices in the plan; unused in comparisons across runs
 	adjusted        float64 // p-value after Holm's correction; for an exploratory metric, the p-value without correction
 	equivAdjusted   float64
 	control         *hypothesis       // the control's comparison with the baseline on the same metric; nil: the plan has no control
 	bias            float64           // an effect is claimed only if its interval lies entirely above bias or entirely below -bias, on the scale of contrasts
-	robust          contrast.Estimate // estimate that allows for the trials that failed
+	robust          contrast.Estimate // the estimate when trials that failed are allowed for
 	verdict         Verdict
-	seen            Verdict         // verdict from the existing values, before missing trials are allowed for
+	seen            Verdict         // verdict from the existing values alone, as if no trial were missing
 	grade           Grade           // grade of the verdict
 	few             bool            // there are too few values for any claim by ranks
-	reason          Reason          // reason why the comparison is not resolved, or MissingTrials beside a claim; nil: none
+	reason          Reason          // why the comparison is not resolved, or MissingTrials beside a claim; nil: neither
 	family          int             // number of hypotheses under Holm's correction; 1 for an exploratory metric
-	restated        bool            // a metric with the same information has the verdict instead
-	echo            bool            // the metric and the one that it restates are both headlines, and count as one claim
-	agree           bool            // the t interval alone gives the same verdict
+	restated        bool            // true if another metric with the same information has the verdict instead of this one
+	echo            bool            // set if this metric and the restated metric are both headlines; they count as one claim
+	agree           bool            // the verdict by the t interval alone is the same as the verdict
 	byT             Verdict         // verdict of the t interval alone
 	unplanned       bool            // not covered by the plan's goal of precision
 	constant        bool            // all values of the metric in the cell are the same, in every arm
@@ -39,7 +39,7 @@ type judgement struct {
 	contrast.Rules
 	treatments   []*hypothesis
 	controls     []*hypothesis
-	failureTests []*failureTest // comparisons of the program's failures, which belong to the same family as the treatments
+	failureTests []*failureTest // tests of the program's failures, in the same family as the treatments
 	reasons      []Reason       // reasons why the run gives no verdicts
 	family       int            // number of hypotheses on treatments under Holm's correction
 }
@@ -66,8 +66,8 @@ func (j *judgement) countedFailureTests() []*failureTest {
 	return slices.DeleteFunc(slices.Clone(j.failureTests), func(f *failureTest) bool { return !f.counts })
 }
 
-// settle decides the controls, then the treatments, and then the failures. It returns the indices of the controls
-// that failed.
+// settle gives verdicts to the controls, then to the treatments, and then to the tests of failures. It returns the
+// indices of the failed controls: those that make the run invalid.
 func (j *judgement) settle() (failed []int) {
 	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {
@@ -119,7 +119,7 @@ func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypo
 	return h
 }
 
-// newHypothesis creates the hypothesis that arm a and arm b do not differ in a cell.
+// newHypothesis returns the hypothesis that arms a and b do not differ in cell c, with its estimate.
 func (j *judgement) newHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
 	cell, m := t.plan.Cells[c], d.Metric
 	h := j.estimated(Question{Cell: cell.ID, Arm: name, Restates: t.restates(c, m), Data: d})
@@ -130,8 +130,8 @@ func (j *judgement) newHypothesis(t *table, c, a, b int, name string, d contrast
 	return h
 }
 
-// newJointHypothesis creates a hypothesis on several arms. The arms a and b stand for them where one arm and one
-// baseline are needed.
+// newJointHypothesis creates a hypothesis about several arms. Where the code needs one arm and one baseline, the arms a
+// and b stand in for them.
 func (j *judgement) newJointHypothesis(t *table, c, a, b int, name string, d contrast.Data) *hypothesis {
 	h := j.newHypothesis(t, c, a, b, name, d)
 	for _, control := range j.controls {

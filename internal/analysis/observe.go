@@ -11,9 +11,9 @@ import (
 // Observation lists the weaknesses of data that come from no experiment.
 type Observation struct {
 	Baseline string     `json:"baseline,omitempty"` // name of the arm that the other arms are compared with
-	Arms     []Schedule `json:"arms"`               // schedules of the other arms relative to the baseline; empty: the run has no other arm
-	// Differs names facts in the imported files, such as a kernel version, of which some arm has other values than the
-	// baseline.
+	Arms     []Schedule `json:"arms"`               // for each other arm, when it ran relative to the baseline; empty: the run has no other arm
+	// Differs names facts in the imported files that differ between the baseline and some other arm, such as a kernel
+	// version.
 	Differs []string `json:"differs,omitempty"`
 }
 
@@ -23,21 +23,21 @@ type Schedule struct {
 	Times Times  `json:"times"` // class of the position in time
 }
 
-// Times classifies when the trials of two arms ran relative to each other.
+// Times says when the trials of two arms ran relative to each other.
 type Times string
 
-// The classes, in the order in which output lists them.
+// The classes of Times, in the order in which output lists them.
 const (
 	TimesUnknown     Times = "unknown"     // a file of one of the two arms has no start time
-	TimesApart       Times = "apart"       // one arm began after the other was over
-	TimesOverlap     Times = "overlap"     // the arms' times overlap, but one arm is mostly earlier than the other
-	TimesBlocks      Times = "blocks"      // the arms ran over the same time, but in a few long turns
-	TimesInterleaved Times = "interleaved" // the arms ran over the same time, in no random order
+	TimesApart       Times = "apart"       // one arm began when the other had ended
+	TimesOverlap     Times = "overlap"     // the arms ran partly at the same time, but one of them mostly earlier
+	TimesBlocks      Times = "blocks"      // the arms took turns over the same time, but each turn had many trials
+	TimesInterleaved Times = "interleaved" // trials of both arms alternated over the same time, but not in random order
 )
 
-// betweenLeast and betweenMost limit a share. Of all combinations of a trial of the arm with a trial of the baseline,
-// the share counts those in which the arm's trial started later. It is 0 or 1 if one arm ran after the other. Between
-// the limits, the arms count as having run over the same time.
+// betweenLeast and betweenMost are limits of a share. Of all combinations of a trial of the arm with a trial of the
+// baseline, the share counts those in which the arm's trial started later. It is 0 or 1 if one arm ran after the other.
+// A share between the two limits means that the arms ran over the same time.
 const betweenLeast, betweenMost = 0.25, 0.75
 
 // observation returns the weaknesses of an imported run; nil for a run that Tare carried out.
@@ -54,7 +54,7 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	for i := range trials {
 		arm := trials[i].Arm
 		if trials[i].Start.IsZero() {
-			blank[arm] = blank[arm] || trials[i].Valid() // invalid trials without a start do not count, since Tare may have been unable to read their files
+			blank[arm] = blank[arm] || trials[i].Valid() // an invalid trial without a start does not count: its file may have been unreadable
 			continue
 		}
 		starts[arm] = append(starts[arm], trials[i].Start.UnixNano())
@@ -121,7 +121,8 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing names the facts that some arm and the baseline both have in their files, but with different values.
+// differing returns the names of facts for which an arm's files and the baseline's files have different values. A fact
+// that is missing in the files of either side does not count.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

@@ -11,9 +11,9 @@ import (
 	"tare/internal/stats"
 )
 
-// PositionEffects are the effects of a trial's position within the round: the first trial may find cold caches, the
-// last one a warm machine. Position effects widen intervals. They do not make an arm look slower, if every arm has had
-// every position equally often. Tare removes them.
+// PositionEffects are the effects that positions in the round have on trials: the first trial may find cold caches, the
+// last one a warm machine. They make intervals wider, so Tare removes them. They make no arm look slower, if every arm
+// has had every position equally often.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -21,7 +21,7 @@ type PositionEffects struct {
 }
 
 const (
-	orderFewest = 6  // number of rounds that a fit needs
+	orderFewest = 6  // smallest number of rounds that a fit needs
 	orderSweeps = 50 // largest number of iterations of the fit; without missing trials, a fit needs far fewer
 )
 
@@ -33,8 +33,9 @@ func (p *PositionEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects returns the position effects to remove from a metric's values; nil if they are not significant. They
-// come from a least-squares fit of rounds, arms and positions, and are tested by an F test.
+// orderEffects returns how much a trial's position in its round changes a metric's values, so that this can be removed.
+// The effects come from a least-squares fit of rounds, arms and positions. The result is nil if an F test finds them
+// not significant.
 func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
@@ -46,11 +47,11 @@ func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	return t.positionEffects[key]
 }
 
-// fitOrder fits and tests position effects. It uses the rounds in which every arm has a value and a position of its
-// own.
+// fitOrder fits and tests the effects of an arm's position within a round. It uses the rounds in which every arm has a
+// value and a position of its own.
 func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	k := len(t.plan.Arms)
-	arms, had := make([]int, k), make([][]int, k) // had counts the trials by arm and position
+	arms, had := make([]int, k), make([][]int, k) // had counts an arm's trials at each position in the round
 	for a := range arms {
 		arms[a], had[a] = a, make([]int, k)
 	}
@@ -58,7 +59,7 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	var at [][]int
 	for _, r := range t.completeRounds([]int{c}, arms, m, nil) {
 		if slices.ContainsFunc(r.trials, func(t *journal.Trial) bool { return t.Position < 1 || t.Position > k }) {
-			continue // a repeated trial has no position within the round
+			continue // rounds with a repeated trial are skipped: it has no position in the round
 		}
 		places := make([]int, k)
 		for a, trial := range r.trials {
@@ -84,9 +85,9 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	return &PositionEffects{P: p, Effects: stats.Mapped(effects, math.Expm1), logs: effects}
 }
 
-// uneven reports whether the positions of an arm are too uneven to tell effects of arms from effects of positions. The
-// arm then never had one of the positions, or had one much more often than another. "Much" means that the difference
-// exceeds 2 and the average number of trials per position.
+// uneven reports whether the positions of an arm are too uneven to tell effects of arms from effects of positions. They
+// are if the arm never had one of the positions, or had one much more often than another. "Much" means that the
+// difference exceeds 2 and the average number of trials per position.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -94,8 +95,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits effects of rounds and arms to values. With places = true, it also fits effects of positions. The results
-// are the residual sum of squares, and the position effects relative to their mean.
+// fitRows fits effects of rounds and arms to values; with places = true, also effects of positions. It returns the
+// residual sum of squares, and each position's effect minus the mean effect of the positions.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)
@@ -125,7 +126,7 @@ func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects
 		sweep(n, func(i, _ int) int { return i })
 		sweep(k, func(_, a int) int { return a })
 		if !places {
-			break // without positions, one iteration is exact, since rounds and arms are orthogonal
+			break // without positions, one pass is exact: every arm is in every round (orthogonal)
 		}
 		largest := 0.0
 		for j, by := range sweep(k, func(i, a int) int { return at[i][a] }) {

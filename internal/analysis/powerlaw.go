@@ -22,10 +22,10 @@ import (
 type PowerLaw struct {
 	Workload string            `json:"workload"`       // workload of the cells
 	Metric   experiment.Metric `json:"metric"`         // metric that the law describes
-	Held     []factor.Level    `json:"held,omitempty"` // levels of the factors that the law does not contain; they are the same in all Cells
+	Held     []factor.Level    `json:"held,omitempty"` // levels, the same in all Cells, of the factors that are not in the law
 	Factors  []PowerLawFactor  `json:"factors"`        // factors of the law with several levels, in the order of the plan
 	Cells    []string          `json:"cells"`          // cells of the fit
-	Arms     []PowerLawArm     `json:"arms"`           // arms that have at least one round with a value in every cell, in the plan's order
+	Arms     []PowerLawArm     `json:"arms"`           // arms with a value in every cell in at least one round, in the plan's order
 }
 
 // PowerLawFactor is one factor of a law.
@@ -39,11 +39,11 @@ type PowerLawFactor struct {
 // PowerLawArm is the law fitted to one arm.
 type PowerLawArm struct {
 	Arm       string     `json:"arm"`       // name of the arm
-	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell
+	Rounds    []int      `json:"rounds"`    // rounds that have a value in every cell; the law is fitted to these rounds
 	Exponents []Exponent `json:"exponents"` // one exponent per factor, in the order of Factors
-	// Unity is the metric's value, by the law, at factors of 1 in their own units.
+	// Unity is the metric's value that the law gives where every factor is 1 in its own unit.
 	Unity     Interval `json:"unity"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval, since the values allow none
+	PointOnly bool     `json:"pointOnly,omitempty"` // the values allow no interval: Unity holds only a point
 	Method    string   `json:"method"`              // method of the interval of Unity
 	Misfit    Misfit   `json:"misfit"`              // the cell whose values lie farthest from the law
 }
@@ -52,19 +52,19 @@ type PowerLawArm struct {
 type Exponent struct {
 	Interval
 	PointOnly  bool   `json:"pointOnly,omitempty"`  // the values allow no interval
-	Method     string `json:"method"`               // method of the interval, as in comparisons
-	Unexpected bool   `json:"unexpected,omitempty"` // the interval lies farther than exponentMiss from the expected exponent
+	Method     string `json:"method"`               // method by which the interval is computed, as for comparisons
+	Unexpected bool   `json:"unexpected,omitempty"` // the whole interval is farther than exponentMiss from the expected exponent
 }
 
-// exponentMiss is the largest deviation of an exponent that does not matter: if a factor grows from 1 to 10, it changes
-// the metric by 2 %.
+// exponentMiss is the largest deviation of an exponent that does not matter. With this deviation, a factor that grows
+// from 1 to 10 changes the metric by 2 % more or less.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.
 type Misfit struct {
 	Cell string  `json:"cell"` // ID of the cell
-	Off  float64 `json:"off"`  // distance of the typical value from the law's value, as a share of the law's value: -0.1 is 10 % below
-	P    float64 `json:"p"`    // p-value of "all cells lie on the law", from t tests of the residual at each cell; 1 if untestable
+	Off  float64 `json:"off"`  // typical value minus the law's value, as a share of the law's value: -0.1 is 10 % below
+	P    float64 `json:"p"`    // p-value of "all cells lie on the law", from a t test at each cell; 1: untestable
 	Poor bool    `json:"poor"` // the law fits poorly: P is 0.01 or less, and Off is 5 % or more in either direction
 }
 
@@ -100,7 +100,8 @@ type lawCells struct {
 	x       [][]float64 // logarithms of the levels, by cell and factor
 }
 
-// lawsOf returns the power laws of a plan, in the plan's order. Laws with too few cells for a test are left out.
+// lawsOf returns the power laws that the cells of a plan declare, in the plan's order. A law that has too few cells for
+// a test is left out.
 func lawsOf(plan *experiment.Plan) []lawCells {
 	at := map[string]int{}
 	var list []lawCells
@@ -126,8 +127,8 @@ func lawsOf(plan *experiment.Plan) []lawCells {
 	return slices.DeleteFunc(list, func(l lawCells) bool { return len(l.factors) == 0 || len(l.cells) < len(l.factors)+2 })
 }
 
-// read reads the levels of the law's factors as numbers. If a level is not a positive number, it has no logarithm, and
-// read drops the law.
+// read reads the levels of the power law's factors as numbers. If a level is not a positive number, it has no
+// logarithm, and read drops the law.
 func (f *lawCells) read(plan *experiment.Plan) {
 	f.x = make([][]float64, len(f.cells))
 	first := plan.Cells[f.cells[0]]
@@ -158,7 +159,7 @@ func (f *lawCells) read(plan *experiment.Plan) {
 	}
 }
 
-// law fits the power law to one arm; false if no round has a value in every cell.
+// law fits the power law l to one arm's values. there is false if no round has a value in every cell of the law.
 func (t *table) law(l lawCells, ids []string, arm int) (a PowerLawArm, there bool) {
 	list := t.completeRounds(l.cells, []int{arm}, l.metric, nil)
 	for i := range list {

@@ -22,28 +22,33 @@ type (
 	TooFewValues struct {
 		Loss *Loss `json:"loss,omitempty"` // main cause of the missing values
 	}
-	// NoSpread: there are too few values for ranks, and they do not vary, so there is no t interval.
+	// NoSpread: there are too few values for an interval by ranks. The values are all equal, so there is no t interval
+	// either.
 	NoSpread struct {
 		Fewest int `json:"fewest"` // number of pairs that an interval by ranks needs
 	}
-	// NotInFamily: the difference is significant by itself, but not after Holm's correction for the number of claims.
+	// NotInFamily: the difference is significant if tested alone. After Holm's correction for the number of claims, it
+	// is not.
 	NotInFamily struct {
 		Family int `json:"family"` // number of claims that share the correction
 	}
-	// WithinBias: the control differs from the baseline, and the arm does not clearly differ by more than the control.
+	// WithinBias: the control itself differs from the baseline, and the arm's difference from the baseline is not
+	// clearly larger than that.
 	WithinBias struct {
-		Bias float64 `json:"bias"` // difference of the control from the baseline, on the scale of the overhead
+		Bias float64 `json:"bias"` // how much the control differs from the baseline, on the scale of the overhead
 	}
-	// TooFewToClaim: there are fewer values than a claim needs in a family of this size.
+	// TooFewToClaim says that there are fewer values than a claim needs, given the number of hypotheses under Holm's
+	// correction.
 	TooFewToClaim struct {
 		Family int `json:"family"`
 		Fewest int `json:"fewest"` // number of pairs, or of values in each arm, that a claim needs
 	}
-	// NoControl: the control's values allow no estimate.
+	// NoControl says that the control's values allow no estimate of the noise.
 	NoControl struct{}
-	// ThinControl: the control has far fewer values than the arm, too few to show that it differs from the baseline.
+	// ThinControl says that the control has far fewer values than the arm. So few values cannot show whether the
+	// control differs from the baseline.
 	ThinControl struct {
-		Values int `json:"values"` // number of the control's pairs, or of values in the smaller sample
+		Values int `json:"values"` // number of the control's pairs; for unpaired data, of values in the smaller sample
 	}
 	// Ties: the p-value is small, but because of ties (equal values) the interval includes zero.
 	Ties struct{}
@@ -51,14 +56,14 @@ type (
 	FarReaching struct{}
 	// MeanNotShown: the typical round is shown to be equivalent, but the mean is not.
 	MeanNotShown struct{}
-	// MissingTrials: trials have no value because the program failed, and the claim depends on the missing values. If
-	// the comparison still makes a claim, MissingTrials means that the claim holds in the worst case: missing values
-	// that contradict it are worse than all values seen, and other missing values show no difference.
+	// MissingTrials: a claim depends on trials that have no value because the program failed. If the comparison still
+	// makes a claim, the claim holds in the worst case. In the worst case, missing values that contradict the claim are
+	// worse than all values seen, and other missing values show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
-		Of      int     `json:"of"`              // number of pairs, or of values of both arms, if no trial had failed
-		Worst   int     `json:"worst,omitempty"` // number of missing values that count, in the worst case, against a claim of a cost or a gain
-		Without Verdict `json:"without"`         // verdict from the values that exist, as if no trial had failed
+		Of      int     `json:"of"`              // number of pairs (or of values of both arms) that a run without failures would have
+		Worst   int     `json:"worst,omitempty"` // missing values that, in the worst case, speak against a claim of a cost or a gain
+		Without Verdict `json:"without"`         // verdict from the existing values alone, as if no trial had failed
 	}
 )
 
@@ -74,7 +79,8 @@ type (
 	InvalidRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the runs without verdicts; empty: the analysed run itself
 	}
-	// ControlChanged: between both runs the control has changed, so a change of the arm may have another cause.
+	// ControlChanged: the control has changed between the two runs. So a change of the arm may have another cause than
+	// the arm's layers.
 	ControlChanged struct{}
 	// RoundsMissing: not all planned rounds are done.
 	RoundsMissing struct {
@@ -85,7 +91,8 @@ type (
 	UnfinishedRuns struct {
 		Runs []int `json:"runs,omitempty"` // numbers of the unfinished runs; empty: the analysed run itself
 	}
-	// SameClaim: in a closed loop, this metric carries the same information as another metric, which has the verdict.
+	// SameClaim says that in a closed loop this metric carries the same information as another metric, Metric, which
+	// gets the verdict in its place.
 	SameClaim struct {
 		Metric string `json:"metric"`
 	}
@@ -145,7 +152,7 @@ func (NoVerdicts) Kind() string     { return "no-verdicts" }
 
 // Loss is the main cause why most trials of an arm have no value.
 type Loss struct {
-	Baseline bool     `json:"baseline,omitempty"` // the baseline's trials are lost; otherwise the arm's
+	Baseline bool     `json:"baseline,omitempty"` // true: the lost trials are the baseline's; false: the arm's
 	Lost     int      `json:"lost"`
 	Trials   int      `json:"trials"`
 	Rules    []string `json:"rules,omitempty"`  // rules that the trials broke
@@ -153,7 +160,7 @@ type Loss struct {
 }
 
 func (x explainer) lost(h *hypothesis) *Loss {
-	if x.table == nil { // a comparison across runs has no table
+	if x.table == nil { // a comparison of several runs has no table of trials
 		return nil
 	}
 	if l := x.table.loss(h.cell, h.arm, h.Metric); l != nil {

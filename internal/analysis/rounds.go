@@ -26,8 +26,8 @@ func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	return n, err
 }
 
-// plannedFactors is the largest number of factors of an interaction for which a run plans its precision. Each further
-// factor needs four times as many rounds.
+// plannedFactors is the largest number of factors in an interaction that counts when a run plans its precision. Each
+// further factor needs four times as many rounds.
 const plannedFactors = 2
 
 // precisionAssurance is the probability with which the planned rounds reach the precision.
@@ -51,7 +51,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		contrasts, _, pilot := p.Units()
 		each := p.RoundsEach()
 		if pilot > 2 && p.LastShort() {
-			pilot-- // the last set-up will get further rounds after the pilot, so it is left out
+			pilot-- // without the last set-up, which gets further rounds after the pilot
 		}
 		if pilot < 2 {
 			return nil
@@ -103,7 +103,7 @@ func (t *table) pilot() *table {
 }
 
 // totalRounds returns the number of rounds that the run will have, as far as it is known. Until the pilot is complete,
-// this is the pilot's number.
+// it returns the pilot's number of rounds.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -112,7 +112,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if n := cmp.Or(t.plan.Decided, t.plan.Ended); n > 0 {
 		return n, false
 	}
-	fixed := t.plan.Fixed // number of rounds that the pilot or an extension has set during the run; 0: none
+	fixed := t.plan.Fixed // number of rounds, set by the pilot or an extension during the run; 0: not set
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false
 	}
@@ -126,10 +126,10 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible. It makes
-// the smallest p-value of the exact test (2 in 3^rounds with a control, 2 in 2^rounds without) at most alpha divided by
-// the number of hypotheses. If several rounds share a set-up, the result is a number of set-ups. For independent
-// samples, it is the number of values in each arm, by the rank-sum test.
+// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible. With so
+// many rounds, the smallest p-value of the exact test (2 in 3^rounds with a control, 2 in 2^rounds without) is at most
+// alpha divided by the number of hypotheses. If several rounds share a set-up, the result counts set-ups instead. For
+// independent samples, it counts the values of each arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
@@ -139,16 +139,16 @@ func FewestRounds(plan *experiment.Plan) int {
 var unitEffects sync.Map
 
 type unitCase struct {
-	n            int // number of independent values of pairs, or of values of the baseline
-	treated      int // number of values of the arm; 0: the values are pairs
+	n            int // number of independent pairs, or of the baseline's values if there are no pairs
+	treated      int // number of values of the arm; 0: the values are pairs, and n counts the pairs
 	alpha, power float64
 	ranks        bool
 	control      bool // the arm is compared with baseline and control together
 }
 
 // unitEffect returns the minimum detectable effect of a comparison whose standard deviation is 1; 0 if there are too
-// few values for any claim. For pairs judged by ranks, the effect allows for the uncertainty of the standard deviation,
-// which comes from few values.
+// few values for any claim. For pairs judged by ranks, the effect is larger, since few values leave the standard
+// deviation uncertain.
 func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {
@@ -179,8 +179,8 @@ func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	return v
 }
 
-// deviation returns the standard deviation of one contrast. For independent samples, it returns the standard deviation
-// that, common to both samples, would give the same standard error of their difference.
+// deviation returns the standard deviation of one contrast. For independent samples, it returns one standard deviation
+// for both: with it, the difference of the samples would have the same standard error.
 func deviation(h *hypothesis) float64 {
 	if h.Paired {
 		return h.SD
@@ -189,9 +189,9 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed returns the number of rounds, or of values in each arm, with which a new run gets any verdict with the
-// probability power, as far as the present values tell. If several rounds share a set-up, the number is a multiple of
-// the rounds per set-up. The result is 0 if the number is over the maximum or cannot be computed.
+// needed returns with how many rounds (or values in each arm) a new run gets any verdict with the probability power. It
+// assumes that the values of a new run are like the present ones. If several rounds share a set-up, the number is a
+// multiple of the rounds per set-up. The result is 0 if the number is over the maximum or cannot be computed.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -221,9 +221,9 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// The number of needed rounds is computed from simulated runs, whose values are drawn from the observed values.
-// resamples is the largest number of simulated runs for all headline comparisons together, and mostResamples that for
-// one comparison. If a comparison would get fewer than fewestResamples, noise is assumed to be normal instead.
+// Tare simulates runs to find how many rounds are needed. Their values are drawn from the observed values. resamples is
+// the largest number of simulated runs for all headline comparisons together. mostResamples is the largest number for
+// one comparison. If a comparison would get fewer than fewestResamples, Tare assumes normal noise instead.
 const (
 	resamples       = 4000
 	mostResamples   = 400

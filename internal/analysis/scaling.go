@@ -10,9 +10,9 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor whose levels are numbers, an arm's cost grows with the factor:
-// bytes per object, time per rule. The growth is the slope of a line through the values at the levels, fitted in each
-// round (fits.go).
+// If the cells of a workload differ in one factor with numeric levels, a metric may grow with the factor: bytes per
+// object, time per rule. The growth in an arm is the slope of a line through the values at the levels. The line is
+// fitted in each round (fits.go).
 
 // Scaling describes how a metric grows with one factor of a workload. It has the factor's levels, and one line per arm
 // through the values at these levels. The values themselves are in the cells. A headline metric with values at two or
@@ -30,32 +30,34 @@ type Scaling struct {
 	Arms     []ScalingArm      `json:"arms"` // lines of the arms that have a round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
-// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of the factor, with the metric's own
-// sign. They are not overheads.
+// ScalingArm is the fitted line of one arm. A slope is the change of the metric, in its unit, per unit of the factor.
+// It is no overhead: its sign is that of the metric.
 type ScalingArm struct {
 	Arm       string     `json:"arm"`    // name of the arm
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
 	Slopes    []float64  `json:"slopes"` // one slope per round
 	Slope     Interval   `json:"slope"`
-	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals, since the values allow none
+	PointOnly bool       `json:"pointOnly,omitempty"` // true if Slope and Line are estimates without intervals, as the values allow none
 	Method    string     `json:"method"`              // method of the slope's interval, as in comparisons
-	Base      *Interval  `json:"base,omitempty"`      // height of the line at zero; nil unless the levels count something or are a rate
-	Line      []Interval `json:"line"`                // height of the line at each level
+	Base      *Interval  `json:"base,omitempty"`      // height of the line at level 0; nil if the levels are no count and no rate
+	Line      []Interval `json:"line"`                // height of the fitted line at each level of the factor
 	Means     []float64  `json:"means"`               // means of the values at each level, over Rounds
 	Fit       Fit        `json:"fit"`
-	// Difference is the arm's slope minus the baseline's slope, over the rounds that both have. It is nil for the
-	// baseline itself, without a common round, and if the arm's workload has other settings than the baseline's.
+	// Difference is the slope of the arm's line minus the slope of the baseline's line, over the rounds that both arms
+	// have. It is nil for the baseline itself, if the arms have no common round, or if the workload's settings differ
+	// from the baseline's.
 	Difference *RoundValue `json:"difference,omitempty"`
-	// BaseDifference is the arm's Base minus the baseline's Base, over the rounds that both have.
+	// BaseDifference is the base (the height at zero) of the arm's line minus that of the baseline's line, over the
+	// rounds that both arms have.
 	BaseDifference *RoundValue `json:"baseDifference,omitempty"`
 }
 
-// RoundValue is an estimate from one number per round, such as the difference of two slopes.
+// RoundValue is an estimate that is computed from one number per round, such as the difference of two slopes.
 type RoundValue struct {
 	Interval
-	Rounds    int     `json:"rounds"`              // number of rounds that have a value
+	Rounds    int     `json:"rounds"`              // number of rounds that the estimate rests on
 	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
-	P         float64 `json:"p"`                   // two-sided p-value of "the number is 0", not corrected for the number of lines
+	P         float64 `json:"p"`                   // two-sided p-value of the hypothesis "the number is 0", without correction
 	Method    string  `json:"method"`              // method of the interval
 }
 
@@ -63,10 +65,10 @@ type RoundValue struct {
 type Fit struct {
 	// Off is the largest distance of a level's mean from the line, as a share of the range of the means.
 	Off float64 `json:"off"`
-	At  float64 `json:"at"` // the level whose mean lies at the distance Off from the line
+	At  float64 `json:"at"` // level whose mean is furthest from the line; Off is its distance
 	P   float64 `json:"p"`  // p-value of "the means lie on a line", from t tests of the residual at each level; 1 if untestable
-	// Bend is the direction in which the means curve away from the line towards higher levels, "steeper" or "flatter",
-	// by the best-fitting quadratic; "": no clear curve.
+	// Bend says how the means curve away from the line as levels rise: "steeper" or "flatter"; "": no clear curve. The
+	// sign comes from the best-fitting quadratic.
 	Bend  string `json:"bend,omitempty"`
 	Poor  bool   `json:"poor"`            // the line fits poorly: P is 0.01 or less, and Off is 5 % or more
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above

@@ -31,10 +31,10 @@ func setUpsOf(trials []journal.Trial) SetUps {
 	return SetUps{Count: len(counts), Rounds: len(rounds), Sessions: len(sessions)}
 }
 
-// Known reports whether the trials record their set-ups.
+// Known reports whether the trials record the set-up in which they ran.
 func (s SetUps) Known() bool { return s.Count > 0 }
 
-// Once reports whether each session set its arms up only once. Conclusions may then not hold for other set-ups.
+// Once reports whether each session had only one set-up. The results may then hold for these set-ups alone.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
 // Shared reports whether a session had several set-ups, of which some served several rounds. The set-up is then the
@@ -77,7 +77,7 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		squares += size * size
 	}
 	among, within = among/(k-1), within/(n-k)
-	each := (n - squares/n) / (k - 1) // effective number of rounds in a set-up
+	each := (n - squares/n) / (k - 1) // rounds per set-up: an effective number, since set-ups may differ
 	b := &BetweenSetUps{SetUps: len(groups), Rounds: len(d.SetUps), P: 1, Most: -1}
 	if within == 0 {
 		return b
@@ -88,8 +88,8 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
-	// The bound is that of Williams (1962): the ratio of both variances lies below (F ÷ its lower quantile − 1) ÷ n. F
-	// counts as at least 1, so set-ups that happen to be alike do not make the bound smaller.
+	// The upper bound is that of Williams (1962): the ratio of the two variances is below (F ÷ F's lower quantile − 1)
+	// ÷ n. An F below 1 counts as 1, so set-ups that are alike by chance do not make the bound smaller.
 	b.Most = size(within * (max(ratio, 1)/stats.FQuantile(1-confidence, k-1, n-k) - 1) / each)
 	return b
 }
@@ -101,7 +101,7 @@ type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
 	Rounds    int      `json:"rounds"` // number of complete pairs in the block
 	Overhead  Interval `json:"overhead"`
-	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval, since the values allow none
+	PointOnly bool     `json:"pointOnly,omitempty"` // set if Overhead has no interval, since the block has too few values
 }
 
 // blocks maps each round to the number of its block in an import; nil if the import has no blocks.
@@ -120,7 +120,7 @@ func (t *table) blocks() map[int]int {
 	return of
 }
 
-// onlyBlock returns the name of the block of an import that has exactly one block; "" for a run without blocks.
+// onlyBlock returns the name of the block if an import has exactly one; "": the run has no blocks.
 func (t *table) onlyBlock() string {
 	if t.blockOf == nil {
 		return ""

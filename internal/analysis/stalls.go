@@ -9,10 +9,10 @@ import (
 	"tare/internal/stats"
 )
 
-// A trial is stalled if it is far worse than its arm's median: by a factor of more than 1.25, and on the logarithmic
-// scale by more than five robust standard deviations. The robust standard deviation is 1.4826 times the median distance
-// of a value's logarithm from the median of its own arm, over all arms of a cell. Stalled trials are part of every
-// estimate.
+// A trial is stalled if it is worse than its arm's median by two limits. The first limit is a factor of 1.25. The
+// second is five robust standard deviations on the logarithmic scale. The robust standard deviation is 1.4826 times the
+// median distance of the logarithms from their own arm's median, over all arms of a cell. Stalled trials are part of
+// every estimate.
 const (
 	stallDeviations = 5
 	stallLeast      = 1.25
@@ -21,17 +21,17 @@ const (
 
 // Stalls is the frequency of stalled trials in an arm and in its reference: the baseline, alone or with the control.
 type Stalls struct {
-	Factor    float64   `json:"factor"` // a stalled trial is more than this many times worse than its arm's median
+	Factor    float64   `json:"factor"` // a stalled trial is worse than its arm's median by more than this factor
 	Arm       Frequency `json:"arm"`
 	Reference Frequency `json:"reference"`
-	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
+	Pooled    bool      `json:"pooled,omitempty"` // set if the reference is the baseline together with the control
 	P         float64   `json:"p"`                // two-sided p-value of "equal shares of stalled trials", by Fisher's exact test
-	testable  bool      // set if so many trials stalled that a difference can be significant
+	testable  bool      // set if enough trials stalled for a difference to be significant
 }
 
-// stalls adds the numbers of stalled trials to the comparisons. It adds a finding if the share of stalled trials
-// differs between arm and reference. The significance level is alpha divided by the number of comparisons that could
-// show such a difference, separately for headline and exploratory metrics.
+// stalls adds the numbers of stalled trials to the comparisons. If the share of stalled trials differs significantly
+// between arm and reference, it adds a finding. The significance level is alpha divided by the number of comparisons
+// that could show such a difference. Headline and exploratory metrics are counted separately.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
@@ -53,7 +53,8 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil if no trial stalled.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks of an import have different values anyway, so a slow trial tells nothing
+	// the blocks of an import differ anyway, so a slow trial need not be a stall
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil {
 		return nil
 	}
 	metrics := x.cells[x.table.cells[c.Cell]].Metrics
@@ -87,7 +88,7 @@ func (x explainer) stallsOf(c *Comparison) *Stalls {
 
 func stalled(m *MetricSeries) (factor float64, counts []int) {
 	counts = make([]int, len(m.Arms))
-	worse := make([][]float64, len(m.Arms)) // logarithm of the ratio by which a value is worse than its arm's median, by arm and value
+	worse := make([][]float64, len(m.Arms)) // by arm and value: logarithm of how many times worse the value is than the arm's median
 	var sizes []float64
 	for a, s := range m.Arms {
 		worse[a] = make([]float64, len(s.Values))
@@ -113,11 +114,11 @@ func stalled(m *MetricSeries) (factor float64, counts []int) {
 	return contrast.Finite(math.Exp(limit)), counts
 }
 
-// MoreRepeats is the finding that an arm's trials were spoilt more or less often than those of baseline and control. A
+// MoreRepeats is the finding that an arm has a larger or smaller share of spoilt trials than baseline and control. A
 // trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. If an arm makes trials
-// slow, a rule about the machine may discard just its slow trials. Its values are then not missing at random.
+// slow, a rule about the machine may discard only the slow trials. The remaining values are then biased.
 type MoreRepeats struct {
-	Arm       Frequency `json:"arm"` // executions of the arm that were spoilt
+	Arm       Frequency `json:"arm"` // number of the arm's spoilt executions, and of all its executions
 	Reference Frequency `json:"reference"`
 	P         float64   `json:"p"` // two-sided p-value of "no difference", by Fisher's exact test
 }
@@ -125,7 +126,7 @@ type MoreRepeats struct {
 // Kind returns the name of this kind of finding.
 func (MoreRepeats) Kind() string { return "more-repeats" }
 
-// spoilt counts the executions of an arm in a cell, and as failed those that were spoilt.
+// spoilt counts an arm's executions in a cell. The field failed of the result counts the spoilt executions.
 func (t *table) spoilt(c, a int) (n failureCount) {
 	for _, s := range t.slots[c][a] {
 		n.executions, n.failed = n.executions+s.attempts, n.failed+s.attempts-s.failed

@@ -8,7 +8,7 @@ import (
 	"tare/internal/stats"
 )
 
-// startShare is the share of the measured time above which a wrapper's start is reported.
+// startShare: a wrapper's start is reported if it takes more than this share of the measured time.
 const startShare = 0.1
 
 // startUps warns if a wrapper's start takes much of an arm's measured time. The start takes equally long for short and

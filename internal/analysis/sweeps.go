@@ -17,9 +17,9 @@ import (
 // leastLevels is the smallest number of levels with which a line can be tested.
 const leastLevels = 3
 
-// sweep holds the cells, or the arms, of a plan that differ in one factor only. The levels of this factor are numbers.
+// sweep holds cells (or arms) of a plan that differ in one factor only. The levels of this factor are numbers.
 type sweep struct {
-	of           string // the workload of the cells, or the name of the arm in the experiment file
+	of           string // the cells' workload; for a sweep of arms, the arms' name in the experiment file
 	factor, unit string
 	held         []factor.Level
 	indices      []int     // indices of the cells or arms in the plan, by level in ascending order
@@ -38,8 +38,8 @@ func armSweeps(plan *experiment.Plan) []sweep {
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms. The function describe returns the name and the levels of the cell
-// or arm with index i.
+// sweepsOf finds the sweeps among n cells or arms: those that differ only in the level of one factor. For an index i,
+// the function describe returns the name and the levels of the cell or arm.
 func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
@@ -66,8 +66,8 @@ func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads a sweep's levels as numbers and sorts the cells or arms by them. Levels that are no numbers go to
-// leftOut. The result is false if too few levels are numbers, or if two levels are equal.
+// ascend reads a sweep's levels as numbers and sorts the cells or arms by these numbers. It puts levels that are no
+// numbers into leftOut. It returns false if too few levels are numbers, or if two numbers are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -88,7 +88,8 @@ func (s *sweep) ascend(texts []string) bool {
 	return true
 }
 
-// notations lists the ways to write a level. Each has the unit of the number, and a function that reads the text.
+// notations lists the forms of numbers that a level may have, such as a percentage or a duration. Each form has the
+// number's unit and a function that reads the text.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -99,7 +100,7 @@ var notations = []struct {
 	{"s", reads(func(d quantity.Duration) float64 { return d.Std().Seconds() })},
 	{"B", reads(func(s quantity.Size) float64 { return float64(s) })},
 	{"bit/s", reads(func(r quantity.Rate) float64 {
-		if r == 0 { // 0 stands for an unlimited rate
+		if r == 0 { // a rate of 0 means unlimited
 			return math.Inf(1)
 		}
 		return float64(r)
@@ -119,14 +120,14 @@ func reads[Q any, P interface {
 
 func readNumber(text string) (float64, error) {
 	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
-		return math.NaN(), nil // texts such as 0x10 and infinity are no levels
+		return math.NaN(), nil // levels are plain numbers; texts such as 0x10 and infinity are not
 	}
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers in one unit, by the notation that can read most of them. The
-// levels that it cannot read become NaN. Sizes and rates are converted to the largest unit in which no level is below
-// 1.
+// readLevels reads the levels of a factor as numbers in one unit. It uses the notation, such as sizes or rates, that
+// can read most of the levels; the others become NaN. Sizes and rates are converted to the largest unit in which every
+// level is at least 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {
@@ -158,7 +159,7 @@ func enlarged(x []float64, unit string) ([]float64, string) {
 	}
 	least := math.Inf(1)
 	for _, v := range x {
-		if v < least { // the comparison is false for NaN
+		if v < least { // skips NaN, for which every comparison is false
 			least = v
 		}
 	}

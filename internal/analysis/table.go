@@ -15,15 +15,15 @@ type table struct {
 	plan            *experiment.Plan
 	cells           map[string]int                          // cell indices by ID
 	arms            map[string]int                          // arm indices by name
-	rounds          []int                                   // numbers of the rounds that have any trial, ascending; for independent samples, 1 to the number of the longest arm's trials
-	at              [][]int                                 // rounds of each cell, ascending; the same as field rounds in a run that Tare carried out
-	slots           [][][]slot                              // slots by cell, arm and index into the cell's rounds; independent samples have one slot per trial of the arm
+	rounds          []int                                   // numbers of rounds with a trial, ascending; independent samples: 1 to the most trials
+	at              [][]int                                 // numbers of each cell's rounds, ascending; equal to rounds in a run that Tare carried out
+	slots           [][][]slot                              // slots by cell, arm and index into at; without pairs, one for each trial of the arm
 	final           int                                     // highest round that has any trial
 	stray           int                                     // number of trials that belong to no cell or arm of the plan
 	broken          int                                     // number of imported files whose cell could not be read
 	double          int                                     // number of valid trials that do not count, since the same cell, arm and round has a later valid trial
 	loops           []*LoopSummary                          // evidence of closed loops, by cell; nil: no closed loop
-	data            admission                               // kinds of trials that count as data
+	data            admission                               // validOnly, or withFailed: trials that broke only the rule on errors count, too
 	setUps          SetUps                                  // counts of the arms' set-ups
 	blockOf         map[int]int                             // block numbers of an import, by round; nil: the run has no blocks
 	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell
@@ -98,9 +98,9 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound groups trials of the same round. In a run that Tare carried out, all cells have all rounds. In an import, a
-// cell gets slots only for its own rounds. If each file were a cell of its own, slots for all rounds would otherwise
-// grow with the square of the number of files.
+// byRound groups trials by their round. In a run that Tare carried out, each cell has all rounds. In an import, a cell
+// gets slots only for its own rounds. With a cell for each file, slots for all rounds would grow with the square of the
+// number of files.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
 	last := map[[2]int]int{} // number of the last attempt by cell and round, only for cells whose trials are cut into slices
@@ -137,7 +137,7 @@ func (t *table) byRound(trials []journal.Trial) {
 		}
 		s := t.slot(c, a, trial.Round)
 		if trial.Attempt < last[[2]int{c, trial.Round}] {
-			s.attempts++ // with slices, all arms of a round are tried again together, so an attempt before the last one does not count
+			s.attempts++ // slices: all arms repeat a spoilt trial together, so only the last attempt counts
 			continue
 		}
 		t.add(s, trial)
@@ -168,8 +168,8 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether a planned trial gets no further attempt. It is settled after a valid attempt, a failure of
-// the program, the last allowed attempt, or the end of its round. In an import, one attempt settles it.
+// settled reports whether a planned trial gets no further attempt. There are four cases: a valid attempt, a failure of
+// the program, the last allowed attempt, and the end of the trial's round. In an import, one attempt is enough.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -178,7 +178,7 @@ func (t *table) settled(s *slot, round int) bool {
 }
 
 // counts returns the numbers of trials that are planned, done, valid, failed and lost. An arm may have done more rounds
-// than planned: if another arm was left out for a while, the rounds that it missed are repeated.
+// than planned: extra rounds replace those that another arm missed while it was left out.
 func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {
@@ -208,7 +208,7 @@ func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 		broken := trials[i].Invalid
 		for k, v := range broken {
 			if slices.ContainsFunc(broken[:k], func(b journal.Violation) bool { return b.Rule == v.Rule }) {
-				continue // a trial counts once for each rule, however often it broke the rule
+				continue // a trial counts only once for a rule, even if it broke the rule several times
 			}
 			if c.ByRule == nil {
 				c.ByRule = map[string]int{}
@@ -244,7 +244,7 @@ func role(plan *experiment.Plan, r experiment.Role) int {
 	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
 }
 
-// complete reports whether all planned trials are settled in rounds 1 to last, and all these rounds have begun.
+// complete reports whether rounds 1 to last have all begun, and all their planned trials are settled.
 func (t *table) complete(last int) bool {
 	seen := 0
 	for i, r := range t.rounds {
@@ -263,8 +263,8 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial of independent samples a slot of its own, in the order of start times. If a trial of an arm
-// has no start time, the arm's trials stay in the order of the journal.
+// inOrder gives every trial of independent samples a slot of its own. The slots of an arm are in the order of start
+// times. If one of the arm's trials has no start time, they are in the order of the journal.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {

@@ -13,7 +13,7 @@ import (
 // Values for other comparisons, such as those between runs.
 type Values struct{ table *table }
 
-// ValuesOf sorts a run's trials by cell and arm of the plan, and ignores those after the run's last counted round. The
+// ValuesOf sorts a run's trials by cell and arm of the plan. It ignores trials after the last round that counts. The
 // trials must be in the order of the journal.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
@@ -47,7 +47,7 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 
 func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
 	switch d.Metric, d.Paired = m, t.plan.Paired(); {
-	case t.unlike(c, a, b) != nil: // arms with different work have no overhead, so their data stay without values
+	case t.unlike(c, a, b) != nil: // arms that do different work have no overhead, so their comparison gets no values
 	case d.Paired:
 		d = t.pair(c, a, b, m)
 	default:
@@ -61,7 +61,8 @@ func (t *table) compared(c, a, b int, m experiment.Metric) (d contrast.Data) {
 // margin returns a metric's margin of equivalence in cell c, on the scale of contrasts; 0: the plan sets none.
 func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
-		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // the plan's margin has the metric's own scale; the condition is a safeguard
+		// the condition should always hold: the plan's margin has the metric's own scale
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale {
 			return contrast.FromOverhead(bound.Value, experiment.Metric{Scale: bound.Scale})
 		}
 	}
@@ -78,8 +79,8 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a and arm b in cell c. If b is the baseline and a is a treatment, it adds the
-// control's values of the same rounds, since the control is a copy of the baseline.
+// pair collects the pairs of the arms a and b in cell c. If a is a treatment and b is the baseline, each pair also gets
+// the control's value of the round, since the control is a copy of the baseline.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -112,7 +113,8 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	return d
 }
 
-// sharedSetUps returns the set-up of each round if several rounds share a set-up; otherwise nil.
+// sharedSetUps returns its argument, the number of each round's set-up, if several rounds share a set-up. Otherwise it
+// returns nil.
 func (t *table) sharedSetUps(setUps []int) []int {
 	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
 		return setUps
@@ -120,8 +122,8 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// constant reports whether a metric is the same in all trials of a cell, so that it measures nothing. Counts may well
-// be constant, so the result is false for them, and for fewer than fewestConstant values.
+// constant reports whether a metric has the same value in all trials of a cell, so that it measures nothing. Counts may
+// well be constant, so the result is false for them. It is also false for fewer than fewestConstant values.
 func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false
@@ -138,14 +140,14 @@ func (t *table) constant(c int, m experiment.Metric) bool {
 	return count >= fewestConstant
 }
 
-// fewestConstant is the number of equal values from which on a metric counts as constant.
+// fewestConstant is the smallest number of equal values that makes a metric count as constant.
 const fewestConstant = 6
 
 // UnlikeSetting is a setting of the workload that differs between the files of two arms. The two arms therefore
 // measured different work.
 type UnlikeSetting struct {
 	Name     string   `json:"name"`
-	Baseline []string `json:"baseline"` // the setting's values in the baseline's files, or in those of the arm that has its role; several values: these files differ among themselves
+	Baseline []string `json:"baseline"` // values in the files of the arm compared with; several values: its files differ
 	Arm      []string `json:"arm"`
 }
 
@@ -164,8 +166,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike returns the settings in which the files of arms a and b differ in a cell, so that these arms measured
-// different work; nil: none. A setting counts even if only the files of one arm differ among themselves.
+// unlike returns the settings in which the files of arms a and b differ in a cell; nil: none. With such a setting, the
+// arms measured different work. A setting also counts if the files of a single arm differ among themselves.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

@@ -65,9 +65,9 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether a claim on a headline metric may be luck: if the effect has the size that the p-value suggests,
-// most runs would miss it. The smaller p-value of both estimators counts, since with few pairs ranks cannot give a very
-// small one, however clear the effect is.
+// weak reports whether a claim on a headline metric may be luck. It assumes that the true effect is as large as the
+// p-value suggests. The claim is weak if most runs would miss such an effect. Of the p-values by ranks and by t, the
+// smaller one counts: with few pairs, ranks cannot give a very small p-value, however clear the effect is.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
@@ -134,8 +134,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			// If no trial has a usable value, only a headline metric gets a warning. Other metrics may be impossible to
-			// measure, such as a quantile of too few requests.
+			// A metric without any usable value gets a warning only if it is a headline. Other metrics may be
+			// impossible to measure, such as a quantile of too few requests.
 			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
@@ -173,8 +173,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the hardware's limit, as the experiment file gives it. An explanation is a
-// cache that answers, or a burst allowance above the limit.
+// overCap warns of arms whose median exceeds the hardware's limit, which the experiment file gives. The cause may be a
+// cache that answers in the hardware's place, or a burst allowance above the limit.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
@@ -184,8 +184,8 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning
 	return list
 }
 
-// unexercised warns of costs and gains of an arm with a layer that had nothing to do in any trial, so that the layer
-// cannot be their cause.
+// unexercised returns a warning for each cost or gain of an arm that has a layer which had nothing to do in any trial.
+// Such a layer cannot be the cause of the cost or gain.
 func unexercised(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if c.Verdict != Costs && c.Verdict != Gains {
@@ -228,8 +228,8 @@ func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// switching warns of layers that were switched on and off between trials. The warning counts, for each arm, the trials
-// right after a switch. For the layer's own arm these are nearly all, for other arms only some.
+// switching warns of layers that were switched on and off between trials. For each arm, the warning counts the trials
+// right after a switch. In the layer's own arm nearly all trials follow a switch; in other arms only some do.
 func (t *table) switching() []Warning {
 	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
 	for a, arm := range t.plan.Arms {
@@ -250,7 +250,8 @@ func (t *table) switching() []Warning {
 	return []Warning{{Finding: Switching{arms}}}
 }
 
-// sliced returns the findings on slices: one finding for all cells if they have the same number of slices.
+// sliced returns findings that say into how many slices trials are cut: one for all cells if they have the same number,
+// otherwise one for each cell with slices.
 func sliced(plan *experiment.Plan) (list []Warning) {
 	same := true
 	for _, c := range plan.Cells {
@@ -320,7 +321,7 @@ func (t *table) interrupted(c int) (rounds []int) {
 // JSON text, since they are a struct in a new plan, but a map in a plan that was read from a file.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks
+		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks of the arms
 			return false
 		}
 		text, _ := json.Marshal(c.Testbed)

@@ -118,7 +118,8 @@ func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 				return nil
 			case err != nil || !d.IsDir():
 				return err
-			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4: // raw files and deeper levels are not searched
+			// directories of raw files, and levels deeper than four, are not searched
+			case d.Name() == journal.RawDir, strings.Count(strings.TrimPrefix(path, root), string(filepath.Separator)) > 4:
 				return fs.SkipDir
 			}
 			dirs = append(dirs, path)
@@ -286,7 +287,8 @@ func described(dir string, u layer.Undo) string {
 	return fmt.Sprintf("%s of run %s, to be turned %s: %s", safetext.Name(u.Layer), safetext.Name(dir), safetext.Name(u.To), safetext.Name(commands))
 }
 
-// undoRun turns back the switches that earlier sessions of a run have left, since they would affect all arms.
+// undoRun turns back the switches that earlier sessions of a run have turned and not turned back. Such a switch would
+// affect all arms.
 func undoRun(ctx context.Context, s State, dir string) error {
 	u, err := journal.OpenUndos(dir)
 	if err != nil || u == nil {

@@ -128,7 +128,7 @@ func distinct(dirs []string) error {
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // opening the directory reports the error
+			continue // the error is reported when the directory is opened
 		}
 		infos[i] = info
 		for k, earlier := range infos[:i] {
@@ -273,8 +273,8 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered converts a cost.Error to a usage error. The text before is the beginning of the message, and the hint
-// names options that work. Any other error is returned unchanged.
+// unanswered converts a cost.Error to a usage error, whose message begins with the text before. The hint of the new
+// error names options that work. Any other error is returned unchanged.
 func unanswered(before string, err error) error {
 	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)

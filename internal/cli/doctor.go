@@ -244,8 +244,8 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
-// ready returns an error if a part that the experiment needs does not work here. It may start this command again in a
-// user namespace (inNamespace).
+// ready returns an error if something that the experiment needs does not work on this machine. To examine the testbed,
+// ready may start this command again in a user namespace (inNamespace).
 func ready(ctx context.Context, x *experiment.Experiment) error {
 	if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 		return err

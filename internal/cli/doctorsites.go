@@ -75,8 +75,8 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// needsOf returns an experiment's needs of the clusters of its arms. Without an experiment, it returns the needs of most
-// experiments: every right, and two pods.
+// needsOf returns what an experiment needs of each cluster that its arms use. Without an experiment, it returns the
+// needs of most experiments: every right, and two pods.
 func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
 	if x == nil {
 		k := experiment.NewKubernetes()
@@ -104,7 +104,7 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 			}
 		}
 		if e.Plan.Arms[arm].Role == experiment.Control {
-			continue // the control has the baseline's needs
+			continue // the control has the same needs as the baseline, which is checked already
 		}
 		var needs experiment.Needs
 		for cell := range e.Cells {
@@ -116,8 +116,8 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 	return w, nil
 }
 
-// tryArm tests by a dry run whether the cluster would create the site of an arm. It calls Up only of layers that change
-// nothing but the site's description. The other layers can be tested only by a run.
+// tryArm tests by a dry run whether the cluster would create an arm's site. It calls Up only of layers that change
+// nothing but the description of the site. Only a run can test the other layers.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {
@@ -198,8 +198,9 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff returns the name of a check: of a layer, or of the site if kind is "". If the layer must be off, the text of is
-// the name of the arm that has the layer, and "" otherwise.
+// onOff returns the name of a check, such as "ipsec on" or "ipsec off (tunnel's)". The argument kind is the kind of the
+// layer; with "", the check is of the site. If the layer must be off here, of is the name of the arm that has the
+// layer; otherwise of is "".
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

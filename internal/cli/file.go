@@ -28,8 +28,8 @@ import (
 
 const maxFile = 4 << 20 // largest size of an experiment file, in bytes
 
-// readExperiment reads an experiment file: stdin for "-", or a file. Names below examples/ that are not on disk are
-// built-in files.
+// readExperiment reads an experiment file. The name "-" means standard input. A name below examples/ that does not
+// exist on disk means a file built into Tare.
 func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
 		return limited(ctx, io.NopCloser(s.Stdin), "standard input")
@@ -159,7 +159,7 @@ func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, t
 			return "", nil, usage(errors.New("--allow is for programs on the command line; a file has the field allow in its arms"))
 		}
 		if err := inNamespace(args[0] == "-"); err != nil {
-			return "", nil, err // the command may start again here, and standard input must still be unread then
+			return "", nil, err // the command may start again, and must then find standard input still unread
 		}
 		text, err = readExperiment(c.Context(), s, args[0])
 		return args[0], text, err
@@ -225,7 +225,7 @@ func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration,
 		case err != nil:
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if exit, ok := errors.AsType[*testbed.ExitError](err); ok {
-				exit.Stderr = "" // the hint has the program's stderr already
+				exit.Stderr = "" // removed, since the hint shows the program's stderr
 			}
 			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
 		}

@@ -63,9 +63,8 @@ func (p *paged) add(c *cobra.Command) {
 
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in the format that -o selects. JSON and YAML have the value itself. The argument csv is a
-// function that writes the value as CSV. The argument of is one that makes the document for all other formats. For a
-// page, view prints the name of the file.
+// view prints a result in the format that -o selects. JSON and YAML hold the value itself. The function csv writes the
+// value as CSV. The function of makes the document for all other formats. For a page, view prints the name of the file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":
@@ -88,7 +87,8 @@ func show(s State, r *analysis.Run, out string, all bool) error {
 	})
 }
 
-// encode prints a value as JSON or YAML. A result of an analysis also gets its texts in words.
+// encode prints a value as JSON or YAML. If the value is a result of an analysis, encode adds its verdicts and reasons
+// as text.
 func encode(w io.Writer, v any, out string) error {
 	data, err := json.MarshalIndent(wording.JSON(v), "", "  ")
 	if err != nil {
@@ -108,7 +108,7 @@ func encode(w io.Writer, v any, out string) error {
 	return err
 }
 
-// member is a member of a JSON object. An object is a list of members, which keeps their order.
+// member is one member of a JSON object. An object is kept as a list of members, in their original order.
 type member struct {
 	key   string
 	value any
@@ -180,9 +180,10 @@ func yamlOf(v any, indent string) string {
 }
 
 var (
-	// bare matches strings that need no quotes in YAML, except the words that notText matches.
+	// bare matches strings that need no quotes in YAML. An exception are the words that notText matches: they need
+	// quotes.
 	bare = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9 _./()%+-]*$`)
-	// notText matches words that a reader may take for another type.
+	// notText matches words that a reader of YAML may take for a boolean or null instead of a text.
 	notText = regexp.MustCompile(`(?i)^(null|true|false|yes|no|on|off|y|n)$`)
 )
 
@@ -235,8 +236,8 @@ func yamlNumber(s string) string {
 	return mantissa + "e" + exponent
 }
 
-// lines writes text and simple tables within the width of a terminal. It ignores write errors, which the end of the
-// command reports.
+// lines writes text and simple tables within the width of a terminal. It ignores write errors; the command reports them
+// at its end.
 type lines struct {
 	w     io.Writer
 	width int // columns of the terminal; 0: unknown, and no line is wrapped

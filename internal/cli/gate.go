@@ -202,8 +202,8 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	return cmp.Or(codes[r.Outcome], exitUnresolved)
 }
 
-// writeSummary appends to the file in which GitHub collects the summaries of a job's steps. Any other file is
-// replaced.
+// writeSummary writes to the file to. The file in which GitHub collects the summaries of a job's steps is appended to.
+// Any other file is replaced.
 func writeSummary(to string, write func(io.Writer) error) error {
 	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
 		return writeWhole(to, write)

@@ -127,7 +127,7 @@ func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, c
 	}
 	var names []string
 	for _, dir := range dirs {
-		runs, _ := journal.Find(dir) // after an error there is nothing to complete
+		runs, _ := journal.Find(dir) // an error is ignored: the shell then has nothing to complete
 		for _, run := range runs {
 			if plan := planOf(run); plan.Name != "" {
 				names = append(names, plan.Name)

@@ -208,7 +208,7 @@ func importError(err error) error {
 		return hinted(err, "%s", data.Hint)
 	case errors.As(err, &wrong):
 		return hintedUsage(err, "%s", wrong.Hint)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // ErrExist: another process has made the directory meanwhile
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // ErrExist: during the import another process made the directory
 		return hinted(err, "--dir names another place for the run directory")
 	}
 	return err
@@ -217,14 +217,14 @@ func importError(err error) error {
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// printUnimported prints on stderr how far an import came that made no run. A usage error without a broken file prints
-// nothing. A broken file is always printed, since it may be one that the user named.
+// printUnimported prints on stderr how many files and trials were read by an import that made no run. After a usage
+// error it prints only if a file is broken, since the user may have named this file.
 func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if misused && len(r.Problems) == 0 {
 		return
 	}
 	whole := done
-	if done == r.Files { // if an import stops early, no file counted in done is broken
+	if done == r.Files { // only if the import read all files does done include the broken ones
 		whole -= r.Broken
 	}
 	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), trialCounts(r))
@@ -241,8 +241,8 @@ func trialCounts(r *importer.Result) string {
 	return text
 }
 
-// printProblems lists the broken files and trials, and the remarks. If the result leaves some problems out, it prints
-// their number and then the text others, which names the full list.
+// printProblems prints the broken files and trials, and the remarks. If the result leaves some problems out, it prints
+// how many. The text others follows, which says where the complete list is.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
@@ -255,8 +255,8 @@ func printProblems(s State, r *importer.Result, others string) {
 	}
 }
 
-// problems returns lines that describe the problems. Problems with the same cell and reason form a group. Groups are
-// in the order of their first problems. Three or more problems of a group share a line.
+// problems returns lines that describe the problems. Problems with equal cell and reason form a group. A group of three
+// or more problems has one line for all. Groups are in the order of their first problems.
 func problems(list []importer.Problem) []string {
 	type kind struct{ cell, reason string }
 	var order []kind

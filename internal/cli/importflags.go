@@ -68,7 +68,8 @@ func (f *importFlags) options(ctx context.Context, args []string, s State) (impo
 	return o, err
 }
 
-// studied returns the layout that --path or --layout gives. It is nil if the files of each arm are named.
+// studied returns the layout, by which paths tell the arms, from --path or --layout. It is nil if the user names the
+// files of each arm.
 func (f *importFlags) studied(ctx context.Context, files []string) (*importer.Layout, error) {
 	l := f.study
 	fields := len(l.Arm)+len(l.Block)+len(l.Cell)+len(l.Repeat) > 0
@@ -92,7 +93,7 @@ func (f *importFlags) studied(ctx context.Context, files []string) (*importer.La
 	return read, importError(err)
 }
 
-// otherNames maps other names of a tool to the name of its format.
+// otherNames maps another name of a tool, such as benchstat, to the name of its format.
 var otherNames = map[string]string{
 	"go": "gobench", "go-test": "gobench", "benchstat": "gobench", "benchfmt": "gobench",
 	"k8s-bench-suite": "knb",
@@ -136,7 +137,8 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources returns the files of each arm. Without files, its error offers to read standard input, if this is a pipe.
+// sources returns the files of each arm. If no file is named, it returns an error. If standard input is a pipe, the
+// error's hint says how to import from it.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -194,7 +196,7 @@ func limit(flag, text string) (*quantity.Percent, error) {
 	return &p, nil
 }
 
-// share reads a percentage. The value must be above the number least, and below 100 %.
+// share reads a percentage. The value must be at least the number least, above 0, and below 100 %.
 func share(flag, text string, least float64) (quantity.Percent, error) {
 	var p quantity.Percent
 	if err := p.UnmarshalText([]byte(text)); err != nil {
@@ -206,8 +208,8 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 	return p, nil
 }
 
-// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect the run.
-// It lacks the flags that affect only what this command prints.
+// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect the run,
+// but not the flags that affect only the output of this command.
 func importCommand(c *cobra.Command) string {
 	var parts []string
 	c.Flags().Visit(func(f *pflag.Flag) {

@@ -55,7 +55,7 @@ Without FILE the file goes to standard output.`,
 			}
 			text := draft.Start(chosen[0], chosen[1], chosen[2].Name)
 			if _, err := experiment.Load("the new file", text, catalog.Kinds()); err != nil {
-				return usage(err) // the layer and the workload do not fit together
+				return usage(err) // the load fails if the layer and the workload cannot be in one experiment
 			}
 			if len(args) > 0 {
 				return writeNew(args[0], text)
@@ -71,7 +71,7 @@ Without FILE the file goes to standard output.`,
 	return c
 }
 
-// choice is a question. A flag answers it, or the user on a terminal.
+// choice is a question of tare init, which a flag or, on a terminal, the user answers.
 type choice struct {
 	flag, question string
 	options        []draft.Part
@@ -83,8 +83,8 @@ func (q *choice) names() []string {
 	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
-// settle returns the chosen layer or workload. If the flag is not set, the user answers on the terminal, by a name or
-// its number in the list.
+// settle returns the layer or workload that the user chose. If the flag is not set, the user answers a question on the
+// terminal, by a name or its number in the list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)

@@ -126,7 +126,7 @@ func (p *progress) waiting(what string) {
 		p.status(what)
 		return
 	}
-	if !p.shown[what] { // the same text comes again with each set-up
+	if !p.shown[what] { // each set-up repeats this text, which is printed once
 		p.shown[what] = true
 		p.line(what)
 	}
@@ -216,8 +216,8 @@ type interim struct {
 	quarters int    // number of quarters of the run that were printed on a pipe
 }
 
-// begins updates the estimates when the first trial of a round begins. The result is true if another quarter of the
-// rounds is done.
+// begins updates the interim estimates when a new round begins. It returns true if the run has passed another quarter
+// of its rounds.
 func (i *interim) begins(round, rounds int) (quarter bool) {
 	if i.analyze == nil || round <= i.round {
 		return false

@@ -126,8 +126,8 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	})
 }
 
-// conclusion opens a run that has just ended, writes its report and calls print. If the run has no verdicts, the error
-// is ExitInvalid.
+// conclusion opens a run that has just ended, writes its report and calls print. If the run has no verdicts, it returns
+// the error ExitInvalid.
 func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
 	run, result, err := openRun([]string{dir})
 	if err != nil {
@@ -202,8 +202,8 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 	})
 }
 
-// deliver writes a complete file, or after an error no file. If to is "", it writes to stdout. Binary content bypasses
-// the text filter.
+// deliver writes a file whole, or not at all if an error occurs. If to is "", it writes to stdout. Binary content does
+// not go through the text filter.
 func (s State) deliver(to string, binary bool, write func(io.Writer) error) error {
 	if to != "" {
 		return writeWhole(to, write)

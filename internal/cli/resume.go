@@ -50,7 +50,7 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			}
 			extend := c.Flags().Changed("rounds")
 			run, result, err := openRun([]string{dir})
-			if err == nil && !extend && run.Plan.Ended > 0 { // more rounds extend a run that ended early
+			if err == nil && !extend && run.Plan.Ended > 0 { // without --rounds, a run that ended early is extended to its planned rounds
 				extend, rounds = true, run.Plan.Planned()
 			}
 			if extend {
@@ -164,7 +164,7 @@ func otherParts(a, b *experiment.Plan) (names []string) {
 func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
-		cells[i].Expected, cells[i].Tests = 0, "" // two fields may differ: Expected is an estimate, and older versions do not record Tests
+		cells[i].Expected, cells[i].Tests = 0, "" // may differ: Expected is an estimate, and plans of older versions lack Tests
 	}
 	text, err := json.Marshal(map[string]any{
 		"name": p.Name, "description": p.Description, "testbed": p.Testbed,
@@ -202,7 +202,8 @@ func extendable(run *journal.Run, rounds int) error {
 
 const mostLooked = 20 // largest number of verdicts that the note of an extension lists
 
-// extendRun makes a finished run continue. A note keeps the headline verdicts so far, and the report is renamed.
+// extendRun adds rounds to a finished run. A note keeps the run's headline verdicts so far, and its report gets another
+// name.
 func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	before := plan.Total()
 	seen := analysis.Analyze(plan, j.Trials(), j.Environment())

@@ -137,7 +137,7 @@ func endStrays(ctx context.Context, s State, values sessionValues) error {
 	for _, path := range removed {
 		fmt.Fprintf(s.Stderr, "removed %s, which a killed run had left\n", safetext.Name(path))
 	}
-	if err != nil { // the process has ended and disturbs no trial
+	if err != nil { // only a warning: what is left belongs to an ended process, and disturbs no trial
 		fmt.Fprintln(s.Stderr, "warning:", safetext.Name(err.Error()))
 	}
 	return nil
@@ -156,7 +156,7 @@ func freeDir(dir string) string {
 
 const (
 	pause    = 2 * time.Second // first wait for a busy machine to become quiet
-	patience = 5 * time.Minute // total time that a run waits for a busy machine
+	patience = 5 * time.Minute // longest time, in all, that a run waits for a busy machine to become quiet
 )
 
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values sessionValues, env *machine.Environment, out string, quiet bool) (err error) {
@@ -175,7 +175,8 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	}
 	j.Mask(values.mask)
 	progress.begin(&expansion.Plan)
-	for _, earlier := range []string{reportFile, journal.SignatureFile} { // the files of an earlier session no longer match the run
+	// the report and the signature of an earlier session no longer match the run
+	for _, earlier := range []string{reportFile, journal.SignatureFile} {
 		_ = os.Remove(filepath.Join(j.Dir(), earlier))
 	}
 	runErr := runner.Run(reference.With(ctx, values.values), runner.Options{
@@ -194,12 +195,12 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	progress.end()
 	err = values.masked(errors.Join(runErr, bed.Close()))
 	if err != nil {
-		_ = j.End(0, endedBy(ctx, err)) // End fails, for instance, if the disk is full; the run's own error is printed even then
+		_ = j.End(0, endedBy(ctx, err)) // an error of End, such as a full disk, is ignored: the run's own error is printed
 		if len(j.Trials()) == 0 {
 			return withNextStep(ctx, j, err)
 		}
 	}
-	// The results of the trials are shown even if the run failed, since the trials took time.
+	// Trials take time, so their results are shown even if the run failed.
 	concluded := conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
 	if err == nil {
 		return concluded
@@ -237,7 +238,7 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 // message in both cases.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
-	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // the machines of a cluster's trials are not known yet
+	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // never for a cluster: the machines of its trials are not known yet
 		return planned, nil
 	}
 	busy, still, err := runner.Look(ctx, runner.ThisMachine{Sampler: machine.NewSampler()}, nil, x.Limits, fewer)

@@ -29,7 +29,7 @@ import (
 type bed struct {
 	testbed.Testbed
 	sampler runner.Sampler
-	// clusters describes the clusters that the sites are on. It is nil on the local testbed.
+	// clusters describes the clusters on which the sites are. It is nil if the testbed is local.
 	clusters func(context.Context) ([]machine.Cluster, error)
 }
 
@@ -62,8 +62,8 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// guard starts a guard, which runs tare clean if this process is killed. The direct children of this process then die
-// with it, but not the processes that they have started in the background.
+// guard starts a guard, which runs tare clean if this process is killed. The kill also ends the direct children of this
+// process. It does not end processes that these children have started in the background.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
@@ -94,7 +94,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 }
 
 // inNamespace starts this command again in a user namespace, if networks need one. It then waits for the new process,
-// and the error is that process's exit code. If no start is needed, the error is nil, and this process continues.
+// and returns the new process's exit code as an error. If no user namespace is needed, it returns nil, and this process
+// continues.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil
@@ -106,8 +107,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace does the same as inNamespace, for commands that only test what works. If the system allows no user
-// namespace, the command continues here, and reports the lack later.
+// tryNamespace starts this command again in a user namespace, as inNamespace does, for commands that only test what
+// works. If the system allows no user namespace, the command continues here, and reports the lack later.
 func tryNamespace() error {
 	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code

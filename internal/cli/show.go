@@ -120,7 +120,8 @@ func each[T, R any](list []T, result func(T) R) []R {
 	return out
 }
 
-// oneByOne returns a list of arguments for each of the named runs, or for the newest run.
+// oneByOne returns one list of arguments for each named run. Without names, it returns a single empty list, which means
+// the newest run.
 func oneByOne(args []string) [][]string {
 	if len(args) == 0 {
 		return [][]string{nil}
@@ -160,7 +161,7 @@ const mostDigits = 12 // largest number of decimals in a published table
 
 type publishedFlags struct {
 	published.Options
-	wanted bool // set if tare report shows the table
+	wanted bool // set if tare report shows the table of published values
 	all    bool // set if the text formats show exploratory metrics
 	digits int  // number of decimals; -1: chosen by how much the values vary
 }

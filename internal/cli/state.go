@@ -36,14 +36,14 @@ type State struct {
 	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
 	Columns func() int
 
-	// outputs without the filters of Stdout and Stderr (see guarded); binary: for binary content; screen: for a
-	// line that is overwritten
+	// binary and screen are outputs without the filters that make Stdout and Stderr safe for a terminal (see guarded).
+	// binary takes binary content, and screen takes a line that is overwritten.
 	binary, screen io.Writer
 }
 
-// guarded makes all output pass a filter that makes texts safe for a terminal, such as file names, errors, and texts of
-// programs. The result flush writes the rest of stdout and returns the first write error. The result done writes the
-// rest of both outputs.
+// guarded makes all output pass a filter. The filter makes texts safe for a terminal, such as file names, errors, and
+// texts of programs. The result flush writes what remains of stdout, and returns the first write error. The result done
+// writes what remains of stdout and stderr.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
@@ -185,7 +185,8 @@ func hintedUsage(err error, format string, args ...any) error {
 	return hinted(usage(err), format, args...)
 }
 
-// Limits of the system that a command needs. They include a wide margin, so that no command fails halfway.
+// These are the limits of the system that a command needs. They include a wide margin, so that no command fails
+// halfway.
 var (
 	toMeasure = machine.Needs{machine.OpenFiles: 256, machine.Processes: 128, machine.VirtualMemory: 2 << 30}
 	toImport  = machine.Needs{machine.OpenFiles: 64, machine.Processes: 64, machine.VirtualMemory: 2 << 30}

@@ -125,9 +125,9 @@ func verify(dir string) (verification, error) {
 	return v, nil
 }
 
-// checkPlan expands the experiment of a run again and compares the result with the run's plan. If this version of
-// Tare made the run, a difference is damage. The result other is any other error, such as a difference in a run of
-// another version.
+// checkPlan expands the experiment of a run again and compares the result with the run's plan. If this version of Tare
+// made the run, a difference is returned as damage. Any other error, such as a difference in a run of another version,
+// is returned as other.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
@@ -186,8 +186,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if a key is given. An error of signing is returned. Otherwise the result is ran, the
-// error with which the run itself ended.
+// signed signs a finished run, if a key is given. It returns the error of signing, if there is one. Otherwise it
+// returns the argument ran: the error with which the run itself ended.
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

@@ -19,8 +19,9 @@ import (
 // of a run depends on a budget.
 type Budget map[string]quantity.Limit
 
-// For returns the limit of a metric in a cell: that with the key of the highest Nearness. Of equally near keys, the
-// first in alphabetical order counts.
+// For returns the budget's limit of a metric in a cell. If several keys name the metric, the key with the highest
+// Nearness counts. Of equally near keys, the first in alphabetical order counts. The result is false if no key names
+// the metric.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -31,8 +32,9 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a budget's key names a metric in a cell; 0: it does not name the metric. A key without a
-// cell ranks lowest. A pattern of cells ranks higher, the longer the better. A key with the cell's name ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell; 0: the key does not name the metric. A key
+// without a cell ranks lowest. A key with a pattern of cells ranks higher, and a longer pattern higher than a shorter
+// one. A key with the cell's name ranks highest.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {

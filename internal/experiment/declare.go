@@ -11,8 +11,8 @@ import (
 )
 
 // LayerConfig holds a layer's parameters, decoded from the file. Package layer adds the methods that the runner needs.
-// An implementation is a pointer to a struct. The parameters are its fields with yaml tags, and those of type
-// factor.Levels can be swept.
+// An implementation is a pointer to a struct, whose fields with yaml tags are the parameters. A parameter of type
+// factor.Levels can have several levels.
 type LayerConfig interface {
 	Declare() Declaration
 }
@@ -29,16 +29,16 @@ type WorkloadConfig interface {
 // validation. Before validation, a factor may have no level or several levels, and a field may hold any value of the
 // file. A zero field says that the layer or workload lacks a feature, or does not need it.
 type Declaration struct {
-	// Fill sets fields that the file leaves out. Their values depend on other fields, such as the name of a
-	// profile. The function given takes a field's yaml name and reports whether the file sets the field. Fill is
-	// called once, after decoding and before ReadFiles, and then Declare is called again.
+	// Fill sets fields that the file leaves out. The values of such fields, for example the name of a profile, depend
+	// on other fields. The function given reports whether the file sets the field with this yaml name. Fill is called
+	// once, after decoding and before ReadFiles. Then Declare is called again.
 	Fill func(given func(field string) bool)
 	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The
 	// plan stores the content, so that a resumed run uses the same content. ReadFiles is called once, after
 	// decoding and before Validate. Every problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
-	// Validate checks the conditions that struct tags cannot express, and returns every problem. A field in which a
-	// problem was found before holds its default value.
+	// Validate checks the conditions that struct tags cannot express, and returns every problem. If decoding or
+	// ReadFiles found a problem in a field, the field holds its default value.
 	Validate func() []FieldError
 	Needs    Needs // the testbed's features that the layer or workload needs
 	// Elsewhere is the hint if an experiment has another testbed than the one in Needs.Only, such as
@@ -50,11 +50,11 @@ type Declaration struct {
 	// Tare does not examine which resource limits the results. With TestsServer, the wire of the local testbed has
 	// no default limit.
 	Tests string
-	// Rights lists the rights that the layer or workload needs on a cluster, such as the right to create an object.
-	// The argument namespace is that of the arm's pods; "": Tare creates the namespace.
+	// Rights returns the rights that the layer or workload needs on a cluster, such as the right to create an object.
+	// The argument namespace is the namespace of the arm's pods, or "" if Tare makes one for them.
 	Rights func(namespace string) []Right
 
-	Replaceable bool // set if the file names the workload's program; a layer may replace such a program by another
+	Replaceable bool // set if the experiment file names the workload's program; a layer may then replace it
 
 	// The fields below apply to layers only.
 
@@ -62,24 +62,25 @@ type Declaration struct {
 	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
 	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
-	// Shapes is set if Up changes only the description of the site, and nothing outside of Tare. tare doctor
-	// then calls Up to find out by dry runs whether a cluster would create such a site.
+	// Shapes is set if the layer's Up changes nothing outside of Tare, but only the description of the site to be made.
+	// tare doctor then calls Up, and finds out by dry runs whether a cluster would accept the site.
 	Shapes bool
-	// Switches is set if the layer, while on, acts on all arms. Such a layer is turned on only for the trials of
-	// its own arm (layer.Active.Switch).
+	// Switches is set if the layer acts on all arms while it is on. Tare then turns it on only for the trials of its
+	// own arm (layer.Active.Switch).
 	Switches bool
 	// Launched is set if Tare's launcher (package launcher) must start the programs. The launcher then starts the
 	// programs of all arms.
 	Launched bool
-	// ProvesBeside is set if ProveOff and ProveOffAfter work even in an arm that has a layer of the same kind with
-	// other parameters (layer.Session.Own).
+	// ProvesBeside is set if the layer can show that it is off even in an arm that has a layer of its kind with other
+	// parameters (layer.Session.Own). The runner then calls ProveOff and ProveOffAfter in such arms, too.
 	ProvesBeside bool
-	// OwnProves is set if the proof that a layer is on also proves an absence: no layer of the same kind with other
-	// parameters is on. ProveOff and ProveOffAfter are then not called in an arm that has such a layer.
+	// OwnProves is set if the proof that this layer is on also shows that no layer of its kind with other parameters is
+	// on. An arm with a layer of this kind then needs no ProveOff and ProveOffAfter of the other arms' layers of the
+	// kind.
 	OwnProves bool
 }
 
-// The resources that workloads measure.
+// These are the resources that workloads measure: a server, a network or a disk.
 const (
 	TestsServer  = "server" // a server, measured by requests from outside
 	TestsNetwork = "network"
@@ -89,7 +90,7 @@ const (
 // FieldError is the error of one field in a config.
 type FieldError struct {
 	Field   string // the yaml path inside the config: "metrics[1].regex"
-	Message string // names the wrong value and the allowed values
+	Message string // says which value is wrong and which values are allowed
 }
 
 // FieldErrors lists the errors in a config.
@@ -103,11 +104,11 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 // Needs lists the features of a testbed that a layer or workload needs.
 type Needs struct {
 	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
-	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
+	HostNetwork bool `json:"hostNetwork,omitempty"` // programs run on the nodes themselves, in the network of the host
 	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean one pod.
 	Members int `json:"members,omitempty"`
-	// Clients is the number of pods that create the load, if Network is set and the testbed supports several
-	// client pods (testbed.Clients). 0 and 1 mean one client pod.
+	// Clients is the number of pods that create the load. It counts only if Network is set and the testbed supports
+	// several client pods (testbed.Clients). 0 and 1 mean one client pod.
 	Clients int `json:"clients,omitempty"`
 	// MemberVolume is the size of a volume with a file system in the pod of each member; 0: no volume. It counts
 	// only if Network is set.
@@ -121,14 +122,14 @@ type Needs struct {
 	// the only one. On the local testbed, programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
 
-	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod, which is the only pod if Network is not set
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; this pod is the only pod if Network is not set
 	Image  string  `json:"image,omitempty"`  // the image of the pods, if the testbed's image does not suit
-	// Only is the name of the one testbed with the needed features; "": any will do.
+	// Only is the name of the only testbed that has the needed features; "": every testbed has them.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set if the layer changes the volume of the workloads. Without a volume, such a layer has no
 	// effect.
 	UsesVolume bool `json:"usesVolume,omitempty"`
-	// PodSecurity lists the reasons why the pods do not meet the Pod Security Standards' level restricted.
+	// PodSecurity lists the reasons why the pods do not meet the level restricted of the Pod Security Standards.
 	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
 }
 
@@ -153,8 +154,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines two Needs. Of two volumes or counts, it takes the larger. Of two images, it takes the first, that of n.
-// Two different protocols become tcp.
+// And combines n and o. If both have a volume or a count, And takes the larger one. If both have an image, it takes the
+// image of n. If they have different protocols, the result is tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -184,8 +185,8 @@ type Right struct {
 	Resource  string // the resource, with its subresource: "pods/exec"; or the path of a URL: "/metrics"
 	Verbs     []string
 	Namespace string // the namespace that the right must cover; "" for the whole cluster
-	Why       string // the purpose: "programs are started through an agent in the pod"
-	Optional  bool   // set if a run without the right only records less
+	Why       string // purpose of the right: "programs are started through an agent in the pod"
+	Optional  bool   // set if a run also works without the right, but records less
 }
 
 // Name returns the resource as kubectl and manifests write it, such as "daemonsets.apps".
@@ -216,17 +217,17 @@ type Tool struct {
 // Measures describes the metrics of one trial of a workload, and what the workload expects of these metrics.
 type Measures struct {
 	Metrics               []Metric  // the metrics, except the metrics of Cost
-	OnClusters, OnMachine []Metric  // additional metrics: OnClusters for the testbed kubernetes, OnMachine for local
+	OnClusters, OnMachine []Metric  // metrics that only one testbed has: kubernetes (OnClusters) or local (OnMachine)
 	Cost                  *Cost     // the metrics of CPU time and memory per unit of work; nil: there are no such metrics
-	CPU                   string    // the name of a metric of CPU time besides the metrics of Cost; "": there is no such metric
+	CPU                   string    // name of a metric of CPU time that is not among the metrics of Cost; "": none
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
-	PowerLaw              *PowerLaw // a metric that is expected to be a product of powers of the workload's factors; nil: none
+	PowerLaw              *PowerLaw // law of a metric: it is a product of powers of the workload's factors; nil: no law
 	// Searches is set if a trial begins with a search, which decides what is measured. On a busy machine it would
 	// choose another load, so the limits on the machine's condition apply to the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
 	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus 30 s
-	// Slice describes a slice of a trial; nil: a trial cannot be cut into slices. Expected and Limit hold for a
+	// Slice describes one slice of a trial; nil: trials cannot be cut into slices. Expected and Limit are times of a
 	// trial that is not cut. A trial with Searches is never cut.
 	Slice *Slice
 }
@@ -250,7 +251,7 @@ func (m Measures) Bound() time.Duration {
 // Cost describes a workload's cost metrics, which are CPU time and memory, by their names and units.
 type Cost struct {
 	Prefix string   // "tcp" gives the metrics tcp-cpu, tcp-cpu-client, …
-	Unit   string   // the unit of work that a trial counts: "Gbit"
+	Unit   string   // unit of work for CPU time: "Gbit" means CPU seconds per Gbit
 	Parts  []string // the programs under test whose usage is measured: "client", "server"
 }
 
@@ -277,8 +278,8 @@ type Program struct {
 	Name  string
 	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
-	// Front is set for a wrapper that can be tried alone. It is the beginning of a command: the wrapper and its
-	// arguments. If a program follows, the wrapper starts this program.
+	// Front is the beginning of a command: a wrapper with its arguments. The wrapper starts the program that follows.
+	// Front is set only if the wrapper can be tried alone.
 	Front []string
 }
 

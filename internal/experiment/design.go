@@ -24,7 +24,7 @@ type stop string
 
 const (
 	StopPlanned stop = "planned" // the planned number of rounds is done
-	stopDecided stop = "decided" // every headline comparison is decided at one of the planned looks
+	stopDecided stop = "decided" // a planned look finds that every headline comparison is decided
 )
 
 func (stop) Describe() string { return "planned or decided" }
@@ -40,10 +40,10 @@ func (s *stop) UnmarshalText(text []byte) error {
 const (
 	firstLook  = 6    // the fewest rounds for an exact interval
 	lookGrowth = 1.46 // each look has about this many times as many rounds as the look before
-	lookApart  = 1.2  // the last look has more than this many times as many rounds as the look before
+	lookApart  = 1.2  // the rounds at the last look are more than this many times those at the look before
 )
 
-// UsualLooks returns the looks of a run, of which the last is most, the maximum number of rounds.
+// UsualLooks returns the usual looks of a run with most rounds or fewer. The last look is after most rounds.
 func UsualLooks(most int) (looks []int) {
 	for n := firstLook; lookApart*float64(n) < float64(most); n = int(math.Round(lookGrowth * float64(n))) {
 		looks = append(looks, n)
@@ -90,8 +90,8 @@ func (p *Plan) LookRounds() string {
 	return text
 }
 
-// LooksUpTo returns the planned looks before a number of rounds, and this number as the last look. A run may have ended
-// there for another reason than a look. The list is empty if the plan has no looks.
+// LooksUpTo returns the planned looks before a number of rounds, and this number as the last look. The number is
+// included even if the run ended there without a planned look. The list is empty if the plan has no looks.
 func (p *Plan) LooksUpTo(rounds int) []int {
 	if len(p.DecideAt) == 0 {
 		return nil
@@ -128,8 +128,8 @@ func (s *SetUps) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, setUpsNames, text, 1, 999_999)
 }
 
-// wordOrNumber parses a text that is a number or the word for a special value. The number must be a positive multiple
-// of step. The number most is the largest allowed.
+// wordOrNumber parses a text that is a number, or a word that stands for a special value. The number must be a positive
+// multiple of step, and must not exceed the argument most.
 func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, step, most int) error {
 	for special, word := range words {
 		if word == string(text) {
@@ -149,14 +149,14 @@ func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, 
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s SetUps) String() string               { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
-// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that changes of the
-// machine affect all arms alike. (Bulej et al. 2020, Duet benchmarking, run both programs at once for this reason.) The
-// trial stays the unit of analysis.
+// Slices is the number of slices of a trial, or one of the constants. Within a round, the arms alternate by slices, so
+// that changes of the machine affect all arms alike. (Duet benchmarking runs both programs at once for this reason:
+// Bulej et al. 2020.) The trial stays the unit of analysis.
 type Slices int
 
 const (
 	slicesNone Slices = 0  // trials are not cut
-	slicesAuto Slices = -1 // trials are cut if the workload allows it and the slices add little time
+	slicesAuto Slices = -1 // trials are cut if the workload allows slices, and if slices add little time to a trial
 )
 
 const mostSlices = 100 // the largest number of slices of a trial, since each slice has its own raw output
@@ -175,23 +175,24 @@ func (s *Slices) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, slicesNames, text, 2, mostSlices)
 }
 
-// MarshalText and String return the text of the value.
+// MarshalText and String return the value as text: a word, or the number of slices.
 func (s Slices) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s Slices) String() string               { return cmp.Or(slicesNames[s], strconv.Itoa(int(s))) }
 
 // Slice is the time that each further slice adds to a trial. It is zero if cutting a trial does not make it longer.
 type Slice struct {
-	Expected time.Duration // the approximate additional time
+	Expected time.Duration // approximate time that the slice adds
 	Limit    time.Duration // the longest additional time
 }
 
-// With slicesAuto, a trial has at most autoSlices slices. The slices make the trial longer by at most autoLonger.
+// autoSlices is the largest number of slices of a trial with slices: auto. autoLonger is the most time that these
+// slices may add to a trial.
 const (
 	autoSlices = 8
 	autoLonger = 2 * time.Second
 )
 
-// of returns the number of slices of a trial with these Measures; 0: the trial is not cut.
+// of returns how many slices a trial with these Measures has; 0: the trial is not cut.
 func (s Slices) of(m Measures) int {
 	switch {
 	case s == slicesNone || m.Slice == nil:
@@ -220,8 +221,8 @@ func (m Measures) Cut(n int) Measures {
 	return m
 }
 
-// switched finds a layer that is turned on and off for all arms. It returns the layer's kind and arm; "" if there is
-// none.
+// switched finds a layer that acts on all arms while it is on, and is therefore turned on and off between trials. It
+// returns the layer's kind and arm; "": there is none.
 func (x *Experiment) switched() (kind, arm string) {
 	for _, a := range x.Arms {
 		for _, item := range a.Layers {
@@ -242,7 +243,7 @@ func (x *Experiment) slicing() Slices {
 	return x.Design.Slices
 }
 
-// sliceable reports a problem if the file sets a number of slices although trials cannot be cut.
+// sliceable reports a problem if the file sets a number of slices although trials cannot be cut into slices.
 func (l *loader) sliceable(x *Experiment, e *Expansion) {
 	const at = "design.slices"
 	if x.Design.Slices == slicesNone || x.Design.Slices == slicesAuto {
@@ -289,9 +290,9 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 	return l
 }
 
-// GoOnBusy lets the experiment run on a busy machine. It lifts Tare's default limits, by which most trials would be
+// GoOnBusy lets the experiment run on a busy machine. It lifts Tare's default limits, which would make most trials
 // invalid. If the file does not set slices, the arms alternate by slices where the workload allows it. CPU time then
-// gets a verdict, since waiting for a CPU does not add to it. The text why describes the load. GoOnBusy is called
+// gets a verdict, since the wait for a CPU is not part of it. The text why describes the load. GoOnBusy is called
 // before the first trial, so that no measured value influences these changes.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why

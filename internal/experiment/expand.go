@@ -119,8 +119,8 @@ type armVariant struct {
 	layers  []LayerItem
 }
 
-// armVariants returns the variants of an arm, one for each combination of levels. The levels of its last layer's last
-// factor change fastest.
+// armVariants returns the variants of an arm, one for each combination of levels. In their order, the levels of the
+// last factor of the last layer change fastest.
 func armVariants(a Arm) []armVariant {
 	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}}}
 	names := armFactorNames(a)
@@ -151,8 +151,8 @@ func armVariants(a Arm) []armVariant {
 	return variants
 }
 
-// armFactorNames returns the names of each layer's swept factors, such as "rules". If two layers share the name, it is
-// "seccomp.rules".
+// armFactorNames returns the names of each layer's factors, such as "rules". If two layers have a factor of this name,
+// the name is "seccomp.rules".
 func armFactorNames(a Arm) [][]string {
 	count := map[string]int{}
 	names := make([][]string, len(a.Layers))
@@ -199,7 +199,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				}
 				chosen = append(chosen, s.held(levels[k]))
 			}
-			for _, s := range sweeps(testbed.Level()) { // levels that are left have no effect: the first one is used
+			for _, s := range sweeps(testbed.Level()) { // the testbed's other factors have no effect here: their first levels are used
 				s.hold(testbed.Level(), 0)
 			}
 			m := config.Measures()
@@ -239,7 +239,8 @@ func cellID(workload string, own, bed []sweep, levels []int) string {
 	return FileName(strings.Join(parts, "."))
 }
 
-// speaking reports whether a level is clear without its factor's name: a word that no other factor has as a level.
+// speaking reports whether a level is clear without its factor's name. The level must begin with a letter, must not be
+// true or false, and must not be a level of another factor.
 func speaking(value string, k int, factors []sweep) bool {
 	if value == "" || !letter(value[0]) || value == "true" || value == "false" {
 		return false
@@ -283,7 +284,8 @@ func FileName(s string) string {
 	return fmt.Sprintf("%s~%08x", safe[:maxName-9], hash.Sum32())
 }
 
-// unique returns the name, with a number added if the name is taken. Only names with replaced characters can be equal.
+// unique returns the name, with a number added if another one has this name. Two names can be equal only if characters
+// in them were replaced.
 func unique(name string, taken map[string]bool) string {
 	free := name
 	for n := 2; taken[free]; n++ {

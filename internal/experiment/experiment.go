@@ -39,8 +39,8 @@ type Experiment struct {
 	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
 	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
-	// Files holds the content of the files that the configs name, by their names in the experiment file. They
-	// belong to the experiment, as its text does.
+	// Files holds the content of files that parameters of the experiment name, by their names in the experiment file.
+	// They are a part of the experiment, like the text of the file itself.
 	Files map[string][]byte
 
 	given map[string]bool // the fields of limits and design that the file sets
@@ -77,14 +77,15 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU reports whether programs have a CPU limit, as pods do. Throttling then shows this limit, and not heat.
+// LimitsCPU reports whether the testbed limits the CPU time of programs, as pods are limited. A throttled program has
+// then reached this limit; the machine is not too hot.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
 type Local struct {
 	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
 	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"number of nodes for the members of a service; one for each member if absent"`
-	// Volume is missing in a plan if the file does not set it.
+	// Volume is absent from a plan if the experiment file does not set it.
 	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod: a loop device on a file in the directory of temporary files (TMPDIR)"`
 }
 
@@ -109,7 +110,7 @@ type Arm struct {
 	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
 	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
-	Factors []string              // the factors that are on, in an arm of design.factorial
+	Factors []string              // factors of design.factorial that are on in this arm
 }
 
 // LayerItem is one layer of an arm. In the file, it is a map from the layer's kind, the only key, to the parameters.
@@ -164,8 +165,8 @@ type Kinds struct {
 	// Read reads a file that a config names; nil: the name is a path on this machine, relative to the directory of
 	// the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere returns a hint for an unknown name; "": there is none. The text what is "layer", "workload" or
-	// "testbed". Elsewhere may be nil.
+	// Elsewhere returns a hint about an unknown name; "": there is no hint. The argument what says what has this name:
+	// "layer", "workload" or "testbed". The field Elsewhere may be nil.
 	Elsewhere func(what, name string) string
 	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
 	Recorded bool
@@ -182,15 +183,15 @@ const (
 // Values lists the directions.
 func (Better) Values() []string { return []string{string(Higher), string(Lower)} }
 
-// Scale is the way in which arms are compared on a metric.
+// Scale says whether values are compared by their ratio or by their difference.
 type Scale string
 
 const (
-	// Ratio compares logarithms: values must be positive, and overhead is a share of the baseline. Zero,
-	// negative or missing values make the trial invalid.
+	// Ratio compares the logarithms of values, so values must be positive. An overhead is a share of the baseline. A
+	// trial with a zero, negative or missing value is invalid.
 	Ratio Scale = "ratio"
-	// Difference compares the values themselves, in the metric's unit. It is for metrics that may be zero
-	// (retransmits, loss), and never for headlines.
+	// Difference is for metrics that may be zero, such as retransmits or loss. Their values are subtracted, in the
+	// metric's unit. Headlines never have this scale.
 	Difference Scale = "difference"
 )
 
@@ -206,7 +207,7 @@ type Metric struct {
 	Headline bool   `json:"headline"`        // set if the metric gets a verdict under Holm's correction; the other metrics are exploratory
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // set if a valid trial may lack the metric
-	Discrete bool   `json:"discrete,omitempty"` // set if all trials may give the same value, as with memory counted in pages
+	Discrete bool   `json:"discrete,omitempty"` // set if equal values in all trials are normal, as with memory counted in pages
 	// FromStart is set if the start of the wrappers around the program is part of the measured time.
 	FromStart bool `json:"fromStart,omitempty"`
 	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A higher measured

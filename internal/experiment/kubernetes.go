@@ -114,7 +114,7 @@ type Timeouts struct {
 	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"time after the last sign of the run until the cluster removes its objects"`
 }
 
-const shortestSilence = 5 * time.Minute // an API server's restart may take this long
+const shortestSilence = 5 * time.Minute // shortest allowed silence: a restart of the API server may take this long
 
 // NewKubernetes returns the testbed with its defaults.
 func NewKubernetes() *Kubernetes {
@@ -174,7 +174,8 @@ func (k *Kubernetes) validate() []FieldError {
 	return errs
 }
 
-// metrics returns the metrics that the testbed adds to the metrics of a workload with these Measures.
+// metrics returns the metrics that the testbed adds to the workload's own. The argument m is what the workload
+// measures.
 func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	if t.Kubernetes == nil {
 		return m.OnMachine

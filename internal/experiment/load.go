@@ -47,13 +47,14 @@ type loader struct {
 	name  string
 	file  *strictyaml.File
 	kinds Kinds
-	files map[string][]byte // the files that configs name, by their names in the file
+	files map[string][]byte // content of the files that configs name; the key is the name in the experiment file
 }
 
 // defaultRounds is the number of rounds if the file sets none: enough for a useful exact interval of 95 %.
 const defaultRounds = 12
 
-// defaults returns an experiment with the defaults only. The number of rounds follows after decoding.
+// defaults returns an experiment that holds only the defaults. The default number of rounds is set after the file is
+// decoded.
 func defaults() Experiment {
 	return Experiment{
 		Testbed: Testbed{Local: defaultLocal()},
@@ -68,11 +69,12 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal returns the local testbed without a rate of the wire. Expand sets it by the workload's resource
-// (Declaration.Tests).
+// defaultLocal returns the local testbed without a rate of the wire. Expand sets the rate, which depends on the
+// resource that the workload measures (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
-// testbed decodes the choice of a testbed. The file has its name, or a map from the name to the parameters.
+// testbed decodes the field testbed. Its value is a testbed's name, or a map with one entry: the name and the testbed's
+// parameters.
 func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	names := strictyaml.Names(strictyaml.Fields(v.Type()))
 	kind, params, ok := l.choose(n, path, "testbed", names, nil)
@@ -119,8 +121,8 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	v.Set(reflect.ValueOf(item))
 }
 
-// config decodes the parameters of a layer or workload. The layer or workload then reads its files and validates
-// itself.
+// config decodes the parameters of a layer or workload. The layer or workload then reads the files that it names, and
+// checks its parameters.
 func (l *loader) config(params *strictyaml.Node, path string, config LayerConfig) {
 	l.file.Decode(params, path, config)
 	if d := config.Declare(); d.Fill != nil {
@@ -147,8 +149,9 @@ func (l *loader) report(path string, errs []FieldError) {
 // MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// read reads a file that a config names, and keeps its content. Unless kinds.Read is set, a relative name starts at
-// the directory of the experiment file, or at the working directory if the experiment came from standard input.
+// read reads a file that a config names, and keeps its content. If kinds.Read is set, this function reads the file.
+// Otherwise a relative name starts at the directory of the experiment file, or at the working directory if the
+// experiment came from standard input.
 func (l *loader) read(name string) (data []byte, err error) {
 	if data, known := l.files[name]; known {
 		return data, nil
@@ -167,9 +170,9 @@ func (l *loader) read(name string) (data []byte, err error) {
 	return data, err
 }
 
-// choose decodes the choice of a kind. In the file, it is the kind alone, or a map with the kind as a key and the
-// parameters as its value. The list beside names the other keys that the map may have. The result params is the node of
-// the parameters; without parameters, it is a Null node.
+// choose decodes an item that names a kind, such as a layer. In the file, the item is the kind alone, or a map with the
+// kind as a key and the parameters as its value. The list beside names the other keys that the map may have. The result
+// params is the node of the parameters; without parameters, it is a Null node.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
 	if n.Form == strictyaml.Text {
 		if !slices.Contains(kinds, n.Value) {
@@ -208,7 +211,8 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 	return chosen.Key.Value, chosen.Value, true
 }
 
-// strange reports a key that is wrong in the choice of a kind: an unknown key, or a second kind.
+// strange reports a wrong key in an item that names a kind, such as a layer. The key is unknown, or it names a second
+// kind.
 func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, what string, kinds []string) {
 	key := e.Key.Value
 	var message, hint string

@@ -48,9 +48,9 @@ func (p *Plan) Order(round int) []Step {
 // controlledFirst is the number of first rounds that all have a control. The control needs them for an exact interval.
 const controlledFirst = 6
 
-// SpareControl makes the control skip rounds if the plan has a single treatment. After the first rounds, it takes part
-// in every third round only. In every round, it would take a third of the machine's time. In the time saved, a run can
-// resolve smaller effects by more rounds.
+// SpareControl makes the control skip rounds if the plan has a single treatment. After the first rounds, the control
+// then runs in every third round only. In every round, it would take a third of the machine's time. More rounds use
+// this time better: they resolve smaller effects.
 func (p *Plan) SpareControl() {
 	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
 		p.ControlEvery = 3
@@ -62,7 +62,8 @@ func (p *Plan) TakesPart(arm, round int) bool {
 	return p.ControlEvery == 0 || p.Arms[arm].Role != Control || round <= controlledFirst || round%p.ControlEvery == 0
 }
 
-// RoundsOf returns the number of rounds in which an arm takes part, out of the first rounds of a run.
+// RoundsOf returns in how many of a run's first rounds an arm takes part. The argument rounds is the number of first
+// rounds.
 func (p *Plan) RoundsOf(arm, rounds int) int {
 	if p.ControlEvery == 0 || p.Arms[arm].Role != Control || rounds <= controlledFirst {
 		return rounds
@@ -100,19 +101,20 @@ func (p *Plan) SetUpOrder(setUp, sites int) []int {
 	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(sites)
 }
 
-// TrialSeed returns the seed for the random draws of one trial. It is independent of the seeds of all other trials.
-// Only a repeated trial has the same seed again: otherwise, repeats of invalid trials would favour some draws.
+// TrialSeed returns the seed for the random draws of one trial. Different trials have independent seeds. A repeated
+// trial gets its first seed again: otherwise, repeats of invalid trials would favour some draws.
 func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
 
-// balancedRows returns the number of rows, for k arms, that are put in one random order. They form complete squares.
+// balancedRows returns how many rows are put in one random order, for k arms. The rows form complete Williams squares.
 func balancedRows(k int) int {
 	square := williamsRows(k)
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows returns the number of rows in which k arms have all positions, and all predecessors, equally often.
+// williamsRows returns the number of rows of a Williams square for k arms. Over these rows, each arm has every
+// position, and follows every other arm, equally often.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k

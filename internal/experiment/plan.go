@@ -14,8 +14,8 @@ import (
 // digests in the run's record (package journal). A change of the order or of the chain needs a new version.
 const PlanSchema = "tare.plan/v2"
 
-// PlanSchemaV1 is the previous format. From a plan in this format, it is not clear in which order the trials ran, or
-// whether the record has chains.
+// PlanSchemaV1 is the schema of older plans. An older plan does not say in which order the trials ran, or whether the
+// record has chains.
 const PlanSchemaV1 = "tare.plan/v1"
 
 // Role is the role of an arm in the comparison.
@@ -30,7 +30,8 @@ const (
 // ControlName is the name of the control. No other arm may have it.
 const ControlName = "control"
 
-// Plan is an expanded experiment as data: plan.json. The analysis of a run needs only the plan and the trials.
+// Plan is an expanded experiment, in the form that plan.json stores. The analysis of a run needs only the plan and the
+// trials.
 type Plan struct {
 	Schema      string           `json:"schema"`
 	Version     string           `json:"version,omitempty"` // the version of Tare that expanded the experiment
@@ -47,22 +48,22 @@ type Plan struct {
 	Equivalence quantity.Percent `json:"equivalence"`
 	Margins     Budget           `json:"margins,omitempty"` // the margins of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
-	// Fixed is the total number of rounds that a pilot or an extension has set during the run; 0: none has set it.
-	// The number comes from the run's notes. In plan.json, it is missing.
+	// Fixed is the total number of rounds, if a pilot or an extension has set it during the run; 0: none has. It is
+	// read from the run's notes, and plan.json lacks it.
 	Fixed int `json:"fixedRounds,omitempty"`
 	// Ended is the number of rounds that count, if the machine's condition ended the run early but enough rounds
 	// were done; 0: the run did not end in this way. The number comes from the run's notes.
 	Ended int `json:"endedRounds,omitempty"`
-	// DecideAt lists the planned looks: the numbers of rounds after which the run ends if every headline comparison
-	// is decided. The last is Rounds. If the list is empty, the run ends after Rounds.
+	// DecideAt lists the planned looks, as numbers of rounds. The run ends at a look if every headline comparison is
+	// decided. The last look is after Rounds. If the list is empty, the run ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
 	// Decided is the number of rounds after which all headline comparisons were decided, according to the notes; 0:
 	// they were not.
 	Decided int `json:"decidedRounds,omitempty"`
-	// Looks lists the numbers of rounds at which the finished run was extended, after its results had been seen.
-	// They come from the notes.
+	// Looks lists, for each extension of the run, how many rounds the run had by then. A user had seen the results
+	// before the extension. The numbers come from the notes.
 	Looks  []int  `json:"looks,omitempty"`
-	SetUps SetUps `json:"setups,omitempty"` // "auto" or absent: chosen after the first set-ups were timed
+	SetUps SetUps `json:"setups,omitempty"` // as in the file; "auto" or absent: Tare chooses after it has timed the first set-ups
 	Slices Slices `json:"slices,omitempty"` // the setting in the file; the cells hold the resulting numbers; absent: "none"
 	// Factorial names the factors of a factorial design. Every combination of these factors is an arm.
 	Factorial []string `json:"factorial,omitempty"`
@@ -103,27 +104,28 @@ type Import struct {
 type ImportedSetting struct {
 	Cell string              `json:"cell"` // the cell's ID
 	Name string              `json:"name"` // the name of the setting in the tool
-	Arms map[string][]string `json:"arms"` // the distinct values by arm; an arm without a file of the cell has none
+	Arms map[string][]string `json:"arms"` // the setting's values by arm; an arm without a file of this cell has no entry
 }
 
 // Planned returns the total number of rounds, as far as it is known. Before the pilot has ended, Planned
 // returns the number of the pilot's rounds.
 func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
-// Total returns the number of rounds of the complete run. It is the planned number, or smaller if all headline
-// comparisons were decided before, or if the machine's condition ended the run.
+// Total returns the number of rounds of the complete run. It is smaller than the planned number if all headline
+// comparisons were decided earlier, or if the machine's condition ended the run.
 func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
-// Judged returns the confidence of intervals and verdicts. Each extension of a finished run leaves a quarter of the
-// error probability, since its results had been seen: a run of 95 % is judged at 98.75 % after its first extension. The
-// share of runs with a false claim, before or after the extension, was at most 5.9 % in every simulated kind of noise
-// (docs/method.md). By Bonferroni, this share is at most 6.25 %, and 6.67 % after any number of extensions.
+// Judged returns the confidence of intervals and verdicts. Each extension of a finished run cuts the error probability
+// to a quarter, since the results had been seen. For example, a run of 95 % is judged at 98.75 % after its first
+// extension. The share of runs with a false claim, before or after the extension, was at most 5.9 % in every simulated
+// kind of noise (docs/method.md). By Bonferroni, this share is at most 6.25 %, and 6.67 % after any number of
+// extensions.
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
 }
 
-// Names returns the part of a plan that names its arms, cells and metrics.
+// Names returns a plan that has only the names, labels and levels of the arms and cells, and the metrics.
 func (p *Plan) Names() *Plan {
 	out := &Plan{Import: p.Import}
 	for _, a := range p.Arms {
@@ -213,7 +215,7 @@ type Cell struct {
 	Metrics  []Metric       `json:"metrics"`
 	Tests    string         `json:"tests,omitempty"`    // the resource that the workload measures (Declaration.Tests); "": unspecified
 	Loop     *Loop          `json:"loop,omitempty"`     // two metrics that Little's law ties together in a closed loop
-	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // the law that the workload expects of a metric
+	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // power law that the workload expects a metric to follow
 	Slices   int            `json:"slices,omitempty"`   // the number of slices of a trial; 0: trials are whole
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
 }
@@ -242,9 +244,9 @@ type Expansion struct {
 	Cells  []CellSetup
 }
 
-// Needs returns the features that an arm needs of the testbed in a cell. The layers of all arms count, so that arms
-// differ by their layers and not by the testbed. Only the Pod Security level is the arm's own, since it has no effect
-// on trials.
+// Needs returns the features that an arm needs of the testbed in a cell. The needs of all arms' layers count, so that
+// every arm gets the same testbed and only the layers differ. The Pod Security level is an exception: only the arm's
+// own layers set it, since it has no effect on trials.
 func (e *Expansion) Needs(cell, arm int) Needs {
 	all := e.Cells[cell].Workload.Declare().Needs
 	for a, items := range e.Layers {
@@ -287,7 +289,8 @@ func (p *Plan) headlines() (n int) {
 	return n
 }
 
-// The approximate times that Tare itself needs for proofs, sampling and the journal, for estimates of the duration.
+// These are approximate times that Tare itself needs around a trial or a slice, for proofs, sampling and the journal.
+// Estimates of a run's duration use them.
 const (
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
@@ -303,7 +306,7 @@ func (p *Plan) Duration(rounds int) time.Duration {
 }
 
 // asides are the parameters that do not belong to an experiment's question. The value is true for a limit on a
-// duration. Tare itself estimates others, such as expected durations, differently in every run.
+// duration. Some parameters, such as expected durations, are estimates of Tare, which differ in every run.
 var asides = map[string]bool{
 	"expect": false, "timeout": true, "readyTimeout": true,
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,

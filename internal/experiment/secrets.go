@@ -16,7 +16,7 @@ import (
 type search struct {
 	*loader
 	allow []string
-	seen  map[position]bool // positions already reported; an alias repeats the text of an earlier position
+	seen  map[position]bool // positions of the secrets reported so far; an alias repeats an earlier position
 	found []string          // the secrets, which messages must not show
 }
 
@@ -40,7 +40,8 @@ func (l *loader) secrets(allow []string) {
 	l.file.Conceal(s.found)
 }
 
-// fieldKinds maps names of fields to the kinds of their texts. All other fields have the kind Argument.
+// fieldKinds maps the names of fields to the kinds of text that they hold. The text of any other field has the kind
+// Argument.
 var fieldKinds = map[string]secret.Kind{"description": secret.Prose, "shell": secret.Code, "patch": secret.Code, "inline": secret.Code}
 
 func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
@@ -67,7 +68,8 @@ func (s *search) node(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// codeIf returns the kind of a text: an Argument of several words may be lines of a program, and becomes Code.
+// codeIf returns the kind of a text. An Argument of several words may be lines of a program, so codeIf returns Code for
+// it.
 func codeIf(text string, kind secret.Kind) secret.Kind {
 	if kind == secret.Argument && strings.ContainsAny(strings.TrimSpace(text), " \n") {
 		return secret.Code
@@ -94,7 +96,7 @@ func (s *search) list(n *strictyaml.Node, path string, kind secret.Kind) {
 	}
 }
 
-// variable searches a map with the name and the value of a variable, in the form of Kubernetes.
+// variable searches a map that holds the name and the value of an environment variable, in the form of Kubernetes.
 func (s *search) variable(n *strictyaml.Node, path string) {
 	name, value := n.Get("name"), n.Get("value")
 	if name != nil && value != nil && name.Scalar() && value.Scalar() {
@@ -102,7 +104,8 @@ func (s *search) variable(n *strictyaml.Node, path string) {
 	}
 }
 
-// refuse reports the secrets found in the text of a node, and keeps them out of messages.
+// refuse reports the secrets that were found in a node's text as problems. It also records them, so that no message
+// shows them.
 func (s *search) refuse(n *strictyaml.Node, path string, found []secret.Finding) {
 	for _, f := range found {
 		if slices.Contains(s.allow, f.Name) || f.End > len(n.Value) {
@@ -127,7 +130,8 @@ func refusal(name string) string {
 	return name + " looks like a secret, which would be kept in the run"
 }
 
-// notOfVariable matches the characters of a finding's name that the name of a variable cannot have.
+// notOfVariable matches characters that the name of a finding may have, but the name of an environment variable may
+// not.
 var notOfVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
 func (s *search) wayOut(name, path, text string) string {

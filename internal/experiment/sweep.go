@@ -16,7 +16,7 @@ type sweep struct {
 	name   string // "mtu", or the whole path if two factors share a name
 	path   string // "link.mtu"
 	index  [][]int
-	key    string // the key in a map of factors; "": the factor is a field
+	key    string // key of the factor in a map; "": the factor is a field, not an entry of a map
 	levels []string
 }
 
@@ -37,8 +37,8 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect finds the factors in nested structs and pointers to structs. Each element of index leads from a struct to the
-// next.
+// collect finds the factors in nested structs, also behind pointers. The argument index is the way to v: each element
+// leads from one struct to the next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -78,7 +78,8 @@ func swept(all []sweep) []sweep {
 	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
 
-// hold sets one factor of a config to one of its levels. The config is a pointer to a struct.
+// hold reduces a factor of a config to one level, which is given by its index. The argument config is a pointer to a
+// struct.
 func (s sweep) hold(config any, level int) {
 	v := reflect.ValueOf(config)
 	for _, step := range s.index {
@@ -171,8 +172,8 @@ func deep(v reflect.Value) reflect.Value {
 // mostFactors is the largest number of factors of a factorial design. Four factors already make 16 arms.
 const mostFactors = 4
 
-// Factor is what a factorial design turns on and off: one or several layers. In the file, it is a layer, written as in
-// an arm, or a name with layers.
+// Factor is one factor of a factorial design: one or several layers that are turned on and off together. In the file, a
+// factor is a single layer, written as in an arm, or a name with a list of layers.
 type Factor struct {
 	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the factor; arms are named by the factors that are on: tunnel+mtls"`
 	Layers []LayerItem `yaml:"layers" required:"true" doc:"the layers that are turned on and off together"`
@@ -209,7 +210,7 @@ func (l *loader) factorial(x *Experiment) {
 		return
 	}
 	if len(x.Arms) == 0 {
-		return // the missing arms are already a problem
+		return // the file has no arms, which is reported as a problem already
 	}
 	for i, f := range factors {
 		l.factorAlone(x, i)
@@ -227,8 +228,8 @@ func (l *loader) factorial(x *Experiment) {
 	}
 }
 
-// factorAlone checks the layers of one factor. A factor or the baseline may have a kind of layer only if no other
-// factor has it. Every parameter of the layers must have a single level.
+// factorAlone checks the layers of factor i of a factorial design. No other factor and not the baseline may have a
+// layer of the same kind. Every parameter of the layers must have a single level.
 func (l *loader) factorAlone(x *Experiment, i int) {
 	f := x.Design.Factorial[i]
 	at := strictyaml.Index("design.factorial", i)
@@ -265,8 +266,8 @@ func (l *loader) factorLayer(i, j int) string {
 	return at
 }
 
-// combined makes an arm for each combination of factors that is not empty. (The empty one is the baseline.) In every
-// arm, the baseline's layers are innermost. Arms with fewer factors come first. Arms with the same number of factors
+// combined makes an arm for each combination of factors, except the empty one, which is the baseline. In every arm, the
+// baseline's layers are innermost. Arms with fewer factors come before arms with more. Arms with equally many factors
 // are in the order of the file.
 func combined(baseline Arm, factors []Factor) []Arm {
 	var sets [][]int
@@ -293,8 +294,8 @@ func combined(baseline Arm, factors []Factor) []Arm {
 	return arms
 }
 
-// Combination returns the arms of a plan's factorial design. Bit i of an index in the result is set if factor i is on.
-// The first arm is the baseline. The result is nil if the plan has no factorial design.
+// Combination returns the indices of the arms of a plan's factorial design. The arm at position n has factor i if bit i
+// of n is set, so the baseline is first. The result is nil if the plan has no factorial design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {
@@ -320,7 +321,8 @@ func (p *Plan) Combination() []int {
 	return arms
 }
 
-// Effects returns the number of main effects and interactions on headline metrics: a family under Holm's correction.
+// Effects returns how many main effects and interactions on headline metrics there are. Holm's correction covers them
+// together.
 func (p *Plan) Effects() int {
 	if p.Combination() == nil {
 		return 0

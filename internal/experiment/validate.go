@@ -87,8 +87,8 @@ func (l *loader) armLayers(a Arm, at string, baseline bool) {
 	}
 }
 
-// differ reports an arm with the same layers as an earlier arm. If the file has another problem in an arm, it reports
-// nothing.
+// differ reports each arm that has the same layers as an earlier arm. It reports nothing if the file has another
+// problem with its arms.
 func (l *loader) differ(arms []Arm) {
 	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
@@ -141,7 +141,8 @@ func (l *loader) workloads(items []WorkloadItem) {
 	}
 }
 
-// whole checks conditions between parts of the file. Parts with problems are not checked.
+// whole checks conditions between parts of the file, such as arms and workloads. It does nothing if one of these parts
+// has problems.
 func (l *loader) whole(x *Experiment) {
 	if l.file.Troubled("arms") || l.file.Troubled("workloads") || l.file.Troubled("testbed") ||
 		len(x.Workloads) == 0 || len(x.Arms) == 0 {
@@ -163,7 +164,7 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
 	}
 	var e Expansion
-	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // this error would otherwise show only after the pilot
+	if e.addCells(x); x.Design.Precision > 0 && e.Plan.headlines() == 0 { // without this check, the error would show only after the pilot
 		l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
 			"make a metric on the scale ratio the headline, or give rounds in place of precision")
 	}
@@ -171,7 +172,8 @@ func (l *loader) whole(x *Experiment) {
 	l.budgets(x, e.Plan.Cells)
 }
 
-// possible reports layers and workloads that the testbed does not support.
+// possible reports layers and workloads that cannot work in this experiment, such as a layer that needs the other
+// testbed.
 func (l *loader) possible(x *Experiment) {
 	bed := x.Testbed.Name()
 	check := func(at, what, kind string, d Declaration) {
@@ -220,7 +222,7 @@ func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	return list
 }
 
-// anyNeeds reports whether the needs of some workload have a property.
+// anyNeeds reports whether at least one workload has needs with a property, such as the need of a network.
 func (x *Experiment) anyNeeds(property func(Needs) bool) bool {
 	return slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return property(w.Config.Declare().Needs) })
 }

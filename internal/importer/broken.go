@@ -11,21 +11,21 @@ import (
 	"tare/internal/run/journal"
 )
 
-// brokenFile is a file that gave no trial, with the invalid trial that the run records instead.
+// brokenFile is a file that gave no trial. The run records the invalid trial of this struct in its place.
 type brokenFile struct {
 	journal.Trial
-	arm *arm // nil: only the file's content names its arm, and could not be read
+	arm *arm // arm of the file; nil: only the unreadable content names the arm
 	key *fileKey
 }
 
 type group struct {
 	files    int
-	measured int          // number of cells of each file, added up over the group's files
+	measured int          // sum over the group's files of the number of cells of each file
 	cells    map[int]bool // cells in which at least one file of the group has a trial
 }
 
-// done adds the cells of the file that was just read to its group: the files of the arm with equal cell and levels in
-// their keys.
+// done is called when a file has been read. It adds the file's cells to the file's group: all files of the arm whose
+// keys have equal cell and levels.
 func (a *arm) done(key *fileKey) {
 	g := a.groups[key.measured()]
 	if g == nil {
@@ -62,8 +62,8 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	return nil
 }
 
-// addBroken records each file that gave no trial. The file gets an invalid trial in each cell in which it should have
-// had a trial. If these cells are unknown, it gets one invalid trial without a cell.
+// addBroken records invalid trials for each file that gave no trial: one in each cell in which the file should have had
+// a trial. If these cells are unknown, it records one invalid trial without a cell.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
 		for _, a := range arms {
@@ -95,9 +95,9 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected returns the cells in which a broken file should have had trials: the cells of the arm's other files with the
-// same key. If none of these could be read, another arm's files with this key count instead. The result is nil if the
-// files that count have different cells.
+// expected returns the cells in which a broken file should have had trials: those of the arm's other files with this
+// key. If none of these files could be read, those of another arm's files with this key count. The result is nil if
+// such files differ in their cells.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -119,8 +119,8 @@ type duplicates struct {
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of an arm that are copies: of files of the arm other or, if that is the arm itself, of
-// its earlier files.
+// duplicateSet lists the files of an arm that are copies of other files. The field other names the arm of the
+// originals. If this is the same arm, the originals are earlier files of it.
 type duplicateSet struct {
 	arm, other string
 	files      []int
@@ -131,8 +131,8 @@ func (d *duplicates) note(arm, other string, file int) {
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of an earlier file of the same arm that file i copies; "" if there is none. A file that
-// itself names its arms holds many results and never counts as a copy.
+// duplicateOf returns the path of an earlier file of the same arm of which file i is a copy; "" if there is none. A
+// file that itself names its arms never counts as a copy, since it holds many results.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {
@@ -141,7 +141,7 @@ func (r *run) duplicateOf(i int, c readResult) string {
 	all := &r.duplicates
 	all.files[arm]++
 	known := all.first[c.stored.sum]
-	again := false // set if an earlier file of the arm has equal content, but too little of it to be a copy for certain
+	again := false // an earlier file of the arm has the same content, but too little of it to prove a copy
 	for _, k := range known {
 		if r.files[k].arm != arm {
 			continue
@@ -177,7 +177,7 @@ func (c *readResult) distinct() bool {
 }
 
 func (r *run) remarkDuplicates() {
-	own := map[string]int{} // the number of copies within each arm
+	own := map[string]int{} // by arm, the number of files that are copies of other files of this arm
 	for _, s := range r.duplicates.sets.list {
 		if s.arm == s.other {
 			own[s.arm] = len(s.files)
@@ -198,22 +198,22 @@ func (r *run) remarkDuplicates() {
 	}
 }
 
-// omission counts the unusable values of one exploratory metric. They do not make a trial invalid: for instance, a
-// counter of timeouts is zero without a timeout. An unusable value of a headline makes the trial invalid.
+// omission counts the unusable values of one exploratory metric, such as zeros of a counter of timeouts. These values
+// do not make a trial invalid. An unusable value of a headline does.
 type omission struct {
 	metric string
 	values int
-	first  string // the path of the first file with an unusable value of the metric
+	first  string // path of the first file in which the metric's value is unusable
 }
 
-// leaveOut removes the unusable values of exploratory metrics from a trial. The metric becomes optional in the
-// cell, like a metric that a file does not contain.
+// leaveOut removes the unusable values of exploratory metrics from a trial. Such a metric becomes optional in the cell,
+// as if the file did not contain it.
 func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
 		return // a trial that is invalid as a whole keeps its values, since none counts
 	}
 	t.Values = slices.DeleteFunc(t.Values, func(v Value) bool {
-		name, headline := v.Metric.Name, v.Metric.Headline // the user's headlines replace those that the format marks
+		name, headline := v.Metric.Name, v.Metric.Headline // headlines that the user names replace those that the format marks
 		if len(r.Headline) > 0 {
 			headline = slices.Contains(r.Headline, name) || slices.Contains(r.Headline, in.ID+":"+name)
 		}
@@ -222,7 +222,7 @@ func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 		}
 		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
 		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
-			t.Loop = nil // without one of its two values, latency and throughput, a closed loop means nothing
+			t.Loop = nil // a closed loop needs both values, latency and throughput
 		}
 		return true
 	})
@@ -232,5 +232,5 @@ func unfit(v Value) bool {
 	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
 }
 
-// differences is the advice for a value of zero, which is not allowed on a ratio scale.
+// differences is the advice to users if a metric on a ratio scale has the value zero, which is not allowed.
 const differences = "scale=difference suits metrics that may be zero"

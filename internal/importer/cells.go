@@ -40,8 +40,8 @@ func (c *cells) named(t *Trial) *importedCell {
 	})
 }
 
-// workloadOf names the workload of a cell, which cells of different levels share. It is the cell's name without the
-// levels. If the name does not contain them, it is the kind of the workload.
+// workloadOf names the workload of a trial's cell. Cells of different levels share this name. It is the cell's name
+// without the levels. If the cell's name does not contain the levels, it is the kind of the workload.
 func workloadOf(t *Trial) string {
 	name := t.Cell
 	for _, l := range t.Levels {
@@ -60,7 +60,8 @@ func workloadOf(t *Trial) string {
 
 // id returns a unique ID for a cell's name, which can be a part of file names.
 func (c *cells) id(name string) string {
-	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // an id begins neither like a hidden file nor like a flag
+	// an id must not begin like a hidden file (".") or like a flag ("-")
+	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-"))
 	id := cmp.Or(experiment.FileName(name), "_")
 	if c.ids == nil {
 		c.ids = map[string]bool{}
@@ -73,8 +74,8 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics in its cell. The result is "" unless the trial contradicts earlier trials of the cell,
-// in a level, the kind, or the description of a metric. It is then the reason.
+// take counts a trial's metrics in its cell. If the trial contradicts earlier trials of the cell, take returns what
+// contradicts them: a level, the kind, or the description of a metric. Otherwise it returns "".
 func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	before := len(c.metrics.list)
 	defer func() { all.metrics += len(c.metrics.list) - before }()
@@ -179,9 +180,9 @@ type arm struct {
 	files  int
 	rounds map[int]bool
 	last   int                  // the largest round number of the arm
-	cells  map[int]map[int]bool // rounds in which the arm has a trial, by index of the cell; only for paired trials
+	cells  map[int]map[int]bool // for paired trials only; by index of the cell: the rounds in which the arm has a trial
 	file   map[int]bool         // indices of the cells of the file that is being read
-	groups map[string]*group    // the arm's files, grouped by the cell and the levels that their paths name
+	groups map[string]*group    // the arm's files, in groups with equal cells and levels in their paths
 	facts  map[string][]string
 }
 

@@ -21,7 +21,7 @@ const ruleImport = "import"
 // checkName returns an error for a name that is empty, very long, or not printable: nobody could type it, or it could
 // look like another name.
 func checkName(what, name string) error {
-	const maxName = 200 // length of the longest name, in bytes
+	const maxName = 200 // length of the longest allowed name, in bytes
 	switch {
 	case name == "":
 		return fmt.Errorf("the %s has no name", what)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Auto is the name of the format that recognises each file by its content. Auto has no function Read of its own: a
-// format of Options.Known reads each file.
+// Auto is the name of the format that recognises each file by its content. Auto itself reads no file: the recognised
+// format, one of Options.Known, reads it.
 const Auto = "auto"
 
 // recognise returns the format that can read a result from a text; nil: none can. A test of package catalog checks that
@@ -26,9 +26,9 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file, and returns a format with the name and settings of all formats found. A file
-// that no format can read counts as broken if the user named it, or if its extension is that of a format found.
-// Otherwise, it is passed over with a remark.
+// detect finds the format of each file. The returned format has the name and settings of all formats that were found. A
+// file that no format can read counts as broken if the user named it, or if its extension is that of a found format.
+// Other such files are passed over with a remark.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)
@@ -112,8 +112,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// mistaken adds to the error of a broken file which other format can read it. It looks at the first few broken files
-// only.
+// mistaken returns the error of a broken file. If another format can read the file, the error also names that format.
+// Only the first few broken files are tried.
 func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	f := &r.files[i]
 	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {
@@ -132,7 +132,7 @@ func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	return fmt.Errorf("%w (%s reads it)", why, other.Name)
 }
 
-// readers returns the hint to import broken files with the formats that can read them.
+// readers returns a hint for broken files that another format can read: the command that imports them.
 func (r *run) readers() string {
 	for format, file := range r.others.of {
 		if len(r.others.of) == 1 {

@@ -18,7 +18,8 @@ type fileKey struct {
 	round            string // the text that the files of a round have in common
 }
 
-// measured joins the key's cell and levels to one text. Two files of the same arm and round must differ in it.
+// measured joins the key's cell and levels to one text, which says what was measured. Two files of the same arm and
+// round must differ in this text.
 func (k *fileKey) measured() string { return fmt.Sprint(k.cell, k.levels) }
 
 func (k *fileKey) apply(t *Trial) error {
@@ -72,14 +73,14 @@ func oneGroup(expression string) (*regexp.Regexp, error) {
 type pairing struct {
 	how     string // the text of --pair-by; "": trials are not paired
 	pattern *regexp.Regexp
-	layout  *Layout // the layout whose blocks and repeats pair trials; nil: no layout pairs them
+	layout  *Layout // layout whose blocks and repeats pair the trials; nil: trials are paired otherwise
 }
 
 // The names that --pair-by takes. The option also takes a regular expression.
 const (
 	byName  = "name"  // files with the same path below their arm's directory are paired
-	byIndex = "index" // the n-th files of the arms are paired
-	byRound = "round" // trials with the same round in the files are paired
+	byIndex = "index" // pairs the n-th file of each arm with those of the others
+	byRound = "round" // trials whose files name the same round are paired
 )
 
 // Pairings lists the named ways of pairing.
@@ -96,7 +97,8 @@ func ParsePairing(how string) (p pairing, err error) {
 		return p, nil
 	}
 	hint := strictyaml.Suggest(how, "one of", Pairings) + `, or a regular expression with one group, as in 'run-([0-9]+)'`
-	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how { // special characters show that the user meant an expression, and did not misspell a name
+	// an expression without a group, and no misspelt name, since it has special characters
+	if p.pattern != nil && p.pattern.NumSubexp() == 0 && regexp.QuoteMeta(how) != how {
 		hint = "put the part that names the round in parentheses, as in 'round-([0-9]+)'"
 	}
 	return p, misuse(hint, "cannot pair by %q: %w", how, err)
@@ -105,8 +107,8 @@ func ParsePairing(how string) (p pairing, err error) {
 // String returns the text of --pair-by.
 func (p pairing) String() string { return p.how }
 
-// byFiles reports whether the path or position of a file determines the round of its trials. Otherwise the file's
-// content does, or trials are not paired.
+// byFiles reports whether a file's path or position determines the round of its trials. It returns false if the file's
+// content determines the round, or if trials are not paired.
 func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
 // common names what the files of a round have in common, for messages.
@@ -120,15 +122,15 @@ func (p *pairing) common() string {
 	return p.how
 }
 
-// identify adds levels and rounds to the keys of files. Two files of an arm with the same round, cell and levels are an
-// error.
+// identify completes the keys of files with levels and rounds. It returns an error if two files of an arm have the same
+// round, cell and levels.
 func (o *Options) identify(files []inputFile) error {
 	for i, f := range o.Factors {
 		if slices.ContainsFunc(o.Factors[:i], func(other pathFactor) bool { return other.name == f.name }) {
 			return misuse("", "the factor %s is given twice", f.name)
 		}
 	}
-	taken := map[[3]string]int{} // index of the file, by its arm, its round, and the cell and levels of its key
+	taken := map[[3]string]int{} // index of the file with this arm, this round, and this cell with its levels
 	counts := map[string]int{}   // the number of files so far, by arm or by block
 	for i := range files {
 		f := &files[i]
@@ -194,8 +196,8 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// nthTrial identifies the n-th trials (from 1) of the files of one round. A file that holds several trials of a cell
-// has several of them, and each gets a round of its own.
+// nthTrial is the key of a round, for files that hold several trials of a cell. The n-th trials (from 1) of all files
+// with the same round form one round of the run.
 type nthTrial struct {
 	round string
 	n     int
@@ -206,8 +208,8 @@ type pairedRound struct {
 	label  string
 }
 
-// roundOf returns the round's number for the n-th trial of a file. Rounds are numbered in the order in which the import
-// first meets them.
+// roundOf returns the number of the round that the n-th trial of a file belongs to. The import numbers rounds in the
+// order in which it meets them.
 func (r *run) roundOf(f *inputFile, n int) int {
 	return r.rounds.get(nthTrial{f.round, n}, func() *pairedRound {
 		label := f.round

@@ -19,7 +19,7 @@ import (
 
 // Source lists the files of one arm.
 type Source struct {
-	Arm  string   // "": the files name their arms, or there is only one arm
+	Arm  string   // "": the files themselves name their arms, or there is only one arm
 	From []string // directories, patterns and files, as the user wrote them; "-" is standard input
 }
 
@@ -36,7 +36,7 @@ type inputFile struct {
 	buffered io.Reader // content that was already read from a pipe; nil: none
 }
 
-// lostLink begins the reason why a link is not followed; a directory's name ends it.
+// lostLink is the beginning of the reason why a link is not followed. The name of a directory completes it.
 const lostLink = "a link that leads nowhere or out of "
 
 const stdin = "-"
@@ -222,7 +222,7 @@ func (s *fileSearch) pattern(arm, pattern, fixed string, matches []string) error
 		switch {
 		case err == nil && info.IsDir():
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
-				continue // the pattern also matches the files of this directory, or a directory above it was added with all its files
+				continue // the pattern also matches the directory's files, or they are already in the list
 			}
 			if err := s.directory(arm, m); err != nil {
 				return err

@@ -34,36 +34,36 @@ type Format struct {
 	Name       string   // the name on the command line: "vault-benchmark"
 	Doc        string   // the files that the format reads, in a sentence without a full stop
 	Extensions []string // file name extensions, with their dots; from a directory, an import takes only files with these; nil: all files
-	// Serial is set if the tool runs the trials of a file one after the other, and those of another arm's file at
-	// another time. Trials with the same number in two files are then no pair.
+	// Serial is set if the tool runs the trials of one file one after the other, and so at another time than the trials
+	// of another arm's file. Trials with the same number in two files are then no pair.
 	Serial bool
-	// OneName is advice to users: how to make the tool give a benchmark the same name in the files of all arms. It is
-	// empty if there is nothing more to say than that the names must be equal.
+	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. It is empty if
+	// the advice is only that the names must be equal.
 	OneName string
-	// Settings are the facts that describe the work of a file's trials. Arms whose settings differ in a cell
-	// are not compared in that cell.
+	// Settings lists the facts that describe the work of a file's trials. Arms are not compared in a cell in which
+	// their settings differ.
 	Settings []Setting
 	// Read reads one file and returns its trials, in order. An error is about the file as a whole. If one trial has a
 	// missing or useless value, Read returns the trial without that value, or with Broken set. Read may run for several
 	// files at the same time.
 	Read func(f File) ([]Trial, error)
-	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file.
-	// Only a format without Read has Mapped.
+	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file. A
+	// format has either Read or Mapped.
 	Mapped func(name string, mapping []byte) (Format, error)
 }
 
-// Setting is the name of a fact that describes the requested work, and its default. A file without the fact counts as
-// having the default. This is the tool's default, or the text "default" if the tool's default depends on the system or
-// the version.
+// Setting is the name of a fact that describes the requested work, such as a rate, and the fact's default. If a file
+// lacks the fact, the fact counts as having the default. The default is the tool's, or the text "default" if the tool's
+// default depends on the system or the version.
 type Setting struct{ Name, Default string }
 
-// ErrNoResult is the error of Read for a file that the tool writes beside its results, such as a log. Such a file
-// counts as no broken result. The error may be wrapped.
+// ErrNoResult is the error of Read for a file that is no result, such as a log that the tool writes beside its results.
+// Such a file does not count as a broken result. Read may wrap the error.
 var ErrNoResult = errors.New("not a result, but written beside one")
 
 // File is one file to be read.
 type File struct {
-	Name string // the path as the user knows it, for messages, and for formats that recognise their files by name
+	Name string // path as the user knows it; messages show it, and formats may recognise files by it
 	io.Reader
 	Size int64 // the size of a regular file, in bytes; 0 if unknown, as of a pipe
 	// Alone is set if there are several arms, each with a single file. A format then gives the results in these files
@@ -73,7 +73,7 @@ type File struct {
 
 // Trial is a file's record of one trial in one cell.
 type Trial struct {
-	Arm   string // the arm's name, if the file contains the name, as the long CSV does; "": the command line names the arm
+	Arm   string // name of the arm, if the file has it (as the long CSV); "": it is on the command line
 	Round int    // the trial's round; 0 if the file contains no rounds
 	// Unpaired is set if the file says that its trials are independent samples. Rounds then only number the trials.
 	Unpaired bool
@@ -111,7 +111,7 @@ type ErrorRate struct {
 	Known bool
 }
 
-// Series is a value over time within a trial, at the intervals of the tool.
+// Series is a quantity over time within a trial, with one value for each interval of the tool.
 type Series struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
@@ -174,7 +174,7 @@ type TooLargeError struct {
 	Max  int64  // the limit, in bytes
 }
 
-// Error returns a text with the limit in megabytes.
+// Error says what is too large, and gives the limit in megabytes (in bytes if it is below 1 MB).
 func (e *TooLargeError) Error() string {
 	if e.Max < 1<<20 {
 		return fmt.Sprintf("%s is larger than %d bytes, the most that is read", e.What, e.Max)
@@ -193,8 +193,8 @@ func Bound(r io.Reader, most int64, what string) io.Reader {
 	return b
 }
 
-// CheckCount returns an error if a file holds more trials, or values, than an import reads. A format calls CheckCount
-// with the count so far.
+// CheckCount returns an error if n exceeds the number of trials or values that an import reads from one file. A format
+// calls CheckCount with the count so far.
 func CheckCount(n int) error {
 	if n <= MostTrials {
 		return nil

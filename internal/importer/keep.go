@@ -14,7 +14,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// withinDocument is the content of a stored file: the series, or the histograms, of the trials from one imported file.
+// withinDocument is the content of a stored file. It holds what one imported file has from inside its trials: time
+// series, or histograms.
 type withinDocument struct {
 	Schema string        `json:"schema"`
 	Trials []trialWithin `json:"trials"`
@@ -27,26 +28,27 @@ type trialWithin struct {
 	Histograms []Histogram `json:"histograms,omitempty"`
 }
 
-// storedFile is an imported file that is being copied into the run. Whoever reads it also writes the copy and computes
+// storedFile is an imported file that is being copied into the run. Reading from it also writes the copy and computes
 // the checksum.
 type storedFile struct {
 	bulk   *journal.Bulk
 	in     io.Reader
-	name   string // name of the copy, relative to the run's directory, even if no copy is kept
-	hasRaw bool   // the run holds the copy, or series or histograms made from the file
+	name   string // name of the file's copy below the run's directory, set even if Tare keeps no copy
+	hasRaw bool   // the run holds the copy of the file, or series or histograms from it
 	copied bool   // set if the run holds the copy
 	hash   hash.Hash
 	buffer *bufio.Reader // the reader of the file; nil after the file was read
 	copy   *journal.BulkFile
 	bytes  int64
 	whole  bool  // set if the file was read to its end
-	err    error // error while writing the copy; such an error ends the import, since the file itself is not broken
+	err    error // error while writing the copy; it ends the import, since the file itself may be fine
 	sum    [sha256.Size]byte
-	// digests are the checksums of the series and histogram files, by their names below the run.
+	// digests maps each series or histogram file to its SHA-256 digest, by the file's path below the run directory.
 	digests map[string]string
 }
 
-// begin starts to read a file. The number, from 1, is its place in the list of files, and a part of the copy's name.
+// begin starts to read a file. The argument number is the file's place in the list of files, from 1, and a part of its
+// copy's name.
 func (r *run) begin(in io.Reader, number int, from *inputFile) (f *storedFile, err error) {
 	parts := []string{fmt.Sprintf("%0*d", len(fmt.Sprint(len(r.files))), number)}
 	if from.arm != "" {
@@ -79,8 +81,8 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads the rest of the file, so that its copy is complete. Of a broken file, it reads no more than Limit bytes
-// in all. A broken file that is larger loses its copy.
+// finish reads the rest of the file, so that its copy is complete. If the file is broken, it reads at most Limit bytes
+// in all, and a larger file gets no copy.
 func (f *storedFile) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
 	switch {
@@ -97,7 +99,7 @@ func (f *storedFile) finish(broken bool, size int64) error {
 		return f.err
 	}
 	if f.copy == nil {
-		return nil // the format has reported the error that ended the file
+		return nil // the file ended with an error, which the format has already reported
 	}
 	if closeErr := f.copy.Close(); closeErr != nil {
 		return closeErr
@@ -119,8 +121,9 @@ func (f *storedFile) raw() string {
 	return f.name
 }
 
-// within writes the series or the histograms of a file's trials to a file beside the copy. The kind is "series" or
-// "histograms". It becomes a part of that file's name and of its schema's, as in "tare.series/v1".
+// within writes a new file beside the copy of an imported file: the series or the histograms of the file's trials. The
+// argument kind is "series" or "histograms". It becomes a part of the new file's name and schema, such as
+// "tare.series/v1".
 func (f *storedFile) within(kind string, trials []trialWithin) error {
 	if len(trials) == 0 {
 		return nil

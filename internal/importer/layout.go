@@ -27,20 +27,20 @@ type Layout struct {
 	pattern   *regexp.Regexp
 	factors   []string       // the fields that are factors
 	at        map[string]int // number of the group in the pattern that matches a field, by the field's name
-	blocks    []string       // the names of the blocks, in order; nil: no field is a block
+	blocks    []string       // sorted names of all blocks in the imported files; nil: no field is a block
 }
 
 // nothing is the value of a role or factor whose text in the path is empty.
 const nothing = "none"
 
-// unused is the name of a field whose text is ignored.
+// unused is the name for a field of a path template whose text is ignored.
 const unused = "_"
 
 // field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from the text of a YAML file. The file has the path name, and a relative template begins at
-// its directory.
+// ReadLayout reads a layout from data, the text of the YAML file with the path name. If the layout's template is a
+// relative path, it begins at the file's directory.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -57,7 +57,7 @@ func ReadLayout(name string, data []byte) (*Layout, error) {
 }
 
 // compile turns the template into a regular expression. A field called arm, block, cell or rep gets the role of this
-// name, if no field was given that role.
+// name, unless another field was given the role.
 func (l *Layout) compile() error {
 	const hint = "as in 'results/{cni}{layer:(-wg)?}/{rep}/{cell}.json': {NAME} is a part of a name, {NAME:EXPRESSION} what matches"
 	expression, err := l.expression()
@@ -100,7 +100,7 @@ func (l *Layout) expression() (string, error) {
 	}
 	at := strings.LastIndex(before, "/") + 1
 	l.directory = path.Clean(l.Path[:at])
-	groups := 0 // number of groups in the regular expression so far, with those that the user wrote in fields
+	groups := 0 // groups in the regular expression so far, including the user's own in fields
 	var text strings.Builder
 	for rest := l.Path[at:]; rest != ""; {
 		literal, after, some := strings.Cut(rest, "{")
@@ -216,7 +216,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 	return s, sources, nil
 }
 
-// sortedNames returns the names in natural order, with "none" first.
+// sortedNames returns the layers' names in natural order. The word for an arm without layers, "none", is first.
 func sortedNames(set map[string]bool) []string {
 	return slices.SortedFunc(maps.Keys(set), func(a, b string) int {
 		switch {
@@ -244,8 +244,8 @@ func (l *Layout) setUp(block string) int {
 	return slices.Index(l.blocks, block) + 1
 }
 
-// remarkRepeats adds a remark if cells have repeats, but the layout no blocks. The analysis then takes repeats for
-// independent samples, although they may share a deployment.
+// remarkRepeats adds a remark if cells have repeats, but the layout names no blocks. The analysis then treats the
+// repeats as independent samples, although they may share one deployment.
 func (r *run) remarkRepeats() {
 	if r.Layout == nil || r.Layout.blocks != nil {
 		return

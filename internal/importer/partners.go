@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// comparable returns an error if no arm has a cell in common with the baseline: the run would compare nothing. It
-// returns none if an arm has no cells at all, since no file of it could be read.
+// comparable returns an error if no arm shares a cell with the baseline: the run would then compare nothing. If an arm
+// has no cells at all, since none of its files could be read, comparable returns nil.
 func (r *run) comparable(arms []*arm) error {
 	if len(arms) < 2 {
 		return nil
@@ -58,8 +58,8 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired adds up to two remarks on arm a. One is on its rounds that the other arm lacks completely, and one on
-// those that the other arm lacks in a cell that both arms have.
+// remarkUnpaired adds up to two remarks on arm a. The first remark is on rounds of a that the other arm lacks in all
+// cells. The second is on rounds of a that the other arm lacks in some cell, although both arms have the cell.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
@@ -96,7 +96,8 @@ func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	return m
 }
 
-// label returns a round's name: the text that its files have in common or, without such a text, its number.
+// label returns the name of a round. If files are paired, it is the text that the round's files have in common, or else
+// the round's number.
 func (r *run) label(round int) string {
 	if !r.PairBy.byFiles() {
 		return fmt.Sprint(round)
@@ -112,7 +113,7 @@ func firstFew[V any](set map[int]V, name func(int) string) string {
 	return Few(3, names)
 }
 
-// Few joins names by commas. It takes the first ones, up to the given number; an ellipsis stands for the rest.
+// Few joins names by commas. If there are more names than most, it joins the first ones and adds an ellipsis.
 func Few(most int, names []string) string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "…")
@@ -120,7 +121,8 @@ func Few(most int, names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// load holds the values that the format's settings have in some trials of an arm, in the order of the settings.
+// load is one combination of values that trials of an arm have for the format's settings. The values are in the order
+// of the settings.
 type load struct {
 	arm    string
 	values []string
@@ -140,8 +142,8 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	}
 }
 
-// setting returns the values of one setting in a cell, by arm. The setting has the given index among the format's
-// settings. differ is true if not all files of the cell have the same value.
+// setting returns the values of one setting of the format in a cell, by arm. The argument index selects the setting.
+// The result differ is true if two files of the cell have different values.
 func (c *importedCell) setting(index int) (arms map[string][]string, differ bool) {
 	arms = map[string][]string{}
 	for _, l := range c.loads {
@@ -154,7 +156,7 @@ func (c *importedCell) setting(index int) (arms map[string][]string, differ bool
 	return arms, differ
 }
 
-// settings lists the settings that differ between the files of a cell.
+// settings lists, for all cells, the settings whose values differ between files of the same cell.
 func (r *run) settings() (list []experiment.ImportedSetting) {
 	for _, c := range r.cells.list {
 		for i, s := range r.Format.Settings {

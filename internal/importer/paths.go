@@ -13,8 +13,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// expand returns the paths that an argument of the user stands for, in natural order. If the argument is a pattern,
-// fixed is the directory before its first special character, otherwise "".
+// expand returns the paths that an argument of the user stands for, in natural order. If the argument is a pattern, the
+// result fixed is the directory before the pattern's first special character. Otherwise fixed is "".
 func expand(from string) (paths []string, fixed string, err error) {
 	if _, err := os.Stat(from); err == nil || !strings.ContainsAny(from, `*?[`) {
 		return []string{from}, "", nil
@@ -26,8 +26,8 @@ func expand(from string) (paths []string, fixed string, err error) {
 	return paths, fixedPart(from), nil
 }
 
-// glob lists the paths that match a pattern, as filepath.Glob does. In addition, ** matches any number of directories,
-// also none. It leaves out links, hidden directories and run directories.
+// glob lists the paths that match a pattern. Without **, it is filepath.Glob. With **, which matches any number of
+// directories or none, it follows no links, and skips hidden directories and run directories.
 func glob(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return filepath.Glob(pattern)
@@ -55,10 +55,11 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// matchParts reports whether a pattern matches a path, part by part. If the parts behind the last ** do not match, this
-// ** takes one part more of the path, and the parts behind it are tried again. An earlier ** need not be tried again.
+// matchParts reports whether a pattern matches a path; both are split at slashes. A ** stands for any number of parts.
+// If the parts after the last ** do not match, this ** takes one more part of the path, and they are tried again. An
+// earlier ** never needs this.
 func matchParts(want, path []string) bool {
-	w, last, tried := 0, -1, 0 // w: index of the next part in want; last: index of the last ** in want; tried: index in path at which the parts behind that ** were tried
+	w, last, tried := 0, -1, 0 // w: next part of want; last: last ** in want; tried: where its rest was tried
 	for p := 0; p < len(path); {
 		matches := false
 		if w < len(want) {
@@ -98,8 +99,8 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes an arm of each directory, if the user named several directories and no arm. Otherwise all of them
-// would be one sample. The remark tells the user what the arms are.
+// byDirectory makes each directory an arm if the user named several directories but no arm. Otherwise, all directories
+// would form one sample. The remark tells the user which arms were made.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {
@@ -161,8 +162,8 @@ func natural(a, b string) int {
 	return cmp.Or(strings.Compare(numbered(a), numbered(b)), strings.Compare(a, b))
 }
 
-// numbered puts before each number in a name the count of its digits, without leading zeros. Names that are then sorted
-// byte by byte are in the order of their numbers.
+// numbered puts the count of its digits before each number in a name, and drops leading zeros: a7 becomes a00017.
+// Sorting names by these texts orders them by their numbers: a7 comes before a10.
 func numbered(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		number = strings.TrimLeft(number, "0")

@@ -18,7 +18,7 @@ import (
 
 type readResult struct {
 	trials []Trial
-	merged int         // largest number of a serial tool's trials that were merged into one
+	merged int         // largest number of trials of a serial tool that were merged into one
 	stored *storedFile // the file's copy in the run; nil: the file could not be opened
 	broken error       // the reason why the file gives no trials
 	err    error       // an error that ends the import
@@ -106,7 +106,7 @@ func (r *run) read(ctx context.Context, i int) (c readResult) {
 	return c
 }
 
-// accept returns an error for a trial that cannot be stored, or that does not go with the user's options.
+// accept returns an error for a trial that cannot be stored, or that contradicts the user's options, such as --arm.
 func (r *run) accept(t *Trial, f *inputFile) error {
 	if err := cmp.Or(checkNames(t), t.CheckWithin()); err != nil {
 		return err
@@ -124,11 +124,11 @@ func (r *run) accept(t *Trial, f *inputFile) error {
 
 var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
-// numbering returns a function that numbers the rounds of one file's trials. Trials of the same arm and cell get
-// different rounds.
+// numbering returns a function that gives each trial of one file the number of its round. If trials have one arm and
+// one cell, they get different rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
-	seen := map[[2]string]int{} // number of trials so far, by arm and cell; only for a file that does not contain rounds
-	given := map[[2]int]int{}   // round of a trial, by the arm's index and the trial's number in the file; only for unpaired trials
+	seen := map[[2]string]int{} // trials so far, by arm and cell; used if the file contains no rounds
+	given := map[[2]int]int{}   // round of a trial, by arm index and number in the file; only for unpaired trials
 	return func(a *arm, t *Trial) int {
 		nth := t.Round
 		if nth == 0 {
@@ -252,7 +252,7 @@ func (r *run) readAll(ctx context.Context) error {
 	defer reading.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var queue []<-chan readResult // files that were begun, in order; the first one is taken next
+	var queue []<-chan readResult // results of the files whose reading has begun, in order; the first is taken next
 	begun := 0
 	for i := range r.files {
 		for begun < len(r.files) && begun <= i+readers && (begun == i || !r.files[begun].waits) {
@@ -286,9 +286,9 @@ func (r *run) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readings merges the trials of each arm and cell in one file into one. It is for paired files of a serial tool, whose
-// single trials ran at different times and are no pairs. The merged values are medians over the trials that did not
-// fail. A time and a rate then still agree.
+// readings merges all trials of an arm and cell in one file into one trial. It is for paired files of a tool that runs
+// its cells one after the other: their single trials ran at different times and are no pairs. The merged values are
+// medians over the trials that did not fail. A time and a rate then still agree.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {

@@ -79,8 +79,8 @@ func (p Problem) String() string {
 
 const mostProblems = 10
 
-// Run imports files into a new run directory. Until the run is complete, the directory has a temporary name. If Run
-// fails, it removes the directory. It then still returns a result if it had begun to read files.
+// Run imports files into a new run directory, which has a temporary name until the run is complete. If Run fails, it
+// removes the directory. Even then it returns a result, if it had begun to read files.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	search, err := o.find()
 	if err != nil {
@@ -133,18 +133,18 @@ type run struct {
 	lines       *bufio.Writer     // buffer for writing manifest
 	files       []inputFile
 	oneFileEach bool                           // set if there are several arms and each is one file
-	rounds      ordered[nthTrial, pairedRound] // rounds of paired files, each with its number and label
+	rounds      ordered[nthTrial, pairedRound] // rounds that pair files, by number; each also has a label
 	cells       cells
 	arms        arms
 	unnamed     []string         // paths that the user gave without an arm: their files name arms themselves, or there is one arm
-	taken       map[trialKey]int // index of the file with a trial; only if the rounds in files pair trials
+	taken       map[trialKey]int // index of the file with a trial; only if trials are paired by the rounds in the files
 	duplicates  duplicates
 	leftOut     ordered[string, omission] // the omissions, by metric
 	broken      []brokenFile
 	beside      []int                   // the files that a tool writes beside its results
 	roundless   int                     // the number of files that contain no round, although trials are paired by round
-	others      ordered[string, string] // for each other format that can read a broken file: the path of the first such file
-	merged      int                     // largest number of a serial tool's trials that were merged into one
+	others      ordered[string, string] // by other format: the path of the first broken file that this format can read
+	merged      int                     // largest number of trials of one file that were merged into one (Format.Serial)
 	looked      int                     // the number of broken files that were tried with other formats
 	result      *Result
 }
@@ -285,9 +285,10 @@ type FileImport struct {
 	Err             error   // the reason why there is no run
 }
 
-// Each imports every file into a run of its own below dir, named after the file. It keeps a run that exists already. It
-// calls done for each file. Trials without a time get their file's last modification as their start. If no file gives a
-// run, Each returns the last file's error. With Strict = true, Each ends at the first error.
+// Each imports every file of a source into a run of its own. The run lies below dir and is named after the file. A run
+// that exists already is kept. Each calls done for each file. Trials without a time start at their file's last
+// modification. If no file gives a run, Each returns the last file's error. With Strict = true, Each ends at the first
+// error.
 func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))

@@ -69,7 +69,7 @@ type Prober interface {
 	Probe(ctx context.Context) []testbed.Finding
 }
 
-// OffAfter is a Layer whose absence shows only after a trial.
+// OffAfter is a Layer that can be shown to be off only after a trial, and not before it.
 type OffAfter interface {
 	// ProveOffAfter gathers evidence, after a trial of an arm without the layer, that the layer was off in the trial.
 	ProveOffAfter(ctx context.Context, s *Session, did Did) ([]Check, error)
@@ -88,17 +88,19 @@ type Active struct {
 	// innermost.
 	Wrap   func(cmd testbed.Command) testbed.Command
 	Around Side // the side whose subjects are wrapped
-	// Uncounted is set if Tare cannot know a subject's CPU time and memory. Settle may change Uncounted and Hides.
+	// Uncounted is set if Tare cannot know a subject's CPU time and memory. The function Settle may still change
+	// Uncounted and Hides.
 	Uncounted bool
 	// Hides is set if a process in the wrapper cannot see the path of Tare's executable. Helpers are then
 	// started from an open file of the executable.
 	Hides bool
-	Holds any // a value for the workloads at the site and for the other layers (testbed.Held)
-	// Before gathers evidence, before each trial, that the layer is on. It gets the same site as the workload: a
-	// subject there starts in the wrappers of all layers of the arm, this layer's wrapper included.
+	Holds any // value for the site's workloads and for the other layers; testbed.Held returns it
+	// Before gathers evidence that the layer is on. It is called before each trial, with the workload's site. If it
+	// starts a subject there, the wrappers of all layers of the arm are around the subject, this layer's wrapper
+	// included.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
-	// Costs returns the CPU time and memory that the layer's own processes have used so far, for each part of the
-	// layer. All calls return the same list of parts. Costs is nil for a layer inside the kernel.
+	// Costs returns the CPU time and memory that the layer's own processes have used so far. The list has an entry for
+	// each part of the layer, and the same parts in all calls. Costs is nil for a layer inside the kernel.
 	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
 	After func(ctx context.Context, did Did) ([]Check, error)
@@ -108,8 +110,8 @@ type Active struct {
 	DownLimit time.Duration
 }
 
-// Switch turns a layer on for the trials of its own arm, and off for those of the other arms. The time for
-// turning it on or off is not part of a trial.
+// Switch turns a layer on before the trials of the layer's own arm, and off before the trials of the other arms. The
+// time of switching is not part of a trial.
 type Switch struct {
 	// On turns the layer on and waits until it is on. The layer may be on already.
 	On func(ctx context.Context) error
@@ -151,10 +153,10 @@ type Did struct {
 	Connections []string
 }
 
-// CheckConnections completes a check of a trial's connections. With on = true, the function matches must be true for
-// every connection, and with on = false for none. A trial without connections fails the check. A trial of another
-// kind of workload than the given kind does not use the layer: with on = true its check passes as Unexercised, and
-// with on = false it has no check.
+// CheckConnections completes a check of a trial's connections. The function matches must be true for every connection
+// if on = true, and for no connection if on = false. A trial without connections fails the check. The layer is only
+// used by trials of one kind of workload, the argument workload. For other trials the result is a check that passes as
+// Unexercised if on = true, and no check if on = false.
 func (d Did) CheckConnections(workload string, check Check, on bool, matches func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
@@ -181,7 +183,7 @@ type Check struct {
 	Once     bool   `json:"once,omitempty"` // true: the check was made once, when the layer was put up, and not in this trial
 	// Caveat is a limit on numbers made with this layer, such as a stand-in for the layer's server or a weak proof.
 	Caveat  string        `json:"caveat,omitempty"`
-	StartUp time.Duration `json:"startUp,omitempty"` // time in ns that the wrapper named in Program adds to a program that ends at once
+	StartUp time.Duration `json:"startUp,omitempty"` // by how many ns the wrapper in Program lengthens the run of a program that ends at once
 	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
 	// Unexercised is set if the layer had hardly any work in the trial, such as a rule on files in a trial that
 	// opens no file. A difference between arms is then not the layer's effect. The trial stays valid.
@@ -231,15 +233,15 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns the requirements of a layer around this side. The layer works only on the testbed with the name
-// oneTestbed; "": on any testbed. A layer around servers needs a network.
+// Needs returns what a layer around this side needs. If oneTestbed is not "", the layer works only on the testbed of
+// this name. A layer around servers needs a network.
 func (a Side) Needs(oneTestbed string) experiment.Needs {
 	return experiment.Needs{Only: oneTestbed, Network: a == Server}
 }
 
-// Places returns those places of a session at which the layer is put around programs. In Session.Places,
-// testbed.Host stands for all places on this machine: for a layer around servers, the result has testbed.ServerPod
-// instead.
+// Places returns those places of a session at which the layer is put around programs. On this machine Session.Places
+// holds only testbed.Host, which stands for all places. For a layer around servers, the result then has
+// testbed.ServerPod in its place.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {
@@ -257,7 +259,7 @@ func (a Side) Places(s *Session) []testbed.Place {
 type Match string
 
 const (
-	Prefix Match = "prefix" // rules with the pattern /directory/**
+	Prefix Match = "prefix" // the rule's pattern is /directory/**: it gives the beginning of a path
 	Suffix Match = "suffix" // rules with the pattern **/name
 )
 

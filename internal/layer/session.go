@@ -21,17 +21,17 @@ type Session struct {
 	// Site is the site to work at. Up gets a site that the testbed has just made. ProveOff gets the site with the
 	// wrappers of its arm's layers, like the workload.
 	Site testbed.Site
-	// Places are the places where subjects are started. testbed.Host stands for all places on this machine.
+	// Places are the places where subjects are started. The place testbed.Host stands for every place on this machine.
 	Places []testbed.Place
-	// Own is a layer of the same kind, with other parameters, that belongs to the site's arm; nil if the arm has none.
-	// The settings of Own are no evidence that the layer of another arm is on. Own is set only for ProveOff and
-	// ProveOffAfter of layers that declare ProvesBeside. If a layer declares neither ProvesBeside nor OwnProves, the
-	// runner notes that its absence was not checked.
+	// Own is the layer of this kind, with other parameters, that the site's own arm has; nil if it has none. The
+	// settings of Own are no evidence that another arm's layer is on. Own is set only for ProveOff and ProveOffAfter of
+	// layers that declare ProvesBeside. If a layer declares neither ProvesBeside nor OwnProves, the runner notes that
+	// the layer's absence was not checked.
 	Own Layer
 }
 
-// Without returns a copy of c without the parameters that own sets. From a parameter that is a map, it removes only
-// the keys that own's map has, too. The argument own is Session.Own; if it is nil, Without returns c itself.
+// Without returns a copy of c without the parameters that the layer own sets. If a parameter is a map, only the keys
+// that own's map also has are removed. The argument own is Session.Own; if it is nil, Without returns c itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -149,7 +149,8 @@ func (r *Run) NoteUndo(
 	return down, r.Ledger().NoteUndo(u)
 }
 
-// Name returns the name of the object that the Undo restores, or an error if the name does not start with prefix.
+// Name returns the name of the object that the Undo restores. A name that does not start with prefix is an error: the
+// object belongs to someone else.
 func (u Undo) Name(prefix string) (name string, err error) {
 	if err := json.Unmarshal(u.How, &name); err != nil || !strings.HasPrefix(name, prefix) {
 		return "", errors.Join(fmt.Errorf("the undo entry of %s names an object of someone else", u.Layer), err)
@@ -159,7 +160,7 @@ func (u Undo) Name(prefix string) (name string, err error) {
 
 // Ledger stores durably what a run has to undo (journal.Journal implements it).
 type Ledger interface {
-	// NoteUndo is called before a change. u replaces an earlier Undo with the same key.
+	// NoteUndo is called before a change, with the Undo that reverses it. u replaces a noted Undo of the same key.
 	NoteUndo(u Undo) error
 	// Undone is called after the change has been undone.
 	Undone(key string) error
@@ -170,7 +171,7 @@ type noLedger struct{} // stores nothing
 func (noLedger) NoteUndo(Undo) error { return nil }
 func (noLedger) Undone(string) error { return nil }
 
-// Ledger returns the run's ledger.
+// Ledger returns the store for what the run has to undo.
 func (r *Run) Ledger() Ledger { return cmp.Or(r.ledger, Ledger(noLedger{})) }
 
 // Try puts a layer up at a temporary site on this machine, gathers the proofs that it is on, and takes it

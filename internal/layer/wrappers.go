@@ -21,7 +21,7 @@ type wrappedSite struct {
 
 func (d wrappedSite) Unwrap() testbed.Site { return d.Site }
 
-// Wrappers returns the number of wrappers around subjects at a site.
+// Wrappers returns how many wrappers a site puts around its subjects.
 func Wrappers(site testbed.Site) int {
 	if d, ok := testbed.As[wrappedSite](site); ok {
 		return len(d.wrappers)
@@ -67,8 +67,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. The results uncounted and hidden are true if one of them has
-// Active.Uncounted or Active.Hides set.
+// wrap puts the wrappers of a place before a command. The result uncounted is true if one of the wrappers has
+// Active.Uncounted set. The result hidden is true if one has Active.Hides set.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -82,8 +82,8 @@ func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.C
 	return cmd, uncounted, hidden
 }
 
-// plain repeats the name of a helper, which is in a variable, in the arguments of its command (testbed.HelperAt):
-// many sandboxes clear the variables.
+// plain adds the name of a helper to the arguments of its command (testbed.HelperAt). The name is also in an
+// environment variable, but many sandboxes clear these variables.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
 		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
@@ -93,8 +93,8 @@ func plain(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// self replaces the placeholder for Tare's executable (testbed.HelperArguments). In pods, it inserts the agent's
-// path. On this machine, it inserts the executable's path or, if this path is hidden, an open file.
+// self replaces the placeholder for Tare's executable (testbed.HelperArguments) in a command. In pods, the agent's path
+// replaces it. On this machine, it is the executable's path or, if this path is hidden, the path of an open file.
 func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
 	for i, arg := range cmd.Args {
@@ -131,9 +131,9 @@ func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool)
 	return cmd, nil
 }
 
-type elsewhere struct{ testbed.Process } // a wrapper whose subject is no descendant of this process
+type elsewhere struct{ testbed.Process } // process of a wrapper whose subject is no descendant of this process
 
-// Wait waits for the end of the process. The usage has the elapsed time only.
+// Wait waits for the end of the process. Its usage has only the elapsed time: the CPU time is unknown.
 func (e elsewhere) Wait() (testbed.Usage, error) {
 	used, err := e.Process.Wait()
 	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
@@ -142,14 +142,14 @@ func (e elsewhere) Wait() (testbed.Usage, error) {
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 func (elsewhere) Memory() (int64, error)      { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site for the workload of an arm. This site starts subjects in the wrappers of the active
-// layers, with the first layer innermost. It holds the layers' values (Active.Holds).
+// WithWrappers returns the site for the workload of an arm. This site starts each subject in the wrappers of the active
+// layers; the first layer's wrapper is innermost. The site also holds the values of the layers (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers is WithWrappers with the given number of launchers around every subject. A subject that needs
-// fewer gets launchers without restrictions in addition. The cost of launchers is thus the same in every arm.
+// WithEqualLaunchers does what WithWrappers does, and puts the given number of launchers around every subject. If a
+// subject needs fewer launchers, the others have no restrictions. So launchers cost the same in every arm.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

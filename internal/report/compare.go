@@ -214,7 +214,7 @@ func withRows(f figure.Forest) figure.Forest {
 	return f
 }
 
-const runColumn = 2 // index of the first run's column in a comparedTable, behind the columns of metric and arm
+const runColumn = 2 // index of the first run's column in a comparedTable, after the columns metric and arm
 
 func comparedTable(r *comparing.Result) *doc.Table {
 	t := &doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
@@ -224,7 +224,8 @@ func comparedTable(r *comparing.Result) *doc.Table {
 	return t
 }
 
-// comparedRow returns the row with a name. A missing row is added at the end.
+// comparedRow returns the table's row for a metric in a cell with the given name. If the row is missing, it is added at
+// the end.
 func comparedRow(t *doc.Table, cell string, m experiment.Metric, name string) *doc.Row {
 	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
 	return findOrAdd(&partOf(t, cell, m).Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
@@ -246,8 +247,8 @@ func reference(value string) doc.Cell {
 	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
 
-// judged returns a table cell with a run's value. Below the value stand the comparison with the reference and the
-// verdict.
+// judged returns a table cell with a run's value. The lines below the value are the comparison with the reference, and
+// the verdict.
 func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
 	lines := []doc.Text{doc.Words(when(wording.HasNumbers(c), wording.Estimate(c))), verdict}
 	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(lines, doc.Text.Empty)...)...)
@@ -327,8 +328,8 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// sameByGroup lists, for each group, the properties that are equal in all runs. With a limit above 0, a group of
-// more than limit+1 properties shows the first ones up to the limit, and counts the others.
+// sameByGroup lists, for each group, the properties that are equal in all runs. If limit is above 0 and a group has
+// more than limit+1 properties, it lists the first limit properties and counts the others.
 func sameByGroup(r *comparing.Result, limit int) []doc.Fact {
 	type group struct {
 		comparing.Group

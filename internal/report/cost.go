@@ -27,7 +27,8 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 }
 
 func billTable(r *cost.Result, b *cost.Bill) doc.Table {
-	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // forms that show a column; more leaves out the terminal, which has little room
+	// output forms that show a column; more lacks the terminal, which has little room
+	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page
 	priced, hourly := more, doc.Markdown
 	if r.NodePrice == 0 {
 		month, priced, hourly = doc.NoForm, doc.NoForm, doc.NoForm

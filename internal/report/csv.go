@@ -78,7 +78,7 @@ func replaced(line []field, values map[string]any) []field {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Field makes a text safe for a CSV file that a spreadsheet may open.
+// Field makes a text safe for a CSV file. A spreadsheet then takes the text for no formula.
 func Field(s string) string {
 	s = plain(s)
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
@@ -144,8 +144,8 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 		{"levels", s.levels(c.Cell)}, {"text", wording.Sentence(&c)}}
 }
 
-// CompareCSV writes lines of three kinds. A line of kind "change" compares the overhead of an arm in a run
-// with the overhead of against_arm in against_run. A line of kind "floor" compares the overheads of two
+// CompareCSV writes a comparison of runs as lines of three kinds. A line of kind "change" compares the overhead of an
+// arm in a run with the overhead of against_arm in against_run. A line of kind "floor" compares the overheads of two
 // controls. A line of kind "level" compares the values of two arms.
 func CompareCSV(w io.Writer, r *comparing.Result) error {
 	var lines [][]field

@@ -59,7 +59,7 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// look returns the look of an arm. Arms have different looks, unless the run has too many arms.
+// look returns how an arm is drawn. Two arms are drawn differently, unless the run has too many arms.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
 	case experiment.Baseline:
@@ -68,7 +68,7 @@ func (s *sheet) look(arm string) figure.Look {
 		return figure.Control
 	}
 	if s.many() {
-		return figure.Any // there are too many arms for a look each; labels distinguish the arms
+		return figure.Any // too many arms for a style each: only their labels distinguish them
 	}
 	i := s.armIndex(arm)
 	for _, a := range s.plan.Arms[:i] {

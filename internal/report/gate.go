@@ -37,7 +37,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 		}
 	}
 	reasons := plainAll(wording.GateReasons(r))
-	if r.Valid { // the title of a valid run has the reasons already
+	if r.Valid { // if the run is valid, the title states the reasons already
 		reasons = nil
 	}
 	return d.Add(doc.Paragraph{Text: about},
@@ -52,8 +52,8 @@ func Gate(r *gate.Result, link string) *doc.Document {
 const gateLegend = "A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; " +
 	"the chance of any false failure is at most %s."
 
-// gateCases makes the table of overheads and limits, with a group of rows for each cell. In Markdown the cell
-// is a column, so that a pull request shows one table.
+// gateCases makes the table of overheads and limits. A terminal and a page have a group of rows for each cell. Markdown
+// has a column for the cell instead, so that a pull request shows one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},

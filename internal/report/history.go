@@ -39,7 +39,7 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	for i, p := range all {
 		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
 		if len(all) == 1 {
-			s.NoTitle = doc.Terminal | doc.Markdown // no title, because the document's title names the experiment
+			s.NoTitle = doc.Terminal | doc.Markdown // the document's title already names the experiment
 		}
 		s.Blocks = p.blocks(s.ID, o)
 		d.Add(s)

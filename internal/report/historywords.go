@@ -80,8 +80,8 @@ func (p experimentHistory) shiftRun(c history.Change) string {
 	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
 
-// shiftCause lists other differences between the runs at a change, such as a new kernel. Each may be the
-// cause of the change.
+// shiftCause lists what else changed near a change of a metric, such as a new kernel. Each such difference between runs
+// may be the cause.
 func (p experimentHistory) shiftCause(c history.Change) []string {
 	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),
 		when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
@@ -95,10 +95,11 @@ func eventList(events []history.Event) string {
 	return firstFew(parts, maxEvents, "; ", "; and ")
 }
 
-// parameterChanges returns a line for each run at which parameters of a series change. The line lists each
-// difference once. If only some arms or cells have the difference, their names follow.
+// parameterChanges returns a line for each run whose parameters differ from those of the run before. The line lists
+// each difference once. If only some arms or cells have a difference, their names follow it.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
-	all, about := map[string]bool{}, map[int]map[string][]string{} // about[run][difference] lists the arms and cells with the difference
+	// all: every arm and cell; about[run][difference]: those whose parameters differ so
+	all, about := map[string]bool{}, map[int]map[string][]string{}
 	for _, s := range list {
 		name := plain(s.Arm) + " " + wording.In(plain(s.Cell))
 		all[name] = true

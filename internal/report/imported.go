@@ -16,7 +16,7 @@ func (s *sheet) imported() bool { return s.plan.Import != nil }
 
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
-// claimsObservational reports whether v is a claim of a run that is no experiment.
+// claimsObservational reports whether the verdict v is a claim and the run is no experiment.
 func (s *sheet) claimsObservational(v analysis.Verdict) bool {
 	return s.run.Observation != nil && v.Claims()
 }

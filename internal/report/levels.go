@@ -52,7 +52,8 @@ func (s *sheet) figureKey() string {
 			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
 }
 
-// sloped reports whether slopes are shown. A headline metric has no slopes if its levels fit a line in no arm.
+// sloped reports whether the report shows slopes over the levels of a factor. A headline metric has no slopes if its
+// values follow a line in no arm.
 func sloped(sc *analysis.Scaling) bool {
 	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
 }
@@ -72,8 +73,9 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
-// chosen reports whether a metric's line is always shown. Headline metrics are always shown, and so are the CPU cores that
-// idle instances use (startup), and the CPU cores and memory of a component that the experiment observes, such as istiod.
+// chosen reports whether the report always shows a metric's line. It does for headline metrics, for the CPU cores of
+// idle instances (startup), and for the CPU cores and memory of a component that the experiment observes, such as
+// istiod.
 func chosen(m experiment.Metric) bool {
 	return m.Headline || m.Scale == experiment.Difference && (m.Unit == "cores" || strings.HasPrefix(m.Name, "memory of "))
 }
@@ -122,8 +124,8 @@ func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.Plan
 	return doc.Of(word, doc.Words(wording.Estimate(*c)))
 }
 
-// lineChart plots a metric against a factor. Only exploratory metrics have a fitted line, because the question
-// about a headline metric is its values at the levels.
+// lineChart returns a plot of a metric against a factor. Only exploratory metrics have a fitted line. A headline metric
+// shows its estimates at the levels instead, since these answer the question about it.
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
 		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}
@@ -146,7 +148,7 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 					At:    analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi},
 					Point: b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median}
 			}
-			if straight && k < len(sc.Arms[fitted].Means) { // beside a fitted line, the marker shows the mean over the rounds that the line is fitted to
+			if straight && k < len(sc.Arms[fitted].Means) { // beside a fitted line, the marker is the mean over the rounds that were fitted
 				estimate.At.Point = sc.Arms[fitted].Means[k]
 			}
 			there = there || estimate.Known
@@ -167,8 +169,8 @@ func overheadEstimate(c *analysis.Comparison) figure.Estimate {
 	return figure.Estimate{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
 }
 
-// measured returns the trials of an arm in a cell, and the arm's comparison with the baseline. A result that the run
-// lacks is nil.
+// measured returns two results for an arm in a cell: the arm's trials, and its comparison with the baseline. A result
+// is nil if the run lacks it.
 func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
 	g := s.seriesGroup(cell, metric)
 	if g == nil {

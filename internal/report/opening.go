@@ -94,7 +94,8 @@ func (s *sheet) valueBlocks() []doc.Block {
 			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), drawn(figure.Bars{Groups: rest}))), doc.Note(about)}})}
 }
 
-// bars returns the values of a group's baseline and treatments as bars. Arms without values have no bar.
+// bars returns one bar of a chart for the baseline and one for each treatment of a group. An arm without values has no
+// bar.
 func (s *sheet) bars(g group) figure.BarGroup {
 	of := figure.BarGroup{Metric: plain(g.metric.Name), Cell: plain(g.cell), Note: better(g.metric)}
 	if g.series == nil {

@@ -23,7 +23,7 @@ func Published(t *published.Table, decimals int) *doc.Document {
 	return d.Add(publishedBlocks(t, decimals)...)
 }
 
-// AsTheyVary selects as many decimals as are needed for two digits of a value's spread.
+// AsTheyVary stands for as many decimals as show two digits of the spread of the values.
 const AsTheyVary = -1
 
 func publishedBlocks(t *published.Table, decimals int) []doc.Block {
@@ -138,8 +138,8 @@ func differenceCounts(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// smallMean and largeMean are limits for the largest mean of a metric. Between these limits, values have the
-// metric's own unit, as in publications. Otherwise, values have a smaller or larger unit.
+// smallMean and largeMean are limits on the largest mean of a metric. If this mean lies between the limits, values are
+// shown in the metric's own unit, as in publications. Otherwise, a smaller or larger unit is chosen.
 const smallMean, largeMean = 1e-3, 1e4
 
 func publishedScale(m published.Metric) wording.Scale {
@@ -157,7 +157,7 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 	if m.N == 0 {
 		return wording.Missing
 	}
-	mean, variance, text := m.Mean/s.Div, m.Variance/s.Div/s.Div, wording.Missing // a single trial has no variance
+	mean, variance, text := m.Mean/s.Div, m.Variance/s.Div/s.Div, wording.Missing // the variance stays empty for a single trial, which has none
 	if m.N > 1 {
 		text = cmp.Or(when(decimals != AsTheyVary, fixed(variance, decimals)), wording.Number(variance, 3))
 	}
@@ -167,7 +167,8 @@ func moments(s wording.Scale, m published.Moments, decimals int) string {
 	return fixed(mean, decimals) + " (" + text + ")"
 }
 
-// uncertainty estimates the standard error of the difference of two means, as a share of a mean.
+// uncertainty estimates the standard error of the difference between the means of two arms. The result is a share of a
+// mean: 0.02 is 2 %.
 func uncertainty(m published.Metric, d published.Difference) float64 {
 	sum := 0.0
 	for _, a := range m.Arms {
@@ -178,8 +179,8 @@ func uncertainty(m published.Metric, d published.Difference) float64 {
 	return math.Sqrt(sum)
 }
 
-// decimalsFor returns the number of decimals at which a spread has two digits. Without a spread, it returns
-// maxDecimals.
+// decimalsFor returns the number of decimals that show two digits of a spread, such as 3 for 0.012. Without a spread,
+// it returns maxDecimals.
 func decimalsFor(spread float64) int {
 	if !wording.Finite(spread) || spread <= 0 {
 		return maxDecimals
@@ -196,7 +197,7 @@ func fixed(v float64, decimals int) string {
 	return wording.Number(v, max(decimals, 3))
 }
 
-// relative writes a difference in percent of an arm: "6.97 % of plain less".
+// relative writes the difference of an arm from another as a percentage: "6.97 % of plain less".
 func relative(v *float64, decimals int, arm string) string {
 	if v == nil {
 		return wording.Missing + " of " + plain(arm)

@@ -36,7 +36,7 @@ type rankedArm struct {
 	arm   string
 	of    []*analysis.Comparison
 	worst *analysis.Comparison // largest overhead that is a share; nil if there is none
-	size  float64              // overhead of worst, by which arms are sorted
+	size  float64              // overhead in the field worst; arms are sorted by it
 }
 
 func (s *sheet) ranking(groups []group) []rankedArm {
@@ -59,7 +59,7 @@ func (s *sheet) ranking(groups []group) []rankedArm {
 	return list
 }
 
-// of returns the comparison of an arm in the group; nil: the group has none.
+// of returns the group's comparison for the named arm; nil: the group has no such comparison.
 func (g group) of(arm string) *analysis.Comparison {
 	lines := g.lines()
 	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
@@ -68,8 +68,8 @@ func (g group) of(arm string) *analysis.Comparison {
 	return nil
 }
 
-// groupNames returns short names of groups. A name has only the parts that differ between the groups: the
-// cell, the metric, or both.
+// groupNames returns short names of groups: by their cells, their metrics, or both. A name has only the parts in which
+// the groups differ.
 func groupNames(groups []group) []string {
 	var cells, metrics []string
 	for _, g := range groups {

@@ -41,7 +41,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// RunOptions selects the content of a run's report. Some fields add content that the analysis does not have.
+// RunOptions selects the content of a run's report. Some fields add content that the analysis does not have, such as
+// the experiment file.
 type RunOptions struct {
 	All        bool             // shows exploratory metrics on a terminal too
 	Experiment []byte           // content of the experiment file; may be empty
@@ -73,9 +74,9 @@ type CompareOptions struct {
 // Limits of the views. The run directory has the content beyond these limits.
 const (
 	maxInvalids      = 300 // invalid trials on a page
-	maxWarnings      = 40  // further warnings, and hints, on a page
+	maxWarnings      = 40  // further warnings below those at the top, and hints, on a page
 	firstWarnings    = 3   // warnings at the top
-	maxScopes        = 3   // arms, metrics or cells named for one warning
+	maxScopes        = 3   // most arms, metrics or cells that one warning names
 	maxOpen          = 12  // charts that a page shows unfolded
 	maxRows          = 48  // rows of one forest plot; a larger plot is split by cell
 	maxSorted        = 36  // rows of one plot of sorted overheads, which fits a printed page
@@ -83,29 +84,29 @@ const (
 	maxOverheads     = 8   // overheads drawn at the top of a page
 	maxBar           = 40  // width of a bar on a terminal
 	minName          = 12  // least width of the names beside bars
-	manyArms         = 6   // treatments that get a sentence each; more treatments are ranked in a table
+	manyArms         = 6   // most treatments that get a sentence each; with more, a table ranks them
 	manyCells        = 3   // cells that get a sentence each; verdicts in more cells are counted
 	maxSigns         = 8   // verdicts of an arm that a terminal shows one by one; more verdicts are counted
 	maxWhere         = 24  // width of a cell's name on a terminal
-	maxSeries        = 60  // metrics with diagnostics of each arm
+	maxSeries        = 60  // most metrics for which a page shows the diagnostics of each arm
 	maxFiles         = 12  // invalid files on a terminal
 	maxMarkdownFiles = 50  // invalid files in Markdown
-	maxValues        = 4   // values listed for a fact in imported files
-	maxSame          = 12  // equal properties that a terminal names in each group
-	longProperty     = 60  // largest width at which all values of a property share a line of a terminal
+	maxValues        = 4   // most values that are listed for one fact in imported files
+	maxSame          = 12  // largest number of equal properties that a terminal names in one group
+	longProperty     = 60  // width up to which the values of a property stand in one line; wider: one line each
 	longestTitle     = 120 // characters of a title
-	maxListed        = 3   // results of a run in a list of runs
+	maxListed        = 3   // number of a run's results that a list of runs shows
 	maxLive          = 15  // trials on a live page
-	maxLeftOut       = 10  // excluded runs of a history on a terminal
+	maxLeftOut       = 10  // most left-out runs of a history that a terminal lists
 	maxRunRows       = 500 // latest runs of a history on a page
 	maxRunEvents     = 8   // events listed with a run of a history
 	maxEvents        = 3   // events listed with a change
 	maxDecimals      = 6   // decimals of a mean in a published table
-	collapseShare    = 0.8 // share of its capacity below which an overloaded arm counts as collapsed
+	collapseShare    = 0.8 // an overloaded arm with a lower share of its capacity than this counts as collapsed
 )
 
-// tables returns the table of headline metrics, other blocks, and the table of exploratory metrics. With all =
-// false, a terminal omits the exploratory metrics.
+// tables returns three parts in this order: the table of headline metrics, the blocks below, and the table of
+// exploratory metrics. With all = false, a terminal omits the exploratory metrics.
 func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
 	if headline.Groups != nil {
 		blocks = append(blocks, headline)

@@ -153,9 +153,8 @@ func (s *sheet) footer(o RunOptions) string {
 		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
-// warnings lists the warnings on headline metrics, or with headline = false those on exploratory metrics. Each
-// warning appears once, the most severe first. Warnings on the run as a whole count as warnings on headline
-// metrics.
+// warnings lists the warnings on headline metrics and on the run as a whole. With headline = false, it lists the
+// warnings on exploratory metrics. Each warning appears once, the most severe first.
 func (s *sheet) warnings(headline bool) []string {
 	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {
@@ -164,7 +163,8 @@ func (s *sheet) warnings(headline bool) []string {
 		indexOrAdd(&w.scopes, scope)
 	}
 	for _, w := range s.run.Warnings {
-		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() { // findings of the kind Bound are shown at the top of the report instead
+		// findings of the kind Bound are left out: the top of the report shows them
+		if headline != w.Exploratory && w.Finding.Kind() != (analysis.Bound{}).Kind() {
 			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}

@@ -29,8 +29,8 @@ func (s *sheet) overheadBlocks() []doc.Block {
 		s.baseline + ", the line its " + s.confidence() + " " + how)}}}
 }
 
-// restOfOverheads draws the overheads that overheadBlocks leave out. With many arms, it draws all overheads,
-// the largest first.
+// restOfOverheads draws the overheads that the picture at the top (overheadBlocks) leaves out. With many arms, it draws
+// all overheads, the largest first.
 func (s *sheet) restOfOverheads() []doc.Block {
 	if s.alone() {
 		return nil
@@ -43,7 +43,8 @@ func (s *sheet) restOfOverheads() []doc.Block {
 	return []doc.Block{doc.On(doc.Page, doc.If(blocks != nil, doc.Section{ID: "overheads", Title: "Overheads", Blocks: blocks}))}
 }
 
-// forestBlocks draw overheads in one picture. More than maxRows overheads have a picture for each cell.
+// forestBlocks draws overheads in one picture. If there are more than maxRows overheads, each cell has a picture of its
+// own.
 func forestBlocks(f figure.Forest) []doc.Block {
 	rows := 0
 	var cells [][]figure.Group
@@ -75,9 +76,9 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
 	switch {
 	case s.alone():
-		in = doc.Terminal // a run with a single arm: the answers at the top of a page have its values
+		in = doc.Terminal // a page shows the values of a run's single arm at its top already
 	case s.many() && !all:
-		in = doc.Markdown | doc.Page // many arms: a terminal shows their ranking instead
+		in = doc.Markdown | doc.Page // with many arms, a terminal shows a ranking of the arms instead
 	}
 	section := doc.Section{ID: "results", Title: "Results", NoTitle: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
@@ -167,12 +168,11 @@ func (s *sheet) resultPart(g group) doc.Part {
 	return part
 }
 
-// overload states how much work each arm still does when it is loaded beyond its capacity; "" if the metric is
-// no capacity.
+// overload states which share of its load each arm still serves beyond its capacity; "" if the metric is no capacity.
 func (s *sheet) overload(g group) string {
 	of := "answers %s of it"
 	rate := s.seriesGroup(g.cell, labels.Metric("http", "rate-beyond"))
-	if rate == nil { // the workload xds has a metric of its own for overload
+	if rate == nil { // the workload xds has a metric of its own for overload, ready-beyond
 		of, rate = "has %s of it ready in time", s.seriesGroup(g.cell, labels.Metric("xds", "ready-beyond"))
 	}
 	if g.metric.Objective == "" || rate == nil {
@@ -187,7 +187,7 @@ func (s *sheet) overload(g group) string {
 	return when(parts != nil, "Loaded beyond its capacity: "+strings.Join(parts, "; ")+".")
 }
 
-// resultRow writes a comparison's numbers. The caller fills the last cell with the drawing.
+// resultRow returns the table row of a comparison. The row's last field stays empty: the caller adds the drawing there.
 func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string) doc.Row {
 	control := s.role(c.Arm) == experiment.Control
 	point, interval := wording.Overhead(c)
@@ -208,14 +208,14 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
-	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // the top of an invalid run's report has the reasons
+	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // an invalid run has its reasons at the top of the report, and not at each row
 		row.Notes = append(row.Notes, plain(wording.Reason(c.Reason)))
 	}
 	return row
 }
 
-// openReason explains why a comparison has no verdict yet. For a claim, it names the missing trials that do not
-// change the claim. For other comparisons, it returns "".
+// openReason explains why a comparison is not resolved, or has no verdict yet. For a claim, it names the missing trials
+// that do not change the claim. For other verdicts, it returns "".
 func openReason(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.NotResolved:
@@ -228,7 +228,8 @@ func openReason(c *analysis.Comparison) string {
 	return ""
 }
 
-// sharedReason returns the reason that all rows share, so that it can be shown once; "" if the reasons differ.
+// sharedReason returns the reason for the verdict if it is the same in all rows, so that it can be shown once; "" if
+// the reasons differ.
 func sharedReason(rows []analysis.Comparison) string {
 	if len(rows) < 2 || slices.ContainsFunc(rows, func(c analysis.Comparison) bool { return openReason(&c) != openReason(&rows[0]) }) {
 		return ""

@@ -135,7 +135,7 @@ func Files(page, title string, files []File, links ...Link) *doc.Document {
 		{Title: "SHA-256", Kind: doc.Prose}, {Title: "", Kind: doc.Prose}}, rows))
 }
 
-// File is a file, or a directory if the name ends with a slash.
+// File is a file of a run. If Name ends with a slash, it is a directory.
 type File struct {
 	Name   string
 	Size   int64  // size in bytes; -1: a directory
@@ -202,7 +202,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
 	table := s.resultTable(true)
 	for i := range table.Groups {
-		table.Groups[i].Notes = nil // no notes on closed loops: the report shows them
+		table.Groups[i].Notes = nil // no notes on closed loops here, since the report shows them
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
 		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),
@@ -212,7 +212,8 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
 }
 
-// suspended returns a copy of a run without verdicts, since rounds may be added even after the last planned round.
+// suspended returns a copy of a run in which no comparison has a verdict, since rounds may still be added after the
+// last planned round.
 func suspended(r *analysis.Run) *analysis.Run {
 	run := *r
 	run.Comparisons = slices.Clone(r.Comparisons)

@@ -50,9 +50,9 @@ func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// noiseFloor sums up the control on headline metrics; n is their number. The result worst is the largest difference
-// between control and baseline. The result reach is the end of an interval that is farthest from zero. The result off
-// lists the metrics whose interval excludes zero.
+// noiseFloor sums up the control's overheads on headline metrics; n is the number of these metrics. The result worst is
+// the largest difference between control and baseline. The result reach is the end of an interval that is farthest from
+// zero. The result off lists the metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.HasNumbers(c) {
@@ -113,7 +113,7 @@ func (s *sheet) answers() []doc.Answer {
 		}
 		for _, c := range cs {
 			if c.Verdict == analysis.Restated {
-				continue // no answer on a restated metric: the answer on the other metric mentions it
+				continue // a restated metric has no answer of its own: the other metric's answer mentions it
 			}
 			say(c.Verdict, c, s.answer(c), sentence(brief(wording.AlternativeText(c.WithInvalid))))
 		}

@@ -130,7 +130,7 @@ func pointers[T any](list []T) []*T {
 	return all
 }
 
-// armIndex returns an arm's index in the plan. Unknown arms come last.
+// armIndex returns an arm's index in the plan. An unknown arm gets the number of arms, so that it comes last.
 func (s *sheet) armIndex(arm string) int {
 	if i, ok := s.arms[arm]; ok {
 		return i
@@ -158,7 +158,8 @@ func (s *sheet) kind(workload string) string {
 	return ""
 }
 
-// role returns an arm's role. Arms that the plan lacks are treatments.
+// role returns an arm's role. An arm that the plan lacks is the control if it has the control's name, and otherwise a
+// treatment.
 func (s *sheet) role(arm string) experiment.Role {
 	if i, ok := s.arms[arm]; ok {
 		return s.plan.Arms[i].Role
@@ -183,8 +184,8 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference names the arms that overheads are relative to: "it", or "it and the control". "It" is the baseline,
-// which the sentence has named before.
+// reference returns the words for the arms that overheads are relative to: "it", or "it and the control". The word "it"
+// stands for the baseline, which the sentence names before.
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"
@@ -194,7 +195,7 @@ func (s *sheet) reference() string {
 
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
-// marginFor returns the margin on a metric's scale; 0 for a metric whose overheads are no shares.
+// marginFor returns the margin of equivalence for a metric whose overheads are shares; 0 for other metrics.
 func (s *sheet) marginFor(m experiment.Metric) float64 {
 	if wording.IsRatio(m) {
 		return s.margin()

@@ -14,8 +14,8 @@ const alignedPrecision = 1e-4
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the round's other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
-	// PositionsRemoved is set if position effects were estimated from these values and subtracted. This removes a
-	// part of the noise from the values, too.
+	// PositionsRemoved is set if position effects were estimated from these values and subtracted from them. The
+	// subtraction also removes a part of the noise.
 	PositionsRemoved bool
 }
 
@@ -56,15 +56,16 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier returns the one-sided p-value of "the arm's values spread no more than the values of the other arms". Mann
-// and Whitney's test compares the distances of the arm's contrasts from their median with the distances of the two
-// other arms from each other. All distances are in units of the noise of one value. The test uses ranks, so that a
-// few outliers do not look like a wide spread. The result is 1 unless both other arms ran in at least two rounds.
+// Noisier tests whether the arm's values spread more than the values of the other two arms, and returns the one-sided
+// p-value. Mann and Whitney's test compares two sets of distances: those of the arm's contrasts from their median, and
+// those of the two other arms from each other. All distances are in units of the noise of one value. The test uses
+// ranks, so that a few outliers do not look like a wide spread. The result is 1 unless both other arms ran in at least
+// two rounds.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
 	for i, c := range r.Contrasts {
-		variance := 2. // a contrast's variance, in variances of one value: 2 with one other arm, 1.5 with two; for half the difference of two values, it is 0.5
+		variance := 2. // variance of a contrast, divided by that of one value: 2 with one other arm, 1.5 with two
 		if half := r.OthersDelta[i]; !math.IsNaN(half) {
 			variance, apart = 1.5, append(apart, math.Abs(half)/math.Sqrt(0.5))
 		}
@@ -81,13 +82,13 @@ func (r AlignedRounds) Noisier() float64 {
 	return normalTail((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. Its arguments are the numbers
-// of rounds with one other arm (pairs) and with two (triples).
+// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. In a number pairs of rounds, the
+// arm has one other arm beside it; in a number triples, two.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
 
-// alignedRounds are rounds in which each value is replaced by its distance from the mean of its round.
+// alignedRounds holds rounds after alignment: each value is replaced by its distance from the mean of its round.
 type alignedRounds struct {
 	contrasts []float64
 	sizes     []int   // number of arms in each round, 2 or 3
@@ -104,7 +105,7 @@ type alignedRounds struct {
 // alignedGroup is a group of values that all move by the same amount when the arm is shifted.
 type alignedGroup struct {
 	values []alignedValue // in ascending order
-	slope  float64        // change of the values per unit of shift
+	slope  float64        // amount by which the values change if the arm is shifted by 1
 }
 
 type alignedValue struct {

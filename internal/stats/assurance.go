@@ -15,12 +15,12 @@ import (
 type Aim struct {
 	Alpha  float64 // two-sided significance level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
-	// Shown is one minus the confidence of the interval that users see. With Reach > 0, a claim of equivalence needs
-	// this interval to lie within ±Reach.
+	// Shown is the error probability of the interval that users see: 0.05 at 95 % confidence. With Reach > 0, a claim
+	// of equivalence needs this interval to lie within ±Reach.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
-	Limit        int     // largest number of values to try
-	Resamples    int     // number of simulated runs that correct the answer, with noise drawn from the observed noise; 0: the noise is assumed normal
+	Limit        int     // largest number of values or rounds that are tried as the answer
+	Resamples    int     // simulated runs that correct the answer, with observed noise; 0: noise taken as normal
 	Seed         uint64
 }
 
@@ -28,7 +28,7 @@ type Aim struct {
 // scaled by the standard error Error.
 type belief struct{ At, Error, DF float64 }
 
-// BeliefOf computes the belief from an interval with its confidence and its degrees of freedom.
+// BeliefOf returns the belief about an effect whose interval i has this confidence and df degrees of freedom.
 func BeliefOf(i Interval, confidence, df float64) belief {
 	return belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / StudentQuantile(1-(1-confidence)/2, df), DF: df}
 }
@@ -65,8 +65,9 @@ func PairsForVerdict(d []float64, b belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict does what PairsForVerdict does, for rounds in which one or two other arms ran. The aligned rank
-// test judges a difference. Equivalence needs the aligned rank test and t on the contrasts.
+// RoundsForVerdict returns the number of rounds that a verdict needs, as PairsForVerdict does for pairs. It is for
+// rounds in which one or two arms ran besides the arm and the baseline. The aligned rank test judges a difference.
+// Equivalence needs this test and t on the contrasts.
 func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
@@ -82,8 +83,8 @@ func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	return verdictSize(t, b, a)
 }
 
-// pairsOf returns the noise of contrasts: their spread, and their residuals from the believed effect. The result ok is
-// false if this noise cannot be estimated.
+// pairsOf describes the noise of the contrasts d: their standard deviation, and their distances (residuals) from the
+// believed effect. The result ok is false if the noise cannot be estimated.
 func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	if len(d) < 2 || !b.valid() {
 		return p, false
@@ -97,8 +98,8 @@ func residuals(x []float64, centre float64) []float64 {
 	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
-// ValuesForVerdict does what PairsForVerdict does, for two independent samples of equal size. A verdict needs both
-// the rank-sum test and Welch's t.
+// ValuesForVerdict returns how many values each of two independent samples needs for a verdict in a new run. A verdict
+// needs both the rank-sum test and Welch's t.
 func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -113,8 +114,8 @@ func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	return verdictSize(&samples{scale: sd * max(1, b.Error/se), x: residuals(x, meanX), y: residuals(y, meanY)}, b, a)
 }
 
-// SizeForVerdict does what PairsForVerdict does, from no more than the effect's standard error with n values. The
-// error is assumed to fall with the root of the number of values.
+// SizeForVerdict returns the number of values that a verdict needs, as PairsForVerdict does. It knows only the effect's
+// standard error with n values. It assumes that this error falls with the root of the number of values.
 func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0
@@ -123,8 +124,8 @@ func SizeForVerdict(n int, b belief, a Aim) int {
 	return verdictSize(normalPairs(n, b), b, a)
 }
 
-// verdictSize searches for the smallest number of values with normal noise, and then, near the number found, with the
-// observed noise.
+// verdictSize returns the smallest number of values with which the verdict has the required chance. It searches with
+// normal noise and then, near the number found, with the observed noise.
 func verdictSize(t noise, b belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
@@ -145,7 +146,7 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 		return 0
 	}
 	scale := math.Hypot(b.Error, t.err(n))
-	within := func(half float64) float64 { // chance that the estimate lies within ±half
+	within := func(half float64) float64 { // chance that the estimated overhead lies between -half and half
 		if half <= 0 {
 			return 0
 		}
@@ -161,15 +162,15 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the number n by drawing from the observed noise. It moves the number up or down in steps of
-// a tenth, until the chance of a verdict crosses the required chance. All numbers are tried with the same random
+// resampledSize corrects the estimated number n by simulations that draw from the observed noise. It raises or lowers n
+// in steps of a tenth, until the chance of a verdict crosses the required chance. Every n is tried with the same random
 // draws.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
 		effects[i] = b.At + b.Error*StudentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
 	}
-	rng := rand.New(rand.NewPCG(a.Seed, 1)) // random order, so that effects are independent of the noise
+	rng := rand.New(rand.NewPCG(a.Seed, 1)) // shuffled: an effect must not depend on the noise that is drawn with it
 	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
 	chance := func(n int) float64 {
 		got, resolved := 0, t.simulation(n, a)
@@ -202,32 +203,34 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	}
 }
 
-// Side is the question on which side of a limit an effect lies. A new run gives the answer if its interval lies
-// completely below or completely above the limit. The chance of an answer is averaged over the possible effects.
-// Noise is assumed normal.
+// Side is the question on which side of a limit an effect lies, below or above. A new run answers the question if its
+// whole interval lies on one side. The chance of an answer is a mean over the possible effects. The noise is assumed to
+// be normal.
 type Side struct {
 	Below, Above float64 // one-sided significance levels for a result below and above the limit
-	Assurance    float64 // required chance of either result
+	Assurance    float64 // required chance of a result, whether above the limit or below it
 	Limit        int     // largest number of values to try
 }
 
-// Pairs returns the smallest number of pairs with which signed ranks decide the side. The belief b is about the
-// effect minus the limit, and comes from n pairs. The result is 0 if the number exceeds Limit.
+// Pairs returns the smallest number of pairs with which the signed-rank test shows on which side of a limit the effect
+// lies. The belief b is about the effect minus the limit, and comes from n pairs. The result is 0 if the number exceeds
+// Limit.
 func (s Side) Pairs(n int, b belief) int {
 	return s.size(normalPairs(n, b), b)
 }
 
-// Rounds does what Pairs does, for aligned ranks and rounds with two other arms each.
+// Rounds is like Pairs, for the aligned rank test: it returns the smallest number of rounds with two other arms each.
 func (s Side) Rounds(n int, b belief) int {
 	return s.size(&triples{pairs: *normalPairs(n, b), apart: make([]float64, n)}, b)
 }
 
-// Values does what Pairs does, for the rank-sum test and two independent samples of equal size.
+// Values returns the size of each of two independent samples with which the rank-sum test decides the side. The belief
+// b comes from n values.
 func (s Side) Values(n int, b belief) int {
 	return s.size(&samples{scale: b.Error * math.Sqrt(float64(n))}, b)
 }
 
-// normalPairs returns the normal noise that gives the estimate from n pairs the standard error of the belief.
+// normalPairs returns normal noise of the size that makes the estimate from n pairs as uncertain as the belief.
 func normalPairs(n int, b belief) *pairs {
 	scale := b.Error * math.Sqrt(float64(n))
 	return &pairs{sd: scale, scale: scale}
@@ -241,7 +244,8 @@ func (s Side) size(t noise, b belief) int {
 	return fewest(s.Limit, func(n int) bool { return s.chance(t, b, n) >= s.Assurance })
 }
 
-// chance returns the chance that an interval from n values does not contain the limit.
+// chance returns the chance that the limit lies outside an interval from n values, so that the interval is above or
+// below the limit.
 func (s Side) chance(t noise, b belief, n int) float64 {
 	scale := math.Hypot(b.Error, t.err(n))
 	beyond := func(distance float64) float64 {

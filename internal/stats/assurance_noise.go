@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// pairs is the noise of contrasts, one per round.
+// pairs holds the noise of contrasts. Each round has one contrast.
 type pairs struct {
 	sd        float64 // standard deviation of a contrast
 	scale     float64 // standard error of the estimate by ranks, times √n, in the unit of a contrast
@@ -34,8 +34,8 @@ func criticalDistance(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// simulation returns a function that draws residuals, with random signs, and tests them. The tests count Walsh
-// averages below and above the limits, which is faster than computing intervals.
+// simulation returns a function that simulates one run: it draws residuals with random signs, and tests them. The tests
+// count Walsh averages below and above the limits, which is faster than computing intervals.
 func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
@@ -68,15 +68,15 @@ func differs(members combinations, effect float64, depth int) bool {
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether an interval, moved by the effect, lies within ±half. The interval reaches from the k-th
-// smallest to the k-th largest member, with k = depth.
+// inside reports whether an interval lies between -half and half after the effect is added to it. The interval reaches
+// from the k-th smallest to the k-th largest member, where k is depth.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
 
-// samples is the noise of two samples of independent values.
+// samples is the noise of unpaired data: one sample of each arm, with independent values.
 type samples struct {
-	scale float64 // standard deviation of the difference of two values, one from each sample; larger if the belief's error is larger
+	scale float64 // standard deviation of the difference of two values, one of each sample, as believed
 	x, y  []float64
 }
 
@@ -122,11 +122,12 @@ func (s *samples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 type triples struct {
 	pairs
 	apart   []float64 // half the difference of the two other arms in the round of each residual; NaN: only one other arm ran
-	lone    int       // number of rounds with one other arm
-	removed bool      // value of AlignedRounds.PositionsRemoved
+	lone    int       // number of rounds in which only one other arm ran
+	removed bool      // set if position effects were subtracted from the values
 }
 
-// claim assumes the same number of other arms in every round: the number that most rounds have.
+// claim takes the same number of other arms for every round, although the rounds may differ: the number that most
+// rounds have.
 func (t *triples) claim(n int, alpha float64) float64 {
 	if 2*t.lone >= len(t.apart) {
 		return t.pairs.claim(n, alpha)
@@ -139,13 +140,15 @@ func (t *triples) equal(n int, alpha float64) float64 {
 	return max(byT, t.claim(n, 2*alpha))
 }
 
-// AlignedDF returns the approximate degrees of freedom of a shift's error, for n rounds with two other arms each.
+// AlignedDF returns the approximate degrees of freedom of the error with which a shift is estimated. Each of the n
+// rounds has the arm and two other arms.
 func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// simulation returns a function that draws from the observed rounds. The noise is assumed symmetric: in each drawn
-// round, the sign of the arm's distance from the other arms is random, and so is the order of the other arms.
+// simulation returns a function that draws n rounds from the observed rounds. The noise is assumed symmetric. Each
+// drawn round therefore gets a random sign for the arm's distance from the other arms, and the other arms in random
+// order.
 func (t *triples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0

@@ -32,10 +32,10 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints does what Changepoints does, for values that may resemble their neighbours. The null
-// distribution comes from surrogates of a segment and not from its shuffles. Energy distances are computed from
-// values in bins (energyGrid). The test is exact if the autocorrelation at lag one is estimated as 0 or less.
-// Otherwise the test depends on the precision of that estimate.
+// RelatedChangepoints finds changes, as Changepoints does, in values that may resemble their neighbours. Its null
+// distribution comes from surrogates of a segment, which keep this resemblance, and not from shuffles of the segment.
+// Energy distances are computed from values in bins (energyGrid). The test is exact if the autocorrelation at lag one
+// is estimated as 0 or less. Otherwise the test depends on the precision of this estimate.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -80,8 +80,8 @@ func changepoints(x []float64, alpha float64, minSegment int, seed uint64, split
 	return changes
 }
 
-// relocate moves each change to the best split between its neighbouring changes. No change moves by more than reach
-// values.
+// relocate moves each change to the best split of the values between its neighbouring changes. No change moves by more
+// than reach values.
 func relocate(changes []int, x []float64, reach, minSegment int) {
 	for i, at := range changes {
 		from, to := max(0, at-reach), min(len(x), at+reach)
@@ -97,12 +97,13 @@ func relocate(changes []int, x []float64, reach, minSegment int) {
 	}
 }
 
-// splitSegment is the splitter for values whose order is random where there is no change.
+// splitSegment finds the best split of a segment and tests it against random orders of the values. It is for values
+// whose order is random as long as nothing changes.
 func splitSegment(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
-	observed -= 1e-9 * math.Abs(observed) // tolerance, since rounding may make an equal distance larger if it is summed in another order
+	observed -= 1e-9 * math.Abs(observed) // tolerance: the same distance, summed in another order, may be larger by rounding
 	return split, Significant(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		_, q := e.bestSplit(order, minSegment)
@@ -110,10 +111,11 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	})
 }
 
-// splitRelated is the splitter for values that may resemble their neighbours.
+// splitRelated finds the best split of a segment, if it is significant. It allows for values that resemble their
+// neighbours.
 func splitRelated(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	mean, _ := meanSD(segment)
-	segment = Shifted(segment, -mean) // surrogates have a mean of about 0
+	segment = Shifted(segment, -mean) // makes the mean 0, as the mean of surrogates is about 0
 	e := newEnergy(segment)
 	split, _ = e.bestSplit(e.ranks, minSegment)
 	next, grid := NewSurrogates(segment, []int{split}, random).Next, newEnergyGrid(segment)
@@ -121,14 +123,15 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 	return split, Significant(observed, alpha, func() float64 { return grid.largest(next(), minSegment) })
 }
 
-// energy computes the energy distance between the two sides of every split, for any order of the same values, in O(n
-// log n). It adds up the distances from a value to the values on its left with two Fenwick trees over the ranks.
+// energy computes the energy distance between both sides of every split of a series, in O(n log n). The series may have
+// the values in any order. Two Fenwick trees over the ranks add up the distances from a value to the values on its
+// left.
 type energy struct {
 	ranks  []int     // ranks of the values in their order, from 1; equal values have different ranks
 	sorted []float64 // sorted values minus their median, so that sums stay small
 	whole  []float64 // sum of a value's distances to all values, by the value's rank
 	total  float64   // sum of the distances of all pairs of values
-	counts []int     // Fenwick trees over the ranks of the values on the left
+	counts []int     // Fenwick trees over the ranks of the values on the left: their counts
 	sums   []float64
 }
 
@@ -155,10 +158,10 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split with the largest scaled energy distance, and this distance, for values whose ranks are
-// given. For k values on the left and m on the right, the scaled distance is km/(k+m) · (2B/km - 2W(L)/k² -
-// 2W(R)/m²). W(L), W(R) and B are the sums of distances over pairs within the left, within the right, and between
-// left and right.
+// bestSplit returns the split of a series with the largest scaled energy distance, and this distance. The argument
+// ranks holds the ranks of the series' values. For k values on the left and m on the right, the scaled distance is
+// km/(k+m) · (2B/km - 2W(L)/k² - 2W(R)/m²). W(L) is the sum of the distances over pairs on the left, W(R) on the right,
+// and B between left and right.
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
 	clear(e.counts)
 	clear(e.sums)
@@ -168,7 +171,7 @@ func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest floa
 	leftCount, leftSum := 0, 0.0
 	for i, rank := range ranks {
 		v := e.sorted[rank-1]
-		count, sum := 0, 0.0 // count and sum of the left values below v
+		count, sum := 0, 0.0 // number and sum of the values below v on the left side of the split
 		for at := rank; at > 0; at &= at - 1 {
 			count += e.counts[at]
 			sum += e.sums[at]
@@ -215,19 +218,20 @@ type energyGrid struct {
 // gridCells is the number of equal parts into which the range of values is divided. Each part belongs to one bin.
 const gridCells = 256
 
-// gridStep says how the sum Σ w(j) a(j)² grows when a value of bin b moves to the left side: by Σ w(j) (2 a(j) d(j)
-// + d(j)²). Here d(j) is 1 for j ≥ b and 0 for j < b, minus share(j), the share of all values up to bin j.
+// gridStep is the change when one value of bin b moves to the left side. The sum Σ w(j) a(j)² then grows by Σ w(j) (2
+// a(j) d(j) + d(j)²). Here share(j) is the share of all values up to bin j. The term d(j) is 1 − share(j) for j ≥ b,
+// and −share(j) for j < b.
 type gridStep struct {
 	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
 	shared  float64             // added to Σ w(j) a(j) share(j)
 	squares float64             // Σ w(j) d(j)²
 }
 
-// newEnergyGrid creates bins with about equal numbers of a series' values.
+// newEnergyGrid sorts a series' values into bins. The bins have about equal numbers of values.
 func newEnergyGrid(x []float64) *energyGrid {
 	g := &energyGrid{bins: make([]uint8, len(x))}
 	sorted := sortedCopy(x)
-	limits := make([]float64, energyBins-1) // upper limits of every bin but the last
+	limits := make([]float64, energyBins-1) // upper limit of each bin; the last bin has no limit
 	for j := range limits {
 		at := (j + 1) * len(x) / energyBins
 		limits[j] = (sorted[max(at-1, 0)] + sorted[min(at, len(x)-1)]) / 2
@@ -247,7 +251,7 @@ func newEnergyGrid(x []float64) *energyGrid {
 		sums[b] += x[i]
 		counts[b]++
 	}
-	last := -1 // the previous bin with values; -1: none yet. A width is the distance to the mean of the next such bin.
+	last := -1 // previous bin with values, -1: none; its width reaches from its mean to the next one's
 	for b, n := range counts {
 		if n == 0 {
 			continue
@@ -268,9 +272,9 @@ func (g *energyGrid) binsOf(x []float64) []uint8 {
 	return g.bins
 }
 
-// prepare computes the step of each bin, given the values' bins.
+// prepare computes the field steps: how a value of each bin changes the sums (gridStep).
 func (g *energyGrid) prepare(bins []uint8) {
-	var whole [energyBins]float64 // share of the values that are in a bin or in the bins below it
+	var whole [energyBins]float64 // whole[b]: share of the values that lie in bin b or in a bin below it
 	for _, b := range bins {
 		whole[b] += 1 / float64(len(bins))
 	}

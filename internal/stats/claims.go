@@ -43,7 +43,8 @@ func Exaggeration(p, alpha float64) (power, factor float64) {
 	if p < alpha {
 		z = min(-mathext.NormalQuantile(max(p, 1e-300)/2), 37)
 	}
-	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z }) // true effect, in standard errors
+	// much: the true effect, in standard errors, at which claimed effects have the mean z
+	_, much := bisect(0, z, 60, func(effect float64) bool { return claimedMean(effect, c) < z })
 	power = normalCDF(much-c) + normalCDF(-much-c)
 	size := much*(normalCDF(much-c)-normalCDF(-much-c)) + normalDensity(c-much) + normalDensity(c+much)
 	return power, size / power / much
@@ -56,26 +57,26 @@ func claimedMean(effect, c float64) float64 {
 }
 
 // Looks are planned analyses of data that are not complete yet. All looks together make no more false claims than
-// one test would. The methods are about the last look. When a share t of the data exists, the share t^1.5 of the
-// significance level alpha is spent (Kim and DeMets 1987, Design and analysis of group sequential tests based on the
-// type I error spending rate function, Biometrika 74). The bound of each look follows from the joint distribution of
-// all looks, for sums of independent increments (Armitage, McPherson and Rowe 1969, Repeated significance tests on
-// accumulating data, Journal of the Royal Statistical Society A 132).
+// one test would. The methods of Looks give levels and p-values of the last look. When a share t of the data exists,
+// the looks so far may use up the share t^1.5 of the significance level alpha (Kim and DeMets 1987, Design and
+// analysis of group sequential tests based on the type I error spending rate function, Biometrika 74). The bound of
+// each look follows from the joint distribution of all looks, for sums of independent increments (Armitage, McPherson
+// and Rowe 1969, Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
 //
 // Intervals at the level of the last look contain the true value at all looks together with the requested confidence,
 // whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval
 // approach, Journal of the Royal Statistical Society B 51).
 type Looks struct {
-	at    []float64 // share of all data that exists at each look, ascending
+	at    []float64 // the data that exist at each look, as a share of all planned data; ascending
 	table func() [lookLevels]float64
 }
 
 const (
 	spending = 1.5
-	// The table of Looks has lookLevels rows. Each row has a level of all looks together, from 50 % to about 1 in
-	// 10^8, and gives the level of the last look. The rows' normal quantiles are lookStep apart.
+	// The table of Looks has lookLevels rows. In each row, a level of all looks together, from 50 % to about 1 in 10^8,
+	// gives the level of the last look. The normal quantiles of successive rows differ by lookStep.
 	lookLevels, lookStep = 24, 0.25
-	// Densities are integrated over lookGrid points, from lookFloor standard deviations below 0 on.
+	// Densities are integrated over lookGrid points. The first point is lookFloor standard deviations below 0.
 	lookGrid, lookFloor = 100, 6.5
 )
 
@@ -101,8 +102,8 @@ func NewLooks(at []int, most int) (*Looks, error) {
 	return l, nil
 }
 
-// Level returns the one-sided significance level of the test at the last look, for the one-sided significance level
-// alpha of all looks together.
+// Level returns the significance level of the one-sided test at the last look. The argument alpha is the one-sided
+// significance level of all looks together.
 func (l *Looks) Level(alpha float64) float64 {
 	if len(l.at) == 1 && l.at[0] == 1 {
 		return alpha
@@ -114,8 +115,9 @@ func (l *Looks) Level(alpha float64) float64 {
 	return normalTail(z)
 }
 
-// P corrects a one-sided p-value of the last look for all looks. The result is the smallest significance level, for
-// all looks together, at which the last look claims an effect. Nil looks do not change the p-value.
+// P corrects a one-sided p-value of the last look, so that it allows for all looks. The result is the smallest
+// significance level of all looks together at which the last look claims an effect. Nil looks do not change the
+// p-value.
 func (l *Looks) P(p float64) float64 {
 	if l == nil {
 		return p
@@ -140,9 +142,10 @@ func bisect(low, high float64, steps int, holds func(float64) bool) (float64, fl
 	return low, high
 }
 
-// last returns the bound at the last look, in standard deviations, with which all looks together spend alpha.
+// last returns the bound at the last look, in standard deviations. With this bound, the chance of a false claim is
+// alpha over all looks together.
 func (l *Looks) last(alpha float64) float64 {
-	var points, density []float64 // density of the sum of increments that stayed below all earlier bounds
+	var points, density []float64 // density of the sum, for runs that stayed below the bounds of all earlier looks
 	var width, before, bound float64
 	for k, t := range l.at {
 		spent := alpha * math.Pow(t, spending)

@@ -34,15 +34,15 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	return i, nil
 }
 
-// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance" by Fisher's exact
-// test: given the total a + b, the chance of a table that is at most as likely as the observed table (as in R's
-// fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
+// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance", by Fisher's exact
+// test. Among all tables with the same total a + b, it is the chance of the tables that are at most as likely as the
+// observed one (as in R's fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
 func FisherExact(a, m, b, n int) (p float64) {
 	if a < 0 || a > m || b < 0 || b > n {
 		return math.NaN()
 	}
 	d := stats.HypergeometicDist{N: m + n, K: a + b, Draws: m}
-	const alike = 1 + 1e-7 // ratio up to which probabilities count as equal, because of rounding, as in R
+	const alike = 1 + 1e-7 // probabilities whose ratio is at most this count as equal, because of rounding; as in R
 	seen := d.PMF(float64(a)) * alike
 	for k := max(0, a+b-n); k <= min(m, a+b); k++ {
 		if one := d.PMF(float64(k)); one <= seen {
@@ -52,9 +52,9 @@ func FisherExact(a, m, b, n int) (p float64) {
 	return math.Min(1, p)
 }
 
-// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total
-// count. If this p-value exceeds the significance level, a correction for several tests may leave the test out
-// (Tarone 1990). This selects nothing by its result: the total does not show how it is divided between the samples.
+// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total count. A
+// correction for several tests may leave a test out if this p-value exceeds the significance level (Tarone 1990). This
+// choice does not depend on the test's result: the total does not show how the count is divided between the samples.
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1
@@ -67,7 +67,7 @@ func FisherLeast(total, m, n int) float64 {
 // each block is the arm's. The p-value is the chance that a random assignment in all blocks gives the arm a sum at
 // least as far from its expectation as the observed sum.
 func PermutedCounts(blocks [][]int) float64 {
-	chance := []float64{1} // probabilities by the arm's sum
+	chance := []float64{1} // chance[s]: probability that the arm's sum is s
 	expected, seen := 0.0, 0
 	for _, counts := range blocks {
 		next, each := make([]float64, len(chance)+slices.Max(counts)), 1/float64(len(counts))

@@ -56,7 +56,7 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	x, tiesX := midRanks(values)
 	y, tiesY := midRanks(at)
 	n := float64(len(values))
-	all := n*n*n - n // tiesX or tiesY of values that are all equal
+	all := n*n*n - n // the value that tiesX or tiesY has if all values are equal
 	if tiesY == all {
 		return 0, fmt.Errorf("%s: every position is %d: %w", name, positions[0], ErrConstant)
 	}
@@ -78,8 +78,8 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	return max(least, min(1, 2*StudentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
-// permutedProductP returns the share of the permutations of y for which the sum of products with x lies at least as
-// far from its mean as the observed sum.
+// permutedProductP returns a share of the permutations of y. It counts the permutations whose sum of products with x
+// lies at least as far from the mean of all such sums as the observed sum.
 func permutedProductP(x, y []float64) float64 {
 	n := len(x)
 	var sum, sumX, sumY float64
@@ -89,7 +89,7 @@ func permutedProductP(x, y []float64) float64 {
 		sumY += y[i]
 	}
 	mean := sumX * sumY / float64(n)
-	const rounding = 1e-9 // products of mid-ranks are multiples of ¼
+	const rounding = 1e-9 // products of mid-ranks are multiples of ¼, so only rounding errors are smaller
 	observed := math.Abs(sum-mean) - rounding
 	extreme, total := 0, 0
 	var visit func(i int, partial float64)
@@ -158,12 +158,13 @@ func mannKendall(x []float64) float64 {
 	if variance <= 0 {
 		return 1 // all values are equal
 	}
-	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2)) // halved, since the score changes in steps of 2, and the continuity correction expects steps of 1
+	// halved: the score changes in steps of 2, but the continuity correction expects 1
+	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2))
 }
 
-// kendallScore returns the number of rising pairs minus the number of falling pairs, and the sum of t(t-1)(2t+5) over
-// the groups of t equal values. A Fenwick tree over the ranks counts, for each value, the earlier values that are
-// smaller or equal.
+// kendallScore returns Kendall's score: the number of pairs with a rising value minus the number with a falling value.
+// The result ties is the sum of t(t-1)(2t+5) over the groups of t equal values. A Fenwick tree over the ranks counts,
+// for each value, the earlier values that are smaller or equal.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
 	order := ascending(x)
@@ -196,8 +197,8 @@ func kendallScore(x []float64) (score int, ties float64) {
 	return score, ties
 }
 
-// inversionCDF returns P(K ≤ k) for the number K of rising pairs in a random order of n different values. The i-th
-// value rises above 0 … i-1 of the values before it, each number with the same chance.
+// inversionCDF returns P(K ≤ k) for each k. K is the number of ascending pairs in a random order of n different values.
+// The i-th value exceeds 0 … i-1 of the values before it, each number with the same chance.
 func inversionCDF(n int) []float64 {
 	return cumulated([2]any{"inversions", n}, func() []float64 {
 		p := []float64{1}

@@ -99,8 +99,8 @@ func minorant(s []float64) []int {
 	return before
 }
 
-// majorant returns, for each value, the corner after it in the least concave majorant of the values from this value
-// on.
+// majorant returns, for each value, the next corner of the least concave majorant. This majorant covers the values from
+// this value on.
 func majorant(s []float64) []int {
 	last, mirrored := len(s)-1, Mapped(s, func(v float64) float64 { return -v })
 	slices.Reverse(mirrored)
@@ -155,8 +155,8 @@ func chord(s []float64, from, to, at int) float64 {
 	return (s[at] - s[from]) * float64(to-from) / (s[to] - s[from])
 }
 
-// aboveChord and belowChord return how far the empirical function, at one value, lies above or below the straight
-// line between two corners.
+// aboveChord returns how far the empirical distribution function, at one value, lies above the straight line between
+// two corners. belowChord returns how far it lies below this line.
 func aboveChord(s []float64, from, to, at int) float64 {
 	return float64(at-from+1) - chord(s, from, to, at)
 }
@@ -165,7 +165,8 @@ func belowChord(s []float64, from, to, at int) float64 {
 	return chord(s, from, to, at) - float64(at-from-1)
 }
 
-// misfit returns the largest distance of the values from straight lines between corners.
+// misfit returns the largest distance of the values from the straight lines that join neighbouring corners. The
+// function off gives one distance.
 func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) float64) (largest float64) {
 	for i := 1; i < len(corners); i++ {
 		from, to := min(corners[i-1], corners[i]), max(corners[i-1], corners[i])
@@ -180,10 +181,10 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 	return largest
 }
 
-// dipP interpolates in the table: between sizes linearly in 1/√n, since √n times the dip converges for large n, and
-// between probabilities linearly in their logarithm.
+// dipP returns the p-value of the dip d of n values, by interpolation in a table. Between sizes it is linear in 1/√n,
+// since √n times the dip converges for large n. Between probabilities it is linear in their logarithm.
 func dipP(n int, d float64) float64 {
-	if d <= 1/float64(2*n) { // the smallest possible dip, which is frequent in small samples
+	if d <= 1/float64(2*n) { // d is the smallest possible dip of n values, which is frequent in small samples
 		return 1
 	}
 	scaled := math.Sqrt(float64(n)) * d

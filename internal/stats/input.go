@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The reasons why an input is refused. Every error of this package wraps one of these reasons and contains the bad
-// value or the number of values.
+// These errors are the reasons why an input is refused. Every error of this package wraps one of them, and contains the
+// bad value or the number of values.
 var (
 	// ErrTooFew: no interval of the requested confidence exists for so few values.
 	ErrTooFew    = errors.New("too few values")
@@ -36,7 +36,7 @@ func (i Interval) Map(to func(float64) float64) Interval {
 // Estimate is an interval with its tests.
 type Estimate struct {
 	Interval
-	P float64 // two-sided p-value of "the location, or the shift, is 0"
+	P float64 // two-sided p-value of "the location is 0" or, for two samples, "the shift is 0"
 	N int     // number of values; for two samples, their sum
 
 	equivalence func(margin float64) float64
@@ -52,7 +52,8 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails returns a test of equivalence. The function moved returns the two tail probabilities of shifted values.
+// bothTails returns a test of equivalence, as a function of the margin. The function moved shifts the values, and
+// returns the probabilities of both tails.
 func bothTails(moved func(shift float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
 		_, above := moved(margin)  // p against "-margin or below"

@@ -34,7 +34,8 @@ func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 	return skewed(name, math.Log(meanY/meanX), sd/math.Sqrt(n), third/(n*n), n-1, len(d), confidence)
 }
 
-// LogMeanRatio does what LogMeanRatioPaired does, for two independent samples and with Welch's degrees of freedom.
+// LogMeanRatio returns the interval that LogMeanRatioPaired returns, but for two independent samples. It uses Welch's
+// degrees of freedom.
 func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 	const name = "ratio of means"
 	meanX, meanY, err := positiveMeans(name, x, y, confidence)
@@ -54,8 +55,8 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 // fewestSkewed is the smallest number of values whose skewness can be estimated.
 const fewestSkewed = 30
 
-// skewed returns the smallest interval that contains Student's and Hall's intervals around an estimate from n values,
-// given the estimate's standard error and third cumulant.
+// skewed returns the smallest interval that contains both Student's and Hall's interval around an estimate. The
+// estimate comes from n values, and has the standard error se and the third cumulant third.
 func skewed(name string, point, se, third, df float64, n int, confidence float64) (Interval, error) {
 	if negligible(se, 1) {
 		return Interval{}, constant(name)

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Pooled is the joint result of several estimates of one effect, each from an occasion of its own, if the effect
-// itself may differ between occasions.
+// Pooled is the joint result of several estimates of one effect. Each estimate is from an occasion of its own, and the
+// effect itself may differ between occasions.
 type Pooled struct {
 	// Estimate is the mean effect over occasions. Its interval contains three intervals: Hartung and Knapp's,
 	// Student's t over the estimates, and the normal interval from the standard errors and the spread. Its p-value is
@@ -19,8 +19,8 @@ type Pooled struct {
 	// Spread is the standard deviation of the true effects between occasions: the estimate by Paule and Mandel, with
 	// the Q profile interval.
 	Spread Interval
-	// Prediction is the interval for the estimate of a further occasion. The further estimate is assumed to have the
-	// average precision of the given estimates.
+	// Prediction is the interval in which the estimate of a further occasion will lie. It assumes that the further
+	// estimate is as precise as the given estimates are on average.
 	Prediction Interval
 	// Q is Cochran's statistic for "the spread is 0", and PQ its p-value.
 	Q, PQ   float64
@@ -33,7 +33,8 @@ type Pooled struct {
 // for the normal distribution.
 type located struct{ point, se, df float64 }
 
-// tail returns P(T > distance/se). It returns 0 if se is 0: this estimate then does not decide the largest p-value.
+// tail returns P(T > distance/se). If se is 0, it returns 0, so that this estimate does not decide which p-value is the
+// largest.
 func (l located) tail(distance float64) float64 {
 	switch t := distance / l.se; {
 	case l.se == 0:
@@ -118,7 +119,7 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 		e := l.estimate(confidence, k)
 		p.Lo, p.Hi, p.P = min(p.Lo, e.Lo), max(p.Hi, e.Hi), max(p.P, e.P)
 	}
-	p.equivalence = func(margin float64) float64 { // the largest p-value of the three intervals
+	p.equivalence = func(margin float64) float64 { // the largest p-value of the three intervals: all three must show equivalence
 		return p.largest(func(l located) float64 { return margin - math.Abs(l.point) })
 	}
 	half := StudentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
@@ -127,20 +128,20 @@ func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error
 	p.Spread = Interval{Point: math.Sqrt(between), Lo: bound(1 - tail), Hi: bound(tail)}
 	_, p.Q, _ = m.at(0)
 	p.PQ = mathext.GammaIncRegComp(df/2, p.Q/2)
-	if p.Q < df { // the bound for estimates that agree as well as expected, and not better
+	if p.Q < df { // estimates that agree too well get the bound of estimates that agree as expected
 		p.Spread.Hi = max(p.Spread.Hi, math.Sqrt(within*max(df/ChiSquaredQuantile(tail, df)-1, 0)))
 	}
 	return p, nil
 }
 
-// Exceeds returns the one-sided p-value of "the mean effect is limit or less". Like P, it is the largest of three
-// p-values.
+// Exceeds returns the one-sided p-value of "the mean effect is limit or less". It is the largest p-value of the three
+// estimates, as P is.
 func (p Pooled) Exceeds(limit float64) float64 {
 	return p.largest(func(l located) float64 { return l.point - limit })
 }
 
-// largest returns the largest p-value of the three estimates. The function distance returns how far an estimate is
-// from a limit.
+// largest returns the largest of the p-values that the three estimates give. The function distance returns how far an
+// estimate is from a limit.
 func (p Pooled) largest(distance func(located) float64) (most float64) {
 	for _, l := range p.three {
 		most = max(most, l.tail(distance(l)))
@@ -175,8 +176,8 @@ func (m pooling) at(between float64) (mean, q, total float64) {
 	return mean, q, total
 }
 
-// variance returns the variance between occasions that gives the weighted sum of squares the value of the argument
-// wanted. The sum falls as the variance grows. The result is 0 if the sum is too small even at a variance of 0.
+// variance returns the variance between occasions at which the weighted sum of squares equals the argument wanted. This
+// sum falls as the variance grows. If the sum is below wanted even at a variance of 0, the result is 0.
 func (m pooling) variance(wanted float64) float64 {
 	tooLarge := func(between float64) bool {
 		_, q, _ := m.at(between)

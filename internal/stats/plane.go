@@ -35,8 +35,8 @@ func FitLine(x, y []float64) (Plane, error) {
 // Points returns values as points of one coordinate.
 func Points(x []float64) [][]float64 { return slices.Collect(slices.Chunk(x, 1)) }
 
-// leastIndependent is a share of a coordinate's standard deviation. At least this share must not follow from the
-// other coordinates. With a smaller share, slopes consist of rounding errors.
+// leastIndependent is the smallest part of a coordinate that the other coordinates must not determine, as a share of
+// its standard deviation. With less, slopes would consist of rounding errors.
 const leastIndependent = 1e-8
 
 // FitPlane fits a plane to the values y at the points x, by least squares. It needs more points than a point has
@@ -77,7 +77,7 @@ func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	}
 	meanY, _ := meanSD(y)
 	columns[slopes] = Shifted(y, -meanY)
-	factors := make([][]float64, slopes) // indexed by a coordinate, and then by a later coordinate or y
+	factors := make([][]float64, slopes) // first index: a coordinate; second index: a later coordinate, or y
 	for j, own := range columns[:slopes] {
 		left := squares(own, 0)
 		if math.Sqrt(left/float64(len(x)-1)) < leastIndependent*spreads[j] {

@@ -55,9 +55,9 @@ func MedianInterval(x []float64, confidence float64) (interval Interval, actual 
 	return Interval{Point: Quantile(s, 0.5), Lo: s[k-1], Hi: s[n-k]}, 1 - 2*tail, nil
 }
 
-// blockMedians reduces a series longer than limit to the medians of blocks of neighbouring values. A shorter series
-// is returned unchanged, with a size of 1. All blocks have the same size, so that medians of exchangeable values are
-// exchangeable. Up to size-1 values at the end belong to no block.
+// blockMedians reduces a series to at most limit values: the medians of blocks of neighbouring values. A series that is
+// short enough is returned unchanged, with a size of 1. All blocks have the same size, so that exchangeable values have
+// exchangeable medians. Up to size-1 values at the end belong to no block.
 func blockMedians(x []float64, limit int) (medians []float64, size int) {
 	size = (len(x) + limit - 1) / limit
 	if size <= 1 {

@@ -45,7 +45,7 @@ func sortedCopy(x []float64) []float64 {
 	return s
 }
 
-// rankNull is the null distribution of a sum of ranks.
+// rankNull is the distribution of a sum of ranks if there is no effect.
 type rankNull struct {
 	cdf      []float64 // cdf[k] is P(T ≤ k), for k = 0, 1, …; nil: T is taken as normal
 	mean, sd float64   // mean and standard deviation of the normal distribution
@@ -65,7 +65,8 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level returns the attained significance level of the discrete test at a nominal level; 0: no claim is possible.
+// level returns the significance level that the discrete test attains if alpha is requested: the largest possible one
+// up to alpha; 0: no claim is possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:
@@ -79,7 +80,8 @@ func (r rankNull) level(alpha float64) float64 {
 
 var nullCDFs sync.Map // cache: kind and sizes of a distribution → distribution function
 
-// cumulated returns the distribution function that belongs to probabilities. It is computed once per key.
+// cumulated sums up probabilities to a distribution function. It caches the result under the key, so that probabilities
+// is called only once per key.
 func cumulated(key any, probabilities func() []float64) []float64 {
 	if cdf, ok := nullCDFs.Load(key); ok {
 		return cdf.([]float64)
@@ -92,24 +94,24 @@ func cumulated(key any, probabilities func() []float64) []float64 {
 	return p
 }
 
-// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh averages
-// of one sample. The time that a method takes grows in proportion to the size of the samples.
+// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh averages of
+// one sample. A method's time grows in proportion to the size of the samples, not to the number of members.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
 	atMost(v float64) int
-	// between returns the members above a and up to b, in any order.
+	// between returns the members of the set that are larger than a and at most b, in any order.
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, from 1. Two methods narrow the bounds in turn. Interpolation, by the
-// numbers of members up to each bound, needs some ten counts if the members are evenly spread. Bisection over the
-// float64 numbers between the bounds ends at the exact member after at most 64 counts.
+// kthSmallest returns the k-th smallest member, counted from 1. Two methods take turns at narrowing the bounds around
+// this member. Interpolation between the bounds needs some ten counts of members if the members are evenly spread.
+// Bisection over the float64 numbers between the bounds ends at the exact member after at most 64 counts.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	low, high := ordinal(least)-1, ordinal(most)                 // low < k-th member ≤ high
-	atLow, atHigh := 0, members.size()                           // numbers of members ≤ low, and of members ≤ high
-	listed := min(2048, int(math.Sqrt(float64(members.size())))) // largest number of members to sort, which takes about as many steps as one count
+	atLow, atHigh := 0, members.size()                           // how many members are ≤ low, and how many are ≤ high
+	listed := min(2048, int(math.Sqrt(float64(members.size())))) // this many members at most are sorted, which takes about as many steps as one count
 	for step := 0; high-low > 1; step++ {
 		if atLow > 0 && atHigh < members.size() && atHigh-atLow <= listed {
 			last := members.between(fromOrdinal(low), fromOrdinal(high))
@@ -129,15 +131,15 @@ func kthSmallest(k int, members combinations) float64 {
 	return fromOrdinal(high) + 0
 }
 
-// rankEstimate returns the estimate from n values whose interval reaches from the k-th smallest to the k-th largest
-// member. The function tails returns the tail probabilities after a shift of the values.
+// rankEstimate returns the estimate from n values. Its interval reaches from the k-th smallest to the k-th largest of
+// the members. The function tails shifts the values, and returns the probabilities of both tails.
 func rankEstimate(members combinations, k, n int, tails func(shift float64) (lower, upper float64)) Estimate {
 	at := Interval{Point: medianOf(members), Lo: kthSmallest(k, members), Hi: kthSmallest(members.size()+1-k, members)}
 	return Estimate{Interval: at, P: twoSided(tails(0)), N: n, equivalence: bothTails(tails)}
 }
 
-// interpolated estimates the place of the k-th member between the bounds, as if members were evenly spread. It moves
-// the estimate by aim members towards the farther bound, so that both bounds come close to the k-th member.
+// interpolated estimates where the k-th member lies between the bounds low and high, as if members were evenly spread.
+// It shifts the estimate by aim members towards the farther bound. Both bounds then come close to the k-th member.
 func interpolated(k, atLow, atHigh, aim int, low, high uint64) uint64 {
 	if k-atLow > atHigh-k {
 		aim = -aim

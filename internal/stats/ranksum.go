@@ -54,7 +54,7 @@ func (d differences) bounds() (least, most float64) {
 
 func (d differences) atMost(v float64) int {
 	count, j := 0, 0
-	for _, low := range d.x { // a larger x has at least as many y with y - x ≤ v
+	for _, low := range d.x { // as x grows, the number of y with y - x ≤ v never falls, so j only grows
 		for j < len(d.y) && d.y[j]-low <= v {
 			j++
 		}
@@ -85,8 +85,8 @@ func rankSumNull(m, n int) rankNull {
 	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
-// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the same distribution. U counts the
-// pairs of values with y above x, and half of the pairs with equal values.
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) if x and y, which are sorted, come from the same distribution. U counts
+// how often a value of y is above a value of x; equal values count half.
 func rankSumTails(x, y []float64) (lower, upper float64) {
 	m, n := len(x), len(y)
 	u, ties := pairsAbove(x, y)
@@ -101,8 +101,8 @@ func rankSumTails(x, y []float64) (lower, upper float64) {
 	return rankSumNormalTails(m, n, u, ties)
 }
 
-// pairsAbove returns U of two sorted samples, and the sum of t³-t over the groups of t equal values in both samples
-// together.
+// pairsAbove returns U of two sorted samples: the number of pairs in which y exceeds x. It also returns the sum of t³-t
+// over the groups of t equal values.
 func pairsAbove(x, y []float64) (u, ties float64) {
 	for i, j := 0, 0; i < len(x) || j < len(y); {
 		v := math.Inf(1)
@@ -136,11 +136,11 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	return normalTails(u, fm*fn/2, math.Sqrt(variance))
 }
 
-// rankSumCDF returns P(U ≤ u) for u = 0 … mn, computed once per size by Mann and Whitney's recurrence: the largest
-// value is from y and adds m to U, or is from x and adds nothing.
+// rankSumCDF returns P(U ≤ u) for u = 0 … mn, where x has m values and y has n. Mann and Whitney's recurrence computes
+// it once for each m and n: the largest value of all adds m to U if it is from y, and nothing if it is from x.
 func rankSumCDF(m, n int) []float64 {
 	return cumulated([3]any{"rank sum", m, n}, func() []float64 {
-		row := make([][]float64, n+1) // row[j]: distribution for i values of x and j values of y
+		row := make([][]float64, n+1) // row[j]: distribution of U for i values of x and j values of y
 		for j := range row {
 			row[j] = []float64{1}
 		}
@@ -161,8 +161,8 @@ func rankSumCDF(m, n int) []float64 {
 	})
 }
 
-// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum), where S is the sum of n mid-ranks that are drawn at random.
-// Float64 holds the counts exactly: the largest is 50 choose 25.
+// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum). S is the sum of n values that are drawn at random from the
+// mid-ranks. Float64 holds the numbers of draws exactly: the largest is 50 choose 25.
 func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 	total := 0
 	for _, r := range ranks {

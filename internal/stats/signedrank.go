@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxExactSignedRank     = 200 // largest n for which the interval and a P without ties are exact
+	maxExactSignedRank     = 200 // largest n with an exact interval, and with an exact P if there are no ties
 	maxExactSignedRankTied = 100 // largest n for which a P with ties or zeros is exact
 )
 
@@ -103,7 +103,7 @@ func signedRankTails(d []float64) (lower, upper float64) {
 			t += all[i]
 		}
 		if v != 0 {
-			ranks = append(ranks, all[i]) // overwrites ranks from the start: the part written is never longer than the part read
+			ranks = append(ranks, all[i]) // overwrites only those ranks that were read already
 		}
 	}
 	n := len(ranks)
@@ -179,7 +179,7 @@ func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper))
 
 const (
 	signFlips   = 1999 // number of subsets that are drawn if not all subsets are used
-	mostSubsets = 11   // largest number of values for which all subsets are used
+	mostSubsets = 11   // largest number of values with which SignFlip uses all subsets, not a random choice
 )
 
 // SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The randomisation
@@ -211,7 +211,7 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 }
 
 // tailAt returns the share of the sorted subset means that are at most v, and the share that are at least v. Both
-// shares count one additional mean at v.
+// shares count one more mean, which equals v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))

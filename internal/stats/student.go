@@ -38,7 +38,7 @@ func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(meanY-meanX, se, df, confidence, len(x)+len(y)), nil
 }
 
-// Weighted is a sample with a weight, by which its mean is multiplied in a sum.
+// Weighted is a sample with a weight. In a sum of means, the mean of the sample is multiplied by its weight.
 type Weighted struct {
 	Weight float64
 	Values []float64
@@ -172,12 +172,12 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
 }
 
-// PrecisionRounds does what SteinRounds does, for the smallest interval that contains both SteinInterval and
-// SignedRank's interval. The argument assurance is the chance that this interval has at most the half-width
-// halfWidth. A pilot that happens to have little noise leads to too few rounds for SignedRank's interval, whose
-// width depends on the noise of all rounds. From the pilot's spread, PrecisionRounds therefore predicts an upper
-// bound of the standard deviation of all rounds, by the F quantile for the remaining rounds. The bound holds for
-// normal values. The result is at least Stein's number. Stein's interval keeps its confidence, since the result,
+// PrecisionRounds computes the number of rounds from a pilot as SteinRounds does, but for the smallest interval that
+// contains both SteinInterval and SignedRank's interval. The argument assurance is the chance that this interval has at
+// most the half-width halfWidth. SignedRank's interval depends on the noise of all rounds, so Stein's number is too
+// small for it if the pilot happens to have little noise. From the pilot's spread, PrecisionRounds therefore predicts
+// an upper bound of the standard deviation of all rounds, by the F quantile for the remaining rounds. The bound holds
+// for normal values. The result is at least Stein's number. Stein's interval keeps its confidence, since the result,
 // too, depends only on the pilot's spread.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
@@ -198,13 +198,13 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is the assumed width of the interval that contains both the t and the signed-rank interval, in widths
-// of the t interval. On normal values, the signed-rank interval is wider by 1/rankEfficiency = 1.023, and its centre
-// differs from the mean.
+// hullAllowance is the assumed ratio of two widths: that of the interval that contains both the t and the signed-rank
+// interval, and that of the t interval. On normal values, the signed-rank interval is wider by 1/rankEfficiency =
+// 1.023, and its centre differs from the mean.
 const hullAllowance = 1.04
 
-// predictedHalf returns a half-width for the interval of PrecisionRounds over n rounds. The interval is wider with a
-// chance of 1 - assurance.
+// predictedHalf returns a half-width for the interval of PrecisionRounds over n rounds. The chance that the real
+// interval is wider is 1 - assurance.
 func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
 	all := float64(n - 1)
 	variance := sd * sd

@@ -9,15 +9,15 @@ const (
 	// An assignment takes one value of each round as the arm's. If there are more assignments, tails are
 	// approximated by a saddlepoint.
 	mostAssignments = 6561
-	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier at the
-	// precision tiltPrecise.
+	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier when it reaches
+	// the precision tiltPrecise.
 	tiltSteps, tiltPrecise = 50, 1e-10
-	// middle is the distance from 0, in standard deviations, within which tails are computed as normal.
+	// middle is a distance from 0, in standard deviations. Within this distance, tails are computed as normal.
 	middle = 0.02
 )
 
-// assignment is a choice of one value of each round as the arm's. It holds the sum of these values' centred ranks,
-// and the sum of the squares of these ranks.
+// assignment says which value of each round is taken as the arm's. It holds the sum of the centred ranks of these
+// values, and the sum of the squares of these ranks.
 type assignment struct{ sum, squares float64 }
 
 // tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved by
@@ -41,15 +41,16 @@ func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
 	return 1 - tail, tail
 }
 
-// normalTails returns the tails as if T were normal. This is fast, and precise enough for resampling.
+// normalTails returns the probabilities of both tails as if the statistic T were normally distributed. This is fast,
+// and precise enough for resampling.
 func (a *alignedRounds) normalTails(shift float64) (lower, upper float64) {
 	t, _ := a.statistic(shift)
 	least := a.least()
 	return max(least, normalCDF(t)), max(least, normalTail(t))
 }
 
-// statistic returns the studentised sum of ranks, T, and the unit by which T grows if the sum of ranks grows by 1.
-// The unit is 0 if all ranks are equal.
+// statistic returns T, the studentised sum of ranks, and unit, by which T grows if the sum of ranks grows by 1. The
+// unit is 0 if all ranks are equal.
 func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	a.rank(shift)
 	var sum, squares float64
@@ -64,7 +65,7 @@ func (a *alignedRounds) statistic(shift float64) (t, unit float64) {
 	return sum * a.share / math.Sqrt(squares), 1 / math.Sqrt(squares)
 }
 
-// centred returns the ranks of a round as distances from their mean, the arm's distance first.
+// centred returns the ranks of a round's values as distances from their mean. The arm's distance comes first.
 func (a *alignedRounds) centred(round int) []float64 {
 	k := a.sizes[round]
 	all := 0

@@ -25,11 +25,13 @@ type surrogates struct {
 	random      *rand.Rand
 }
 
-// mostCorrelation bounds φ: a series with a larger φ can hardly be told from a random walk.
+// mostCorrelation is the upper bound of φ, the correlation of neighbouring values. With a larger φ, a series can hardly
+// be told from a random walk.
 const mostCorrelation = 0.9
 
-// NewSurrogates takes a series of finite values, and the changes to test: the indices of the first value after each
-// change, in order. φ is estimated within the segments between the changes: a change would count as a slow wave.
+// NewSurrogates returns a maker of surrogates for x, a series of finite values. The argument changes has the index of
+// the first value after each change to test, in ascending order. φ is estimated within the segments between the
+// changes, because a change would look like a slow wave.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	s := &surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
@@ -44,11 +46,12 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	return s
 }
 
-// start returns the standard deviation of an innovation, divided by the standard deviation of a value of the series.
+// start returns the ratio of two standard deviations. The first is of an innovation, the random part of a value. The
+// second is of a whole value of the series.
 func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
-// Next returns another surrogate, of the same length, which is valid until the next call. If φ is above 0, the mean
-// of the series is about 0.
+// Next returns another surrogate, a random series of the same length. It is valid until the next call. If φ is above 0,
+// the mean of the series is about 0.
 func (s *surrogates) Next() []float64 {
 	s.random.Shuffle(len(s.values), func(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] })
 	if s.correlation == 0 {
@@ -63,9 +66,9 @@ func (s *surrogates) Next() []float64 {
 	return s.series
 }
 
-// The number of draws in a test of significance is twice the number that a claim needs, within bounds. The lower
-// bound is enough for significance levels down to 0.4 %. The upper bound is too low for levels below 0.001 %: such
-// tests never claim anything.
+// A test of significance makes twice as many draws as a claim needs, but at least leastPermutations and at most
+// mostPermutations. 499 draws are enough for significance levels down to 0.4 %. For levels below 0.001 %, 99,999 draws
+// are too few: such tests never claim anything.
 const (
 	leastPermutations = 499
 	mostPermutations  = 99_999
@@ -73,7 +76,8 @@ const (
 )
 
 // Significant reports whether a random draw reaches the observed statistic with a probability of at most alpha: (1 +
-// larger) / (1 + draws) ≤ alpha. The test stops as soon as the result can no longer be true.
+// larger) / (1 + draws) ≤ alpha. Here larger is the number of draws that reach it. The test stops as soon as this
+// cannot become true any more.
 //
 // In a clear case, the test stops after 999 draws. Let t be the largest of these draws. With 95 % confidence, a
 // further draw reaches t with a probability of at most 0.003. Statistics are sums of squares, or the largest of such
@@ -128,7 +132,7 @@ func Residuals(x []float64, changes []int) []float64 {
 		level := x[bounds[i]:bounds[i+1]]
 		out = append(out, Shifted(level, -Median(level))...)
 	}
-	if reach := 4 * 1.4826 * Median(Mapped(out, math.Abs)); reach > 0 { // a reach of 0: half of the values or more are equal to their segment's median
+	if reach := 4 * 1.4826 * Median(Mapped(out, math.Abs)); reach > 0 { // reach is 0 if at least half of the values equal their segment's median
 		out = Mapped(out, func(v float64) float64 { return min(max(v, -reach), reach) })
 	}
 	for i := range bounds[1:] {

@@ -13,7 +13,8 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Resource holds how much a trial used of a resource that its programs share. As a reading, it holds running totals.
+// Resource holds how much of a shared resource a trial used. While a trial runs, it also serves as a reading of the
+// resource's counters: it then holds running totals.
 type Resource struct {
 	Name string `json:"name"` // a constant such as ResourceWire
 	// Used is the used share of the capacity, from 0 to 1. In a reading, it counts bits sent, or CPU seconds used.
@@ -67,7 +68,8 @@ func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) 
 	}
 }
 
-// since turns a reading into the use since the earlier reading o. The argument seconds is the time in between.
+// since turns the counters of r into the use since the earlier reading o. The argument seconds is the time between the
+// two readings.
 func (r *Resource) since(o Resource, seconds float64) {
 	r.Used, r.Held = min(1, (max(0, r.Used-o.Used)/seconds+r.Held)/max(r.Of, 1)), 0
 	for i, n := range r.counts() {
@@ -79,7 +81,7 @@ func (r *Resource) counts() []*uint64 {
 	return []*uint64{&r.Packets, &r.Dropped, &r.Segments, &r.Retransmitted, &r.Timeouts}
 }
 
-// Joined joins lists that describe several periods or directions. For each resource, it keeps the highest share and
+// Joined joins lists of resources from several periods or directions. For each resource, it keeps the highest share and
 // adds up the counts.
 func Joined(lists ...[]Resource) (all []Resource) {
 	for _, r := range slices.Concat(lists...) {
@@ -127,7 +129,7 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 		}
 	}
 	tcp = Resource{Name: name, Retransmitted: uint64(counters["Tcp:RetransSegs"]), Timeouts: uint64(counters["TcpExt:TCPTimeouts"])}
-	// OutSegs excludes segments that are sent again (RFC 4022).
+	// OutSegs excludes segments that are sent again (RFC 4022), so their number is added.
 	tcp.Segments = uint64(counters["Tcp:OutSegs"]) + tcp.Retransmitted
 	return tcp, nil
 }
@@ -136,22 +138,22 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 type Sample struct {
 	Conditions machine.Conditions
 	Machine    *machine.Activity // activity of the one machine that Conditions describe; nil if unknown
-	// Sidecars holds the usage of containers in which no program under test runs. The keys consist of the role of the
-	// pod and the name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
+	// Sidecars holds the usage of containers in which no program under test runs. A key has the role of the pod and the
+	// name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
 	Sidecars            map[string]Usage
-	SidecarsUnavailable bool                // set in every arm if the usage of a sidecar is unknown in one arm
+	SidecarsUnavailable bool                // set for all arms as soon as the usage of a sidecar is unknown in one arm
 	Observed            map[string]Observed // usage of the components that the experiment observes, by name
 }
 
 // Observed is the usage of one observed component.
 type Observed struct {
 	CPU    time.Duration // CPU time of all pods of the component during the sample
-	Wall   time.Duration // time between the two readings of the sample
+	Wall   time.Duration // time between the two readings from which CPU is computed
 	Memory int64         // working set of all pods of the component at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial: s of the first period, and o of the later one. The arguments
-// first and later are their durations. CPU times are added. Memory is that of the later period.
+// Joined joins the samples of two periods of a trial: s from the first period, and o from the later one. The arguments
+// first and later are the lengths of the periods. CPU times are added up. Memory is taken from the later sample.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),

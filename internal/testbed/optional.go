@@ -9,9 +9,10 @@ import (
 
 // These are the optional interfaces of a Site, in the order of the package comment. The function As finds them.
 
-// Staged is a site that Open only prepares, so that layers can change it before it is made.
+// Staged is a site that Open only prepares. Layers can still change it before Ready creates it.
 type Staged interface {
-	// Ready makes the site with the layers' changes and waits for it. Several sites may be made at the same time.
+	// Ready makes the site, with the changes that layers have requested, and waits until it is up. Several sites may be
+	// made at the same time.
 	Ready(ctx context.Context) error
 }
 
@@ -28,7 +29,7 @@ type Path string
 // These are the paths that published studies measure.
 const (
 	PodToPod     Path = "pod-to-pod"     // path to the server pod's own address
-	PodToService Path = "pod-to-service" // path to the service's address, which the client's node translates
+	PodToService Path = "pod-to-service" // path to the service's address, which the client's node translates to a member's
 	NodeToNode   Path = "node-to-node"   // path between the nodes, outside of any pod
 )
 
@@ -99,7 +100,7 @@ type Shaper interface {
 	Shape(Shape) error
 	// Shaped reads the present properties of the wire from the kernel.
 	Shaped() (Shape, error)
-	// Unshaped returns the properties that the testbed gives to the wire.
+	// Unshaped returns the properties that the wire has if no layer changes them.
 	Unshaped() Shape
 }
 
@@ -162,9 +163,9 @@ type Scratch interface {
 
 // Cgrouped is a site on this machine that can put the programs under test into a cgroup.
 type Cgrouped interface {
-	// Cgroup opens the directory of a version 2 cgroup for the programs under test at a place. Each program that starts
-	// later gets its own cgroup below this directory. ServerPod stands for the pods of all members, ClientPod for all
-	// other places, and Host for all places. The cgroup is removed with the site, or by tare clean.
+	// Cgroup opens the version 2 cgroup for the programs under test at a place. Each program that starts later gets its
+	// own cgroup below it. If where is ServerPod, the cgroup is for the pods of all members; ClientPod: for all other
+	// places; Host: for all places. The cgroup is removed with the site, or by tare clean.
 	Cgroup(where Place) (*os.File, error)
 }
 
@@ -194,11 +195,14 @@ type Closer interface {
 type VolumeStack interface {
 	Volume
 	BackedVolume
-	// AddVolumePart requests a part. The first requested part is the nearest to the workload.
+	// AddVolumePart requests a part of the volume, such as encryption. Of several parts, the one requested first is the
+	// nearest to the workload.
 	AddVolumePart(VolumePart) error
-	// InVolume runs f on an OS thread that sees the mounts of the client's pod. Goroutines of f do not see them.
+	// InVolume runs f on an OS thread that sees the mounts of the client's pod. Goroutines that f starts do not see
+	// these mounts.
 	InVolume(f func() error) error
-	// VolumeMark returns the result of the search for a marker that was written through the complete stack.
+	// VolumeMark returns the result of the search for a marker on the device. The marker was written through all parts
+	// of the volume.
 	VolumeMark() VolumeMark
 }
 
@@ -213,20 +217,21 @@ type BackedVolume interface {
 type VolumePart struct {
 	Name     string
 	Encrypts bool // set if the part encrypts all data before they reach the device
-	// Device makes a new device on the given device, and returns the new path; nil: the part is above the file system.
-	// The part may make objects outside of Tare, such as a device mapping of the kernel. The argument name must be the
-	// name of such an object, or its beginning before an underscore. The objects are removed with the volume, and by
-	// tare clean.
+	// Device makes a new device on top of the given device, and returns its path; nil: the part works above the file
+	// system. The part may make objects outside of Tare, such as a device mapping of the kernel. Such an object must be
+	// called name, or name with an underscore and more text. Then the removal of the volume, and tare clean, remove the
+	// object.
 	Device func(ctx context.Context, device, name string) (string, error)
-	// Directory returns the directory that replaces the empty directory dir; nil: the part is below the file system.
+	// Directory makes a directory that stands in place of the empty directory dir, such as a mounted encrypted one. It
+	// is nil if the part is below the file system.
 	Directory func(ctx context.Context, dir string) (string, error)
-	// Backing lists the directories in which the part stores its data. Callers use it after the part is made.
+	// Backing lists the directories in which the part stores its data. It may be called only after the part is made.
 	Backing func() []string
 }
 
-// VolumeMark is the result of searching a volume's device for a marker.
+// VolumeMark is the result of a search for a marker in the bytes of a volume's device.
 type VolumeMark struct {
 	Found     int      // number of times that the device contains the marker in clear
 	Scanned   int64    // number of bytes searched: all bytes that had been written to the device
-	Encrypted []string // names of the layers whose parts encrypt data
+	Encrypted []string // names of the layers that encrypt the volume's data
 }

@@ -33,7 +33,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Site surrounds the commands of one arm, at one level of the testbed's factors.
+// Site is where the commands of one arm run. Each level of the testbed's factors has a site of its own.
 type Site interface {
 	// Start starts a command at a place. The command is killed when the context is done.
 	Start(ctx context.Context, where Place, cmd Command) (Process, error)
@@ -174,7 +174,8 @@ type Finding struct {
 	Hint   string `json:"hint,omitempty"`   // command that installs a missing program or permits the feature
 }
 
-// Tried returns the finding after a test. If err, the test's error, is not nil, the status becomes Refused.
+// Tried returns the finding after a try of the feature. err is the error of the try. If err is not nil, the finding
+// gets the status Refused.
 func (f Finding) Tried(err error) Finding {
 	if err != nil {
 		f.Status, f.Detail = Refused, err.Error()

@@ -73,7 +73,7 @@ func Unavailable(c experiment.Cost, r Result) []string {
 	return names
 }
 
-// Quantile is the share of values at or below a value, from 0 to 1: 0.99 is the 99th percentile.
+// Quantile is the share of values that do not exceed a value, from 0 to 1: 0.99 is the 99th percentile.
 type Quantile float64
 
 // Supported reports whether n values are enough for the quantile: at least a hundred of them must lie above it.
@@ -82,7 +82,7 @@ func (q Quantile) Supported(n int) bool { return math.Round(float64(n)*(1-float6
 // String returns the quantile's name in metrics: "p99".
 func (q Quantile) String() string { return fmt.Sprintf("p%g", 100*float64(q)) }
 
-// TimeMetrics lists the metrics of a distribution of n times: the mean, and the quantiles that n values support.
+// TimeMetrics lists the metrics of n measured times: their mean, and the quantiles for which n times are enough.
 func TimeMetrics(name string, n int, quantiles []Quantile) []experiment.Metric {
 	names := []string{name + "-mean"}
 	for _, q := range quantiles {
@@ -108,14 +108,14 @@ type Observation struct {
 	Marks []string `json:"marks,omitempty"`
 	Bytes int64    `json:"bytes,omitempty"` // size of the output of all runs, or of all answers
 	Lines int64    `json:"lines,omitempty"` // number of lines in the output of all runs
-	Runs  int64    `json:"runs"`            // number of runs of the program, or of answers
+	Runs  int64    `json:"runs"`            // number of executions of the program, or of answers
 }
 
 // MostMarks is the largest number of elements of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds observations to an aspect. Their numbers are added up. Of Marks, Add keeps the first of each kind
-// (KindOf), for at most MostMarks kinds.
+// Add adds the observations of more to those of an aspect. Numbers are summed. Of the marks of one kind (KindOf), Add
+// keeps only the first, and in all at most MostMarks marks.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
@@ -128,7 +128,8 @@ func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	b[a] = s
 }
 
-// varyingPart matches the parts of a line that differ between runs: directories, and words with digits.
+// varyingPart matches the parts of a line that differ between executions of a program: directories, and words with
+// digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
 // KindOf returns the kind of an element of Marks. For a line on stderr, the kind is the line without its directories
@@ -161,7 +162,7 @@ type Listener struct {
 	line  []byte // incomplete last line
 }
 
-// Write counts output. With Keep a carriage return ends a line too, as in a progress display.
+// Write counts the output. With Keep, a carriage return ends a line, as a line feed does: progress displays use it.
 func (l *Listener) Write(p []byte) (int, error) {
 	l.bytes += int64(len(p))
 	for rest := p; len(rest) > 0; {

@@ -21,7 +21,7 @@ import (
 type Tool struct {
 	Name    string         // name of the program and of its package
 	Version *regexp.Regexp // matches the version in the tool's output, as two groups of digits
-	Oldest  [2]int         // oldest version that Tare can use
+	Oldest  [2]int         // oldest version that Tare can use: major, minor
 }
 
 // ReadVersion finds the version in the tool's output.
@@ -74,7 +74,7 @@ func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbe
 	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 }
 
-// ProbeVersion reads the version of the program at a path. A program that was not found has err != nil, and the hint
+// ProbeVersion reads the version of the program at a path. If the program was not found, err is the error, and hint
 // tells the user what to do.
 func ProbeVersion(ctx context.Context, name, path string, err error, hint string) testbed.Finding {
 	if err != nil {

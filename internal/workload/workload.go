@@ -61,16 +61,15 @@ type Trial struct {
 	Site testbed.Site
 	// Raw takes raw files, such as the output of tools.
 	Raw Raw
-	// Standing is the Server that a Resident keeps up at the site. It is nil for other workloads.
+	// Standing is the Server that a workload of type Resident keeps up at the site. It is nil for other workloads.
 	Standing Server
-	// Lateness is a factor: how many times the allowed lateness (limits.late) a load generator may be late; 0 means
-	// 1.
+	// Lateness is the factor by which a load generator may exceed the allowed lateness (limits.late); 0 means 1.
 	Lateness float64
 	// Round is the trial's round, from 1. A workload that draws at random uses it in the seed. All arms of a round
 	// then get the same draws, and each round gets others.
 	Round int
-	// Seed is the seed for draws that no other trial must share, such as the start of a search
-	// (experiment.Plan.TrialSeed).
+	// Seed is a seed that no other trial has. It is for draws that must differ between trials, such as the start of a
+	// search (experiment.Plan.TrialSeed).
 	Seed uint64
 	// Clear removes what the trial leaves at its site, such as objects in a cluster. A Prepare that needs Clear sets
 	// it before it does anything else. The runner calls Clear after every trial, valid or not, when the trial is
@@ -79,14 +78,15 @@ type Trial struct {
 	Clear func(ctx context.Context) error
 }
 
-// Late reports whether a load generator was too late: its lag is more than Lateness times the allowed lag.
+// Late reports whether a load generator was too late: its lag exceeds the allowed lag times Lateness. A Lateness of 0
+// counts as 1.
 func (t *Trial) Late(lag, allowed time.Duration) bool {
 	return lag.Seconds() > cmp.Or(t.Lateness, 1)*allowed.Seconds()
 }
 
 // Raw takes the raw files of a trial.
 type Raw interface {
-	// Create creates a raw file by a plain name ("iperf3-client.json").
+	// Create creates a raw file. The name has no directory, such as "iperf3-client.json".
 	Create(name string) (io.WriteCloser, error)
 }
 
@@ -104,8 +104,8 @@ type Result struct {
 	Values map[string]float64 // values by metric name, in the metric's unit
 	// Used is the usage of the programs under test, by part of the workload: "client", "server".
 	Used map[string]testbed.Usage
-	// Resources is the use of resources that programs share. A workload sets it if the runner's measurement would be
-	// worse: the runner only sees the trial from beginning to end.
+	// Resources is the use of resources that programs share. A workload sets it if the workload measures better than
+	// the runner, which only reads the resources when the trial begins and ends.
 	Resources []testbed.Resource
 	// Unavailable names metrics that the testbed cannot measure in this trial. An example is CPU time of a program
 	// whose Usage is unavailable. A trial that lacks these metrics breaks no rule.
@@ -132,10 +132,10 @@ const (
 	RuleParse       = "parse"        // output cannot be read
 	RuleMetric      = "metric"       // a metric is missing, zero, negative or not finite
 	RuleTimeout     = "timeout"      // the trial took too long
-	RuleErrors      = "errors"       // failed operations over the limit
+	RuleErrors      = "errors"       // the share of failed operations exceeds its limit
 	RuleRate        = "rate"         // the requested rate was not reached
 	RuleLate        = "late"         // the generator fell behind
-	RuleProof       = "proof"        // a proof failed: the layers were not in force, or could not be shown to be
+	RuleProof       = "proof"        // a proof failed: the layers were off, or nothing showed that they were on
 	RuleForeignCPU  = "foreign-cpu"  // other programs used the CPU
 	RuleSteal       = "steal"        // the hypervisor gave the CPU to other virtual machines
 	RulePressure    = "cpu-pressure" // tasks waited for a CPU
@@ -207,8 +207,8 @@ func CheckTime(errs *experiment.FieldErrors, field string, d quantity.Duration, 
 	}
 }
 
-// CheckNumbers adds an error for each level below 1 or above most. The noun in the error is things, such as
-// "sidecars".
+// CheckNumbers adds an error for each level below 1 or above most. The error names the levels by the noun things, such
+// as "sidecars".
 func CheckNumbers(errs *experiment.FieldErrors, field string, levels []int, most int, things string) {
 	for i, n := range levels {
 		if n < 1 || n > most {
@@ -291,17 +291,17 @@ type Sliceable interface {
 	PrepareSlices(ctx context.Context, t *Trial, n int) (Sliced, error)
 }
 
-// Sliced is a trial that is cut into slices. If a method returns an error, the trial ends and no other method is
-// called. The error counts like an error of Measured.
+// Sliced is a trial that is cut into slices. If a method of Sliced returns an error, the trial ends, and no other
+// method is called. The error counts like an error of an uncut trial (Measured).
 type Sliced interface {
-	// Run runs slice i, from 0. The CPU time, conditions and wall-clock time of the trial are those during the calls
+	// Run runs slice i, from 0. The trial's CPU time, conditions and wall-clock time are measured only during the calls
 	// of Run.
 	Run(ctx context.Context, i int) error
-	// Finish returns the result of all slices together, and ends the processes that ran between slices.
+	// Finish ends the processes that ran between slices, and returns the result of all slices together.
 	Finish(ctx context.Context) (Result, error)
 }
 
-// Uncut implements Prepare for a Sliceable: the trial is one slice.
+// Uncut implements Prepare for a workload that can be cut (Sliceable). It runs the trial as one slice.
 func Uncut(ctx context.Context, w Sliceable, t *Trial) (Measured, error) {
 	s, err := w.PrepareSlices(ctx, t, 1)
 	if err != nil {

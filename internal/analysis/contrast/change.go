@@ -10,10 +10,10 @@ import (
 // boundedExp returns the exponential of a contrast that is limited to ±600, so that the result is finite and not 0.
 func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
-// Changed compares the overhead of one run with the overhead of another run. If both runs have pairs, each run gives
-// one sample of overheads by round, and the two samples are independent. If a run has no pairs, its overhead is itself
-// a difference of two samples. The change is then estimated from all samples of both runs. The result's values then
-// only show how many values there are.
+// Changed compares the overhead of one run with the overhead of another run. If both runs have pairs, each run gives a
+// sample of overheads, one per round. These two samples are independent. If a run has no pairs, its overhead is itself
+// a difference of two samples. The change is then estimated from all samples of both runs. The values in the result
+// then show only how many values there are.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair has no overhead if its arm or its baseline failed
@@ -41,8 +41,8 @@ func (d *Data) factors() []float64 {
 	return stats.Mapped(contrasts, boundedExp)
 }
 
-// weighted returns the overhead as samples of contrasts, each with the factor by which its mean is multiplied: +weight
-// for the arm, and -weight for the baseline.
+// weighted returns the overhead as a weighted sum of sample means. With pairs, the only sample is the pairs' contrasts.
+// Otherwise the arm's values have the factor +weight, and the baseline's values -weight.
 func (d *Data) weighted(weight float64) []stats.Weighted {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -52,8 +52,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the sample that limits the claims on an overhead: the overheads of pairs or, without pairs, the
-// smaller of both samples.
+// smaller returns the values whose number limits the claims on an overhead: the overheads of pairs or, without pairs,
+// the values of the arm that has fewer.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -64,8 +64,9 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the standard deviation of the contrasts of pairs. Without pairs, it returns that of a single sample
-// which has the size of the smaller sample, and whose mean is as uncertain as the overhead.
+// spread returns the standard deviation of the contrasts, if the data are pairs. For unpaired data, it describes one
+// imagined sample that has the size of the smaller sample, and whose mean has the standard error of the overhead.
+// spread returns this sample's standard deviation.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -82,10 +83,10 @@ func (d *Data) spread() float64 {
 // MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions widens the interval by the variation between occasions. The value deviation is the standard deviation
-// of an overhead between runs, on the scale of contrasts, computed from the given number of runs. The difference of two
-// runs has √2 times that deviation (Student's t). A claim must hold by this deviation and also by the noise within the
-// runs.
+// WithOccasions widens the interval by the variation between occasions. deviation is the standard deviation of an
+// overhead between runs, on the scale of contrasts, computed from the given number of runs. A change is the difference
+// of two runs, and so varies by √2 times the deviation (Student's t). A claim must hold both with this variation and
+// with the noise within the runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -108,8 +109,8 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 	return d
 }
 
-// MethodRandomEffects is the method for an overhead that several runs have estimated, each on an occasion of its own:
-// stats.RandomEffects.
+// MethodRandomEffects is the method for an overhead that is estimated from several runs, each on its own occasion. It
+// uses stats.RandomEffects.
 const MethodRandomEffects = "random-effects"
 
 // Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are enough
@@ -129,11 +130,11 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 	return stats.RandomEffects(d.Contrasts, d.errs, confidence)
 }
 
-// exceeds returns the one-sided p-value of "the overhead is limit or less", for data from Combined. The limit is on
-// the scale of contrasts.
+// exceeds tests whether the overhead exceeds a limit, on the scale of contrasts. It returns the one-sided p-value of
+// "the overhead is limit or less", for data from Combined.
 func (d *Data) exceeds(limit float64) float64 {
 	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
-	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // every confidence gives the same p-value
+	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // the p-value is the same for every confidence, so any confidence will do
 	if err != nil {
 		return 1
 	}
@@ -151,8 +152,8 @@ func Error(at stats.Interval, values int, confidence float64) float64 {
 	return half / stats.StudentQuantile((1+confidence)/2, float64(values-1))
 }
 
-// FromOverheads converts an interval of overheads to an interval of contrasts with its bounds in order: the inverse
-// of Overheads.
+// FromOverheads converts an interval of overheads to an interval of contrasts. It is the inverse of Overheads, and puts
+// the bounds in ascending order.
 func FromOverheads(o stats.Interval, m experiment.Metric) stats.Interval {
 	return o.Map(func(overhead float64) float64 { return FromOverhead(overhead, m) })
 }

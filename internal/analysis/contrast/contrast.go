@@ -24,31 +24,32 @@ type Data struct {
 	Margin   float64   // margin of equivalence for this comparison, on the scale of contrasts; 0: Rules.Margin applies
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if values of the same index are from the same round. For pairs, Control, Contrasts, Rounds and
-	// Moved have one entry each. For unpaired data, these fields are nil.
+	// Paired is set if the values with the same index are from the same round. Control, Contrasts, Rounds and Moved
+	// then have one entry per pair. Otherwise they are nil.
 	Paired bool
-	// Control holds the values of the control, NaN if the round has none. The arm is then compared with the mean of
-	// baseline and control. Nil: the arm is compared with the baseline alone.
+	// Control holds the control's value of each pair; NaN if the control has no value in that round. The arm is
+	// compared with the mean of baseline and control. Nil: the arm is compared with the baseline alone.
 	Control   []float64
-	Contrasts []float64 // contrast of the arm with its reference, by pair; Compare computes it, or the caller sets it if the data have no values
+	Contrasts []float64 // contrasts of arm and reference by pair, from Compare; data without values bring their own
 	Rounds    []int
 	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
 	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over set-ups are
 	// then the independent values. Nil: each pair is independent.
 	SetUps []int
-	Pilot  int // number of pairs from the pilot's rounds
-	// PositionEffects are the effects of the trials' positions within the round, on the scale of contrasts. Each pair
-	// has three effects, which are subtracted from its values of arm, baseline and control. Nil: nothing is subtracted.
+	Pilot  int // number of pairs from rounds that belong to the run's pilot
+	// PositionEffects are the effects that positions in the round have on trials, on the scale of contrasts. Each pair
+	// has three effects: Tare subtracts them from the pair's values of arm, baseline and control. Nil: nothing is
+	// subtracted.
 	PositionEffects [][3]float64
-	Means           bool // compare means instead of typical rounds, since the values are counts that are zero in most rounds
+	Means           bool // compare means, not typical rounds: the values are counts that are zero in most rounds
 	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may be skewed
 	// even if the noise has the same distribution in all arms.
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
-	controlDelta []float64                       // half the contrast of the control with the baseline, by pair; NaN: the round has no control; nil: no round has one
+	controlDelta []float64                       // by pair, half the contrast of control with baseline; NaN or nil: no control
 	estimate     func(Rules) Estimate            // function that computes the estimate; nil: the estimate follows from the values alone
-	imputed      func(sign, margin float64) Data // result of Imputed for the data before WithOccasions; nil: WithOccasions was not called
+	imputed      func(sign, margin float64) Data // Imputed's result before WithOccasions was called; nil: it was not called
 	errs         []float64                       // standard errors of the contrasts of combined runs
 }
 
@@ -76,8 +77,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether pairs have contrasts only, and no values of arm and baseline. Contrasts of more than
-// two arms, such as slopes, have none.
+// withoutValues reports whether the pairs have only contrasts. Such pairs have no values of arm and baseline, because a
+// contrast of more than two arms, such as a slope, has none.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
@@ -90,8 +91,8 @@ func (d *Data) Controlled() (n int) {
 	return n
 }
 
-// Size returns the number of independent values that a claim rests on: the number of pairs, of set-ups if several
-// pairs share a set-up, or of values in the smaller sample.
+// Size returns the number of independent values that a claim rests on. These are the pairs, or the set-ups if several
+// pairs share a set-up. Without pairs, Size returns the size of the smaller sample.
 func (d *Data) Size() int {
 	switch {
 	case d.SetUps != nil:
@@ -117,9 +118,9 @@ func (d *Data) blocks() (list [][]int) {
 	return list
 }
 
-// Units returns the independent contrasts of pairs. If several pairs share a set-up, these are the means over set-ups,
-// otherwise the contrasts of the pairs. If a set-up has a round without control, all its rounds compare the arm with
-// the baseline alone. The number pilot counts the set-ups or pairs at the start whose rounds all belong to the pilot.
+// Units returns the independent contrasts. These are the contrasts of the pairs or, if several pairs share a set-up,
+// the means over the set-ups. If a set-up has a round without control, all its rounds compare the arm with the baseline
+// alone. The result pilot is the number of set-ups or pairs, from the first on, whose rounds all belong to the pilot.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -135,7 +136,7 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 			c := d.Contrasts[i]
 			switch {
 			case lone && !math.IsNaN(d.controlDelta[i]):
-				c += d.controlDelta[i] // makes the contrast relative to the baseline alone
+				c += d.controlDelta[i] // the contrast is now relative to the baseline alone
 			case deltas != nil && !lone:
 				deltas[k] += d.controlDelta[i] / float64(len(block))
 			}
@@ -151,8 +152,8 @@ func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	return contrasts, deltas, pilot
 }
 
-// of returns the contrast of an arm's value with the baseline's value. Logarithms are taken before the values are
-// compared, so that no quotient overflows.
+// of returns the contrast of an arm's value with the baseline's value. For ratios, it subtracts logarithms, so that no
+// quotient overflows.
 func of(arm, base float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale != experiment.Difference:
@@ -253,8 +254,8 @@ func Deviation(x []float64) float64 {
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
 }
 
-// Middle returns the contrast that output shows if no estimate is possible. For pairs, it is the median contrast; for
-// two samples, the contrast of their medians. Without values, it is 0.
+// Middle returns the contrast that output shows if no estimate is possible. For pairs, this is the median contrast. For
+// two samples, it is the contrast of their medians. Without values, Middle returns 0.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0
@@ -266,10 +267,10 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values coarsely: at most
-// half of them are distinct. Otherwise the result is 0. A step that is several times the noise can move the typical
-// value of each arm by half a step, however many rounds there are. The interval is therefore made wider by half a step
-// on both sides.
+// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values so coarsely that
+// at most half of them are distinct. Otherwise it returns 0. If the step is several times the noise, rounding can move
+// an arm's typical value by half a step, even with many rounds. The interval is therefore made wider by half a step on
+// both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

@@ -10,42 +10,42 @@ import (
 	"tare/internal/stats"
 )
 
-// The methods that Estimate.Method names.
+// These are the names of methods, in the field Estimate.Method.
 const (
 	// methodSignedRank is the Hodges–Lehmann estimate with the exact signed-rank interval.
 	methodSignedRank = "signed-rank"
-	// methodAligned compares the arm with baseline and control together. It is the exact aligned rank test within
-	// rounds (Hodges and Lehmann 1962).
+	// methodAligned is the exact aligned rank test within rounds (Hodges and Lehmann 1962). It compares an arm with the
+	// baseline and the control together.
 	methodAligned = "aligned-rank"
 	// methodMeans is the difference of means with the interval of the sign-flip test, for counts that are zero in
 	// most rounds.
 	methodMeans = "means"
-	MethodT     = "t"     // the paired t interval, for fewer pairs than the signed-rank interval needs
-	MethodStein = "stein" // Stein's t interval, after a pilot, for fewer pairs than the signed-rank interval needs
-	// MethodBoth and MethodAlignedBoth are for runs with a pilot. The estimate is that of Hodges and Lehmann, the
-	// interval contains the interval by ranks and Stein's interval, and the p-value is the larger of both. Ranks alone
-	// give too narrow an interval after a pilot that happens to have little noise, since few rounds follow. Stein's
-	// interval alone does not allow for rare large outliers that the pilot has not seen.
+	MethodT     = "t"     // the paired t interval, if there are too few pairs for the signed-rank interval
+	MethodStein = "stein" // Stein's t interval, after a pilot with too few pairs for the signed-rank interval
+	// MethodBoth and MethodAlignedBoth are for runs with a pilot. The estimate is that of Hodges and Lehmann. The
+	// interval contains two intervals, by ranks and by Stein's method. The p-value is the larger of both p-values.
+	// Ranks alone give too narrow an interval after a pilot that happens to have little noise, since few rounds follow.
+	// Stein's interval alone does not allow for rare large outliers that the pilot has not seen.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven is for contrasts with unequal weights, such as slopes. The estimate is that of Hodges and Lehmann,
-	// the interval contains the interval by ranks and the paired t interval, and the p-value is the larger of both.
-	// With skewed noise a slope is skewed, even if the noise has the same distribution in all arms. Ranks alone would
-	// then claim a difference of equal arms in every seventh run of 40 rounds with exponential noise.
+	// methodUneven is for contrasts with unequal weights, such as slopes. The estimate is that of Hodges and Lehmann.
+	// The interval contains the interval by ranks and the paired t interval, and the p-value is the larger of theirs.
+	// If noise is skewed, a slope is skewed, even if the noise has the same distribution in all arms. Ranks alone would
+	// then falsely claim a difference in every seventh run of 40 rounds with exponential noise.
 	methodUneven = "signed-rank+t"
-	// methodNoisier is for an arm whose values seem to spread more than those of baseline and control, so that the
-	// interval by aligned ranks is too narrow. The interval contains that interval and the paired t interval.
+	// methodNoisier is for an arm whose values seem to spread more than those of baseline and control. The interval by
+	// aligned ranks is then too narrow. The interval of methodNoisier contains that interval and the paired t interval.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample is for independent samples. The estimate is that of Hodges and Lehmann for two samples, the
-	// interval contains Mann and Whitney's interval and Welch's interval, and the p-value is the larger of both. Ranks
-	// assume noise of the same shape in both samples: for sample sizes of 100 and 10 with spreads of 1 and 5, ranks
-	// claim a difference of equal arms in a fifth of all cases. Welch's t allows any spread, but not rare large
+	// MethodTwoSample is for independent samples. The estimate is that of Hodges and Lehmann for two samples. The
+	// interval contains Mann and Whitney's interval and Welch's interval, and the p-value is the larger of theirs.
+	// Ranks assume noise of the same shape in both samples. If sample sizes are 100 and 10 with spreads of 1 and 5,
+	// ranks falsely claim a difference in a fifth of all cases. Welch's t allows any spread, but not rare large
 	// outliers.
 	MethodTwoSample = "rank-sum+welch"
 	methodRankSum   = "rank-sum" // ranks alone, for independent samples that do not vary
-	MethodWelch     = "welch"    // Welch's t, for independent samples too small for ranks
-	// MethodWelchSum is Welch's t for the change between two overheads of which at least one has no pairs. The change
-	// is the difference of two differences of means.
+	MethodWelch     = "welch"    // Welch's t, for independent samples that are too small for a test by ranks
+	// MethodWelchSum is Welch's t test for the change between two overheads, if at least one of them has no pairs. Each
+	// overhead is a difference of two means, and the change is the difference of the overheads.
 	MethodWelchSum = "welch-sum"
 )
 
@@ -54,10 +54,10 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// A noisier arm is also judged by the t test. An arm counts as noisier if the test of its spread against baseline and
-// control has a p-value below seemsNoisier. With fewer rounds than manyRounds, a p-value below mayBeNoisier is enough.
-// In a plan with looks, the t test judges every arm with fewer rounds than manyRounds, since an early look has a small
-// significance level.
+// An arm that is noisier than baseline and control is judged by the t test, too. The arm counts as noisier if the test
+// of its spread has a p-value below seemsNoisier. With fewer rounds than manyRounds, a p-value below mayBeNoisier is
+// enough. In a plan with looks, the t test judges every arm with fewer rounds than manyRounds, since an early look has
+// a small significance level.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -66,10 +66,10 @@ const (
 
 // View is the result of one estimator for the contrasts.
 type View struct {
-	OK    bool           // the estimator has a result; otherwise P and Equiv are 1
+	OK    bool           // set if the estimator has a result; otherwise P and Equiv are 1
 	At    stats.Interval // interval on the scale of contrasts
 	P     float64        // two-sided p-value of "no difference"
-	Equiv float64        // p-value of "the effect is outside the margin"
+	Equiv float64        // p-value of "the effect is not within the margin"
 }
 
 // Estimate holds the results of the estimators for one comparison.
@@ -77,10 +77,10 @@ type Estimate struct {
 	// SD is the standard deviation of the contrasts of pairs. For unpaired data, it is the root of the mean of both
 	// arms' variances.
 	SD     float64
-	Spread [2]float64 // standard deviations of the baseline's and the arm's values; 0 for pairs
+	Spread [2]float64 // standard deviations of the values: of the baseline's, then of the arm's; 0 for pairs
 	Method string
 	Main   View // result of the estimator that gives the headline interval
-	T      View // result of the t method: Stein's t after a pilot, Welch's t for unpaired data, otherwise the paired t
+	T      View // result of the t method: Stein's t (after a pilot), Welch's t (no pairs), or paired t
 }
 
 // Rules holds the settings of a plan that the estimators use.
@@ -90,8 +90,8 @@ type Rules struct {
 	Margin     float64 // margin of equivalence on the log scale; 0: none
 	Pilot      bool    // a pilot determines the number of rounds
 
-	controlled func(rounds int) int // number of rounds, of the given number, that have the control; nil: all rounds have it
-	looks      *stats.Looks         // the looks of the plan up to the present one; nil: the number of rounds was fixed
+	controlled func(rounds int) int // how many of the given rounds have the control; nil: all of them
+	looks      *stats.Looks         // the plan's looks up to now; nil: the number of rounds was fixed
 }
 
 // RulesOf returns the estimators' settings that a plan contains.
@@ -117,13 +117,13 @@ func looksOf(at []int, most int) *stats.Looks {
 	if known, ok := allLooks.Load(key); ok {
 		return known.(*stats.Looks)
 	}
-	looks, _ := stats.NewLooks(at, most) // nil if the number of rounds is fixed, since NewLooks then returns an error
+	looks, _ := stats.NewLooks(at, most) // if the number of rounds is fixed, NewLooks returns an error, and looks is nil
 	allLooks.Store(key, looks)
 	return looks
 }
 
-// AtLook returns the confidence of one interval at one look. It is higher than Confidence if there are several looks,
-// since Confidence is that of all their intervals together.
+// AtLook returns the confidence of a single interval at a single look. If a run has several looks, this is more than
+// Confidence: that is the chance that the intervals of all looks hold the true value.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -131,7 +131,7 @@ func (r Rules) AtLook() float64 {
 	return 1 - 2*r.looks.Level((1-r.Confidence)/2)
 }
 
-// TwoSided corrects a two-sided p-value of the last look for all looks.
+// TwoSided corrects the p-value of a two-sided test at the last look. The corrected p-value allows for all looks.
 func (r Rules) TwoSided(p float64) float64 {
 	return min(1, 2*r.looks.P(p/2))
 }
@@ -201,8 +201,8 @@ func (r Rules) pairs(d *Data) Estimate {
 	return e
 }
 
-// twoSamples estimates the shift from one independent sample to another, by ranks and Welch's t together if the
-// values allow both.
+// twoSamples estimates the shift between two independent samples. If the values allow it, ranks and Welch's t together
+// give the interval.
 func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	e.T = r.view(stats.WelchT(base, arm, r.Confidence))
@@ -259,8 +259,8 @@ func (r Rules) pairedT(contrasts []float64) View {
 	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
-// stein returns the interval and the tests by Stein's method. It returns noView if no pilot fixed the number of
-// rounds, or if all values of the pilot are equal.
+// stein returns the interval and the tests by Stein's method, which takes the spread from the pilot: the rounds that
+// fixed the number of rounds. It returns noView without a pilot, or if all values of the pilot are equal.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
@@ -282,8 +282,8 @@ func (v View) wider(amount float64) View {
 	return v
 }
 
-// view turns an estimate into a View, with a test of equivalence if the metric has a margin. An error (too few
-// values, or no spread for a t interval) gives noView.
+// view makes a View of an estimate, with a test of equivalence if the metric has a margin. If err is set, it returns
+// noView: there were too few values, or a t interval found no spread.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView
@@ -308,8 +308,8 @@ func (r Rules) MarginOf(d *Data) float64 {
 	return r.Margin
 }
 
-// MarginShown returns the margin of equivalence for output: a share of the baseline, or an amount in the metric's
-// unit; 0: no margin.
+// MarginShown returns the margin of equivalence as output shows it: as a share of the baseline, or as an amount in the
+// metric's unit; 0: no margin.
 func (r Rules) MarginShown(d *Data) float64 {
 	if d.Metric.Scale == experiment.Difference {
 		return r.MarginOf(d)

@@ -53,8 +53,9 @@ func (r Rules) MeanBeyond(d *Data) bool {
 	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
 }
 
-// meanUnits returns the values of pairs for the comparison of means. The baseline's value of a round is averaged with
-// the control's value, if the round has a control. The values of rounds that share a set-up are averaged too.
+// meanUnits returns the arm's and the baseline's values, round by round, for the comparison of means. If a round has a
+// control, the mean of baseline and control replaces the baseline's value. Rounds that share a set-up are averaged,
+// too.
 func (d *Data) meanUnits() (base, arm []float64) {
 	base, arm = d.Baseline, d.Treated
 	if d.Control != nil {
@@ -79,9 +80,9 @@ func (d *Data) meanUnits() (base, arm []float64) {
 	return bases, arms
 }
 
-// Level computes its interval from the means of levelParts consecutive parts of a run. On a machine that drifts,
-// neighbouring parts are alike. The interval is therefore wider by the factor partsAlike. It then holds its confidence
-// even if the machine drifts in a random walk (TestCoverage of package cost).
+// Level computes its interval from the means of levelParts consecutive parts of a run. If the machine drifts,
+// neighbouring parts have similar means, and the interval would be too narrow. The factor partsAlike therefore widens
+// it. The interval then holds its confidence even if the drift is a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4
 	partsAlike = 1.8

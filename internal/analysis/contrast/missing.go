@@ -15,7 +15,8 @@ type Missing struct{ Baseline, Treated, Both int }
 // Count returns the number of missing values or pairs.
 func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
 
-// Add counts a pair by the arms that failed in it; it counts nothing if neither arm failed.
+// Add counts a round in which a trial failed: in the baseline, in the treated arm, or in both. If neither failed, it
+// counts nothing.
 func (m *Missing) Add(baseline, treated bool) {
 	switch {
 	case baseline && treated:
@@ -27,14 +28,14 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther determines the contrast that is assumed for the worst failures of pairs: 1.5 times the largest contrast seen,
-// and at least 3 times the margin of equivalence.
+// farther is the factor for the contrast that is assumed where a failure counts as the worst value of a pair. This
+// contrast is 1.5 times the largest contrast seen, and at least 3 times the margin of equivalence.
 const farther = 1.5
 
-// Imputed returns the data with an assumed value for every missing value. With a sign of +1 the assumed values make the
-// contrast larger, with -1 smaller, so one of the two arms looks worse. A failure of that arm alone counts as worse
-// than all values seen. Any other failure counts as no difference, plus the largest deviation from the median seen in
-// the direction of the sign.
+// Imputed returns the data with an assumed value for every missing value. The assumed values make the contrast larger
+// (sign +1) or smaller (sign −1), and so make one of the two arms look worse. If that arm alone failed, its value
+// counts as worse than all values seen. Any other failure counts as no difference, plus the largest deviation from the
+// median seen in the direction of the sign.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -88,7 +89,7 @@ func (d *Data) addPairs(contrast float64, n int) {
 	if d.PositionEffects != nil {
 		d.PositionEffects = extended(d.PositionEffects, [3]float64{}, n)
 	}
-	if d.SetUps != nil { // each pair counts as a set-up of its own
+	if d.SetUps != nil { // each added pair counts as a set-up of its own
 		d.SetUps = slices.Clip(d.SetUps)
 		for range n {
 			d.SetUps = append(d.SetUps, -len(d.SetUps)-1)
@@ -96,8 +97,8 @@ func (d *Data) addPairs(contrast float64, n int) {
 	}
 }
 
-// largestDeviation returns the distance of the largest value from the median. For a negative sign, it returns that of
-// the smallest value, as a negative number.
+// largestDeviation returns the largest value minus the median. If sign is negative, it returns the smallest value minus
+// the median.
 func largestDeviation(sign float64, x []float64) float64 {
 	if len(x) == 0 {
 		return 0
@@ -112,7 +113,7 @@ func farthest(sign float64, x []float64) float64 {
 	return slices.Max(x)
 }
 
-// at returns the arm's value that has a given contrast with a value of the baseline.
+// at returns the value that an arm must have so that its contrast with the baseline's value base is the given one.
 func (d *Data) at(base, contrast float64) float64 {
 	switch {
 	case d.Metric.Scale != experiment.Difference:
@@ -138,10 +139,10 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing changes an estimate so that it stays true whatever the missing values are. It makes two more estimates:
-// with assumed values that make the contrast small, and with values that make it large. The new interval contains the
-// intervals of all three estimates. The new p-value allows for the assumed values that contradict the claim. Failed
-// trials never count as evidence of equivalence, since their cost has no upper limit.
+// WithMissing changes an estimate so that it stays true whatever values the failed trials would have had. It makes two
+// more estimates with assumed values: in one they make the contrast small, in the other large. The new interval
+// contains the intervals of all three estimates. The new p-value allows for the assumed values that contradict the
+// claim. Failed trials never count as evidence of equivalence, since their cost has no upper limit.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e
@@ -152,8 +153,8 @@ func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within changes the result of one estimator as WithMissing describes. The arguments are the results for the assumed
-// values that give the least and the most contrast.
+// within adapts the result of one estimator to failed trials, as WithMissing describes. The arguments are two results
+// for assumed values of these trials: with the lowest contrast and with the highest.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {

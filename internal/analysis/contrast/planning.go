@@ -7,11 +7,12 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the estimate needs more than the values in the data. An example is a change between two
-// overheads without pairs.
+// Derived reports whether the values in the data do not suffice for the estimate. An example is a change between two
+// overheads without pairs: it has a function of its own for the estimate.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the rounds for the aligned rank test; false if the signed-rank test applies instead.
+// Aligned returns the rounds as the aligned rank test needs them. It returns false if the signed-rank test applies
+// instead.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -23,7 +24,7 @@ func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	return stats.AlignedRounds{Contrasts: contrasts, OthersDelta: deltas, PositionsRemoved: d.PositionEffects != nil}, true
 }
 
-// RoundsEach returns the largest number of rounds that share a set-up; 1 if none do.
+// RoundsEach returns the largest number of rounds that share one set-up; 1: no rounds share a set-up.
 func (d *Data) RoundsEach() int {
 	most := 1
 	if d.SetUps != nil {
@@ -34,7 +35,7 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than others, so that rounds can be added to it.
+// LastShort reports whether the last set-up has fewer rounds than the others. Further rounds can then join this set-up.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false
@@ -57,8 +58,8 @@ func (d *Data) Freedom() float64 {
 	return float64(d.Size() - 1)
 }
 
-// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs that all
-// have the same sign give this p-value, and so do two samples that do not overlap.
+// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs give this
+// p-value if all have the same sign. Two samples give it if they do not overlap.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
 		return 0 // the method does not use ranks
@@ -74,7 +75,7 @@ func (r Rules) LeastP(d *Data) float64 {
 		}
 	}
 	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
-		return r.TwoSided(least) // with so few rounds no test can show that control and baseline differ, so the control is not used
+		return r.TwoSided(least) // in so few rounds no test can tell control and baseline apart: the control is not used
 	}
 	return r.TwoSided(stats.AlignedRankLeast(pairs, triples))
 }

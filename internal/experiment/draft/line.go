@@ -29,15 +29,15 @@ type comparison struct {
 
 // Program is a program to measure: a text for the shell, or a command that starts without a shell.
 type Program struct {
-	Name  string   // the name of the program's arm, if the user gave a name
+	Name  string   // name that the user gave to the program's arm; "": the user gave none
 	Args  []string // the words of the command; none if a shell reads the text
-	Shell string   // the text for the shell; "" if no program of the experiment needs a shell
+	Shell string   // text for the shell; "" if all programs of the experiment start without a shell
 }
 
 // String returns the program as the user wrote it.
 func (p Program) String() string { return cmp.Or(strings.Join(p.Args, " "), p.Shell) }
 
-// Start returns the words of the command that is started.
+// Start returns the command line that starts the program: its arguments, or /bin/sh with its shell text.
 func (p Program) Start() []string {
 	if p.Shell != "" {
 		return []string{"/bin/sh", "-c", p.Shell}
@@ -47,11 +47,11 @@ func (p Program) Start() []string {
 
 var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 
-// Named reports whether an argument is a program with a name before it.
+// Named reports whether an argument has the form NAME=PROGRAM, such as fast=gzip.
 func Named(arg string) bool { return named.MatchString(arg) }
 
-// Parse reads the arguments. Each is a program, with or without a name before it. With layers there is only one
-// program: several arguments are its command.
+// Parse reads the programs of a command line. Each argument is one program, perhaps with a name before it
+// (NAME=PROGRAM). With layers there is only one program, and several arguments are its command.
 func Parse(line string, args, layers []string) (*comparison, error) {
 	a := &comparison{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {
@@ -106,7 +106,7 @@ func program(text string) (Program, error) {
 const (
 	mostRounds  = 20
 	rounds      = 12               // the number of rounds that most runs need
-	within      = 14 * time.Second // the time for all trials of a run with short programs
+	within      = 14 * time.Second // the time for all trials of a run if its programs are short
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
 	mostSlices  = 8
@@ -120,8 +120,8 @@ func slicing(arms int, took time.Duration) int {
 	return max(n, 0) &^ 1
 }
 
-// File returns the text of the experiment file. The duration took is that of one execution, and kinds are the names of
-// all layers.
+// File returns the text of the experiment file. The argument took is the duration of one execution. The argument kinds
+// has the names of all layers.
 func (a *comparison) File(took time.Duration, kinds []string) ([]byte, error) {
 	arms, err := a.arms(kinds)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package draft writes experiment files: one for a command line (line.go), and one for a user to start from (start.go).
+// Package draft writes experiment files. The file line.go makes one from a command line. The file start.go makes one
+// for a user to start from.
 package draft
 
 import (
@@ -18,7 +19,8 @@ type Part struct {
 	Config  any    // a pointer to the part's parameters with their defaults
 }
 
-// Start returns a first experiment file: one layer, one workload, and all their parameters as comments.
+// Start returns a first experiment file for a user. It has one layer and one workload, and all their parameters as
+// comments.
 func Start(layer, workload Part, testbed string) []byte {
 	var b strings.Builder
 	name := clip(layer.Name+"-"+workload.Name, 63)

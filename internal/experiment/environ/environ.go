@@ -46,7 +46,8 @@ func (v Variables) Refers(name string) bool { return len(reference.In(v[name])) 
 // Hidden reports whether a variable's value must not be shown: it has a reference, or its name looks like a secret's.
 func (v Variables) Hidden(name string) bool { return v.Refers(name) || secret.Named(name) }
 
-// Validate returns every problem. The names of the problems' fields begin with the given field.
+// Validate returns all problems of the variables. In each problem, the name of the field begins with the argument
+// field.
 func (v Variables) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, name := range v.Names() {

@@ -1,5 +1,5 @@
-// Package factor makes parameters sweepable. A field of type Levels[T] takes one value or a list in the
-// experiment file. Package experiment expands each list into one variant per level.
+// Package factor lets a parameter have several values that are compared. A field of type Levels[T] takes one value or a
+// list in the experiment file. Package experiment makes one variant for each value of the list.
 package factor
 
 import (
@@ -19,8 +19,8 @@ type Levels[T any] []T
 // Of makes the levels of a parameter, for defaults and tests.
 func Of[T any](values ...T) Levels[T] { return values }
 
-// One returns the only level, as there is after expansion. It panics if there are several levels, or if there is none
-// because the file does not set an optional parameter.
+// One returns the only level: after an experiment is expanded, each parameter has one. It panics if there are several
+// levels, or none because the file does not set an optional parameter.
 func (l Levels[T]) One() T {
 	if len(l) != 1 {
 		panic(fmt.Sprintf("factor: One on a factor with %d levels", len(l)))
@@ -36,7 +36,7 @@ func (l Levels[T]) OrZero() (level T) {
 	return level
 }
 
-// MarshalJSON writes a single level as the bare value.
+// MarshalJSON writes a single level as its value, and several levels as a list.
 func (l Levels[T]) MarshalJSON() ([]byte, error) {
 	if len(l) == 1 {
 		return json.Marshal(l[0])
@@ -44,7 +44,7 @@ func (l Levels[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]T(l))
 }
 
-// swept marks Levels of every element type.
+// swept marks Levels for the function Is, whatever the element type T.
 func (l Levels[T]) swept() {}
 
 // Is reports whether a type is Levels of any element type.
@@ -73,10 +73,10 @@ func (l Level) String() string { return l.Factor + "=" + l.Value }
 // of the factor NAME.
 type Named = map[string]Levels[Word]
 
-// Word is one level of a factor that the file defines, as the text in the file.
+// Word is one level, as the text in the file. Its factor is one that the file itself defines.
 type Word string
 
-// UnmarshalText takes any text, also that of a number.
+// UnmarshalText accepts any text, including the text of a number.
 func (w *Word) UnmarshalText(text []byte) error {
 	*w = Word(text)
 	return nil
@@ -101,8 +101,8 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed returns an error if the factor has an invalid name, has no level, or is not used. It is used if $(NAME)
-// stands in one of the texts, or if the function elsewhere returns true for its name.
+// CheckNamed returns an error if the factor has an invalid name, has no level, or is not used. A factor is used if one
+// of the texts contains $(NAME), or if the function elsewhere returns true for its name.
 func CheckNamed(n Named, factor string, texts []string, elsewhere func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):

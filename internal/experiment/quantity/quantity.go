@@ -27,7 +27,8 @@ type Duration time.Duration
 // Percent is a share as a fraction: 2% is 0.02.
 type Percent float64
 
-// unit is a suffix with its size in base units. In a table, a suffix comes after longer ones that end with it.
+// unit is a suffix with its size in base units. A table of units lists a suffix such as "s" after longer suffixes that
+// end with it, such as "ms".
 type unit struct {
 	suffix string
 	size   float64
@@ -43,7 +44,7 @@ var sizeUnits = []unit{
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
-// sizesRead are the units of sizes, together with the names that Kubernetes has for them.
+// sizesRead holds the units that Tare reads in sizes: sizeUnits, and Kubernetes' names for some of them, such as Mi.
 var sizesRead = append(slices.Clip(sizeUnits), []unit{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}}...)
 
 const decimal = `[0-9]+(\.[0-9]+)?` // decimal matches a number in everyday notation, without sign or exponent
@@ -70,7 +71,7 @@ func split(text string, units []unit, describe string) (float64, error) {
 	return 0, fmt.Errorf("%q is not %s", text, describe)
 }
 
-// join prints v in the largest unit in which it is at least 1, or else in the last unit.
+// join prints v with the largest unit in which the number is at least 1. If there is none, it takes the last unit.
 func join(v float64, units []unit) string {
 	for _, u := range units {
 		if !strings.HasSuffix(u.suffix, "/s") && math.Abs(v) >= u.size {

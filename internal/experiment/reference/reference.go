@@ -48,8 +48,8 @@ type part struct {
 	taken   *Reference
 }
 
-// forms matches references and all other uses of $. One such use is $(TARE_…) with its escape, which package
-// placeholder reads.
+// forms matches everything that $ begins in a text: references such as $NAME, and other uses. Another use is $(TARE_…),
+// escaped or not, which package placeholder reads.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 func parse(text string) (parts []part, err error) {
@@ -148,13 +148,14 @@ tmux screen systemd-run nix-shell psql mongosh mongo sqlite gnuplot vim nvim ex 
 
 var version = regexp.MustCompile(`[0-9.-]*$`)
 
-// textOption matches an option such as -c. The next argument is text in the program's language.
+// textOption matches an option such as -c, whose next argument is a text in the program's language, such as a shell
+// script.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
 
 // shellSigns matches characters that a shell interprets in a command line, except the $ of a reference.
 var shellSigns = regexp.MustCompile(`[^A-Za-z0-9_./%+=:@,$ \t-]|^\S*=`)
 
-// ofReference matches the brackets of $(NAME) and $(file:PATH).
+// ofReference matches a reference in brackets: $(NAME) or $(file:PATH).
 var ofReference = regexp.MustCompile(`\$\(([A-Za-z0-9_.:/~-]+)\)`)
 
 // Words splits a line into a program and arguments. If only a shell can read the line, the program is a shell.
@@ -194,7 +195,7 @@ func (a Arguments) References() []Reference {
 	return all
 }
 
-// ValidateCommand is Validate for arguments that must contain a program.
+// ValidateCommand checks arguments as Validate does, and also that they contain a program.
 func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(a) == 0 || a[0] == "" {
@@ -203,7 +204,7 @@ func (a Arguments) ValidateCommand(field string) []experiment.FieldError {
 	return append(errs, a.Validate(field)...)
 }
 
-// Validate returns every problem of the arguments. The text field is the name of their field in the file.
+// Validate returns every problem of the arguments. The argument field is the YAML name of the field that holds them.
 func (a Arguments) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i := range a {
@@ -224,7 +225,7 @@ type Text string
 // References lists the references in the value.
 func (t Text) References() []Reference { return In(string(t)) }
 
-// Validate returns the problems of the value. The text field is the name of its field in the file.
+// Validate returns the problems of the value. The argument field is the YAML name of the field that holds it.
 func (t Text) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if err := Check(string(t)); err != nil {

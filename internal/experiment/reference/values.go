@@ -93,11 +93,11 @@ func (v *Values) Each(f func(r Reference, value string)) {
 // key is the type of the key under which a context holds values.
 type key struct{}
 
-// With returns a context in which the values v are those of the references.
+// With returns a context that carries v, the values of the references.
 func With(ctx context.Context, v *Values) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// value returns the value that the reference had when the context's run started. Outside of a run, it returns the
-// current value.
+// value returns the value that the reference had at the start of the run to which ctx belongs. Outside of a run, it
+// returns the current value.
 func (r Reference) value(ctx context.Context) (string, error) {
 	if v, ok := ctx.Value(key{}).(*Values); ok {
 		if value, ok := v.held[r]; ok {
@@ -121,8 +121,8 @@ func Resolve(ctx context.Context, text string) (string, error) {
 	return join(ctx, parts, nil)
 }
 
-// Resolve returns the arguments with their references replaced. The function fill replaces placeholders, unless it is
-// nil. It gets only texts of the file, and never a value.
+// Resolve returns the arguments with their references replaced by values. The function fill replaces placeholders; nil:
+// they stay. fill gets only texts of the file, and never the value of a reference.
 func (a Arguments) Resolve(ctx context.Context, fill func(string) (string, error)) ([]string, error) {
 	resolved := make([]string, len(a))
 	for i := range a {
@@ -181,7 +181,7 @@ func Of(x *experiment.Experiment) []Reference {
 	return all
 }
 
-// walk visits the referrers in a config.
+// walk calls visit for each value in a config that may contain references.
 func walk(v reflect.Value, visit func(referrer)) {
 	if v.IsValid() && v.CanInterface() {
 		if r, ok := v.Interface().(referrer); ok {

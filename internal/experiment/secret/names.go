@@ -25,20 +25,20 @@ const (
 var (
 	secretWords = words(`PASSWORD PASSWD PASSPHRASE PASSCODE PASS SECRET TOKEN BEARER APIKEY CREDENTIAL CREDENTIALS
 		COOKIE JWT AUTHORIZATION REQUIREPASS MASTERAUTH KEYPASS STOREPASS USERPASS`)
-	// secretEnds may also be ends of words: PGPASSWORD, AUTHTOKEN, CLIENTSECRET.
+	// secretEnds may be whole words of a name, or only the end of a word: PGPASSWORD, AUTHTOKEN, CLIENTSECRET.
 	secretEnds    = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY"}
 	secretKeys    = words(`API ACCESS SECRET PRIVATE SIGNING ENCRYPTION MASTER ACCOUNT AUTH SHARED`) // words that form a secret's name together with KEY: API KEY
 	possibleWords = words(`KEY KEYS AUTH SESSION SIGNATURE SIG CREDS SALT SAS`)
 	addressWords  = words(`DSN DATABASE_URL DATABASE_URI DB_URL DB_URI CONNECTION_STRING CONN_STR MONGO_URL MONGO_URI REDIS_URL AMQP_URL`)
-	// aboutWords are the last words of names of a secret's properties, which are no secrets: PASSWORD_FILE,
-	// TOKEN_TTL.
+	// aboutWords are words at the end of a name. A name such as PASSWORD_FILE or TOKEN_TTL belongs to a secret's
+	// property, which is no secret.
 	aboutWords = words(`FILE FILES PATH DIR NAME NAMES SIZE BITS BYTES LENGTH LEN COUNT TYPE TTL URL URI ENDPOINT HOST PORT
 		TIMEOUT EXPIRY EXPIRATION POLICY FORMAT PATTERN REGEX PREFIX SUFFIX ALGORITHM ALG MODE REF REFERENCE STORE PROVIDER
 		ISSUER AUDIENCE SCOPE LIMIT RATE BUCKET ENABLED DISABLED REQUIRED SOCK SOCKET COMMAND CMD PROMPT ROTATION AGE FIELD
 		HEADER KIND CLASS METHOD SPACE RANGE MIN MAX MINIMUM MAXIMUM DISTRIBUTION STDIN VERSION OWNER GROUP REVIEW REVIEWS`)
 )
 
-// amountWords are the first words in names of amounts: MAX_TOKEN.
+// amountWords are first words of names that hold an amount and no secret, such as MAX_TOKEN.
 var amountWords = words(`MAX MIN NUM NUMBER N`)
 
 func words(list string) map[string]bool {
@@ -49,7 +49,8 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// Named reports whether a variable, option or field of this name may hold a secret. PWD and OLDPWD hold directories.
+// Named reports whether a variable, option or field of this name may hold a secret. PWD and OLDPWD may not: they hold
+// directories.
 func Named(name string) bool { return classOf(name) != nothing }
 
 func classOf(name string) class {
@@ -79,7 +80,8 @@ func classOf(name string) class {
 	return best
 }
 
-// split returns the words of a name, in capitals. dbPassword2 and --db-password are DB and PASSWORD.
+// split returns the words of a name, in capitals and without digits at their ends: DB and PASSWORD for dbPassword2 and
+// --db-password.
 func split(name string) []string {
 	var list []string
 	var word []rune
@@ -105,7 +107,7 @@ func split(name string) []string {
 	return list
 }
 
-// holds reports whether a value of a class is a secret.
+// holds reports whether a value is a secret. c is the class of the value's name, such as PASSWORD.
 func (c class) holds(value string) bool {
 	switch c {
 	case secretly:
@@ -121,10 +123,11 @@ func (c class) holds(value string) bool {
 // amount matches a number that is no secret: --pass=2.
 var amount = regexp.MustCompile(`^[0-9]{1,2}$`)
 
-// withoutCredentials matches a URL without a password, or a database driver's keywords without one.
+// withoutCredentials matches a URL without a password, or a database driver's list of keywords (key=value).
 var withoutCredentials = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:[^@]*$|^[A-Za-z][A-Za-z0-9+.-]*://[^@:/]*@[^@]*$|^([a-z]+=\S* ?)+$`)
 
-// standIn and standInForm are the words and patterns that people write in place of a secret.
+// standIn and standInForm are words and patterns of texts that stand in a secret's place but are no secrets, such as
+// "none" and "<password>".
 var (
 	standIn     = words(`true false yes no on off none null nil always never auto default required optional enabled disabled basic bearer digest negotiate redacted masked any all ask prompt stdin env`)
 	standInForm = regexp.MustCompile("^(" + strings.Join([]string{

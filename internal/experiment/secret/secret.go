@@ -29,20 +29,20 @@ type Kind int
 
 // The kinds.
 const (
-	Prose    Kind = iota // a sentence; a form of secret that a sentence may contain by chance is not searched
+	Prose    Kind = iota // a sentence; forms of a secret that occur in sentences by chance are not searched
 	Argument             // the argument of a program, or the value of a field
-	Code                 // lines of a shell, a manifest or similar
+	Code                 // the lines of a shell script, a manifest or a similar text
 )
 
-// form is a pattern that matches a secret together with its name.
+// form is a pattern that matches a secret together with its name, such as --password=….
 type form struct {
-	least   Kind // the first Kind of text in which the form is searched; all later Kinds are searched, too
+	least   Kind // first Kind of text in which the form is searched; it is searched in later Kinds, too
 	pattern *regexp.Regexp
-	// name and value are the numbers of the pattern's groups that match the name and the secret. If name is 0,
-	// label is the name.
+	// name and value are numbers of groups of the pattern. One group matches the secret's name, the other the secret
+	// itself. If name is 0, the field label holds the name.
 	name, value int
 	label       string
-	accepts     func(string) bool // reports whether the value is a secret; nil: the class of the name decides (class.holds)
+	accepts     func(string) bool // reports whether a matched value is a secret; nil: the name's class decides (class.holds)
 }
 
 const (
@@ -71,7 +71,7 @@ var forms = []form{
 	// password: …, {password: …}, and -H 'X-Api-Key: …'
 	{least: Code, pattern: regexp.MustCompile(`(?m)^[ \t]*(?:- +)?["']?(` + aName + `)["']?:[ \t]+([^\s#].*?)[ \t]*(?:[ \t]#.*)?$`), name: 1, value: 2},
 	{least: Code, pattern: regexp.MustCompile(`[{,"'][ \t]*(` + aName + `):[ \t]+` + aValue), name: 1, value: 2},
-	// name: PASSWORD and value: …, as in the environment of a container
+	// A container's environment has a variable as the key name, such as name: PASSWORD, followed by the key value.
 	{least: Code, pattern: regexp.MustCompile(`\bname:[ \t]*["']?(` + aName + `)["']?[ \t]*(?:,|\r?\n)\s*["']?value["']?:[ \t]*("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`), name: 1, value: 2},
 }
 
@@ -100,7 +100,7 @@ func Find(text string, kind Kind) []Finding {
 }
 
 // A value may contain another NAME=VALUE, as in --set=password=…, and an argument may contain commands of a shell. The
-// search looks into values and arguments up to this depth.
+// search for secrets follows up to this number of such levels.
 const nested = 3
 
 func (f form) in(text string, depth int) []Finding {
@@ -112,7 +112,7 @@ func (f form) in(text string, depth int) []Finding {
 			name = text[m[2*f.name]:m[2*f.name+1]]
 		}
 		accepts := f.accepts
-		if accepts == nil { // for the name authorization, another form finds the secret without its scheme
+		if accepts == nil { // a header Authorization is left to another form, which spares the word Bearer
 			accepts = func(value string) bool { return !isAuthorization.MatchString(name) && classOf(name).holds(value) }
 		}
 		if !accepts(value) {
@@ -151,7 +151,8 @@ func Value(name, value string, kind Kind) []Finding {
 	return Find(value, kind)
 }
 
-// given lists, by program, the options that take a secret, attached (-pSECRET) or as the next argument.
+// given lists, by program, the options that take a secret. The secret is a part of the option's argument (-pSECRET), or
+// the next argument.
 var given = map[string][]string{
 	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqldump": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-slap": {"-p"},
 	"sshpass": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "valkey-cli": {"-a"}, "valkey-benchmark": {"-a"},
@@ -165,22 +166,22 @@ const login = "login" // a subcommand of container and cloud tools; -p takes a p
 
 var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl oc az`)
 
-// others are programs that a program with a secret may start: sshpass starts ssh. The options of ssh take no secret.
+// others lists programs whose options take no secret, and that a program with a secret may start: sshpass starts ssh.
 var others = words(`ssh scp sftp rsync`)
 
-// attachedOnly are programs whose option takes a password only if both are one argument (-pSECRET). If the password is
-// missing, the program prompts for it.
+// attachedOnly lists programs that take a password only in the same argument as its option (-pSECRET). If the option
+// stands alone, the program prompts for the password.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
-// Arguments finds the secrets in a program and its arguments. The key is the argument's index. A secret follows an
-// option that names a secret, or is an argument that a well-known program reads as a secret.
+// Arguments finds the secrets in a program's command line. The result's keys are the indices of arguments. An argument
+// is a secret if it follows an option that names a secret, or if a well-known program reads it as a secret.
 func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""
 	for i, arg := range args {
 		switch base := path.Base(arg); {
 		case strings.Contains(arg, "://"):
-			continue // the end of a URL must not be read as a program
+			continue // a URL is skipped: the last part of its path is not the name of a program
 		case base == login:
 			if loginOf[program] {
 				program = login
@@ -220,7 +221,8 @@ func Arguments(args []string) map[int]Finding {
 // cluster matches several one-letter options in one argument, of which only the last has a value.
 var cluster = regexp.MustCompile(`^-[a-zA-Z]{2,6}$`)
 
-// inOption finds the secret in the value of an option. In USER:PASSWORD, it is the part after the colon.
+// inOption finds the secret in the value of an option. In a value USER:PASSWORD, the secret is the part after the
+// colon.
 func inOption(program, option, value string) (Finding, bool) {
 	start := 0
 	if user, _, has := strings.Cut(value, ":"); has {

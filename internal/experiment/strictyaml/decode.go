@@ -12,8 +12,8 @@ import (
 // extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
 const extension = "x-"
 
-// Decode decodes a node into a value. The pointer into leads to this value, which holds the defaults. A part with a
-// problem keeps its default.
+// Decode decodes a node into a value that holds the defaults. The argument into is a pointer to this value. A part of
+// the node with a problem leaves the default unchanged.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
@@ -103,7 +103,7 @@ func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
 		}
-		if e.Key.Value != field.Name { // the code below knows the field only by its main name
+		if e.Key.Value != field.Name { // the file may use another name (Also); the code below knows only the main name
 			key := *e.Key
 			key.Value = field.Name
 			e.Key = &key
@@ -199,9 +199,9 @@ func (f *File) mapping(n *Node, path string, v reflect.Value, field Field) {
 	v.Set(out)
 }
 
-// Plain converts a value into maps, lists and scalars under the names of its yaml tags, for encoding/json. The
-// result is the complete form of a file that Decode would read. A factor with one level becomes that level's
-// value. Structs lack nil pointers, empty lists, empty maps and empty text.
+// Plain converts a value into maps, lists and scalars for encoding/json, with the names of the yaml tags. The result is
+// a complete file that Decode would accept. A factor with one level becomes that level's value. Fields with nil
+// pointers and with empty lists, maps and texts are left out.
 func Plain(v any) any { return plain(reflect.ValueOf(v)) }
 
 func plain(v reflect.Value) any {
@@ -251,7 +251,7 @@ func plain(v reflect.Value) any {
 	return v.Interface()
 }
 
-// blank reports whether a value is empty. Numbers and bools are never empty.
+// blank reports whether a value is empty, such as nil or an empty list. Numbers and bools are never empty.
 func blank(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// Before a hint suggests a text, the text is tried: the file with this text must not have the problem.
+// A hint suggests a text only after a try: the file is read with this text in place of the wrong value, and must no
+// longer have the problem.
 
 const longestHint = 200 // the largest length of a suggested text, in bytes
 
-// takes reports whether a text could stand in place of a node without a problem.
+// takes reports whether a text would be valid in place of a node.
 func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
 	if f.trying || len(text) > longestHint || len(f.problems) >= maxProblems {
 		return false // a long suggestion is of no use
@@ -97,7 +98,7 @@ func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) strin
 	if unit == "" && len(all) > 1 {
 		return "add a unit: " + strings.Join(all, ", ")
 	}
-	// A wrong unit may be the beginning of a valid one: 4k means 4KiB.
+	// A wrong unit may be an abbreviation of a valid unit: 4k means 4KiB.
 	begun := slices.IndexFunc(all, func(u string) bool { return strings.HasPrefix(fold(u), fold(unit)) })
 	texts := []string{number + Nearest(unit, all)}
 	if begun >= 0 {
@@ -119,9 +120,10 @@ func Nearest(word string, candidates []string) string {
 	for _, c := range candidates {
 		f := fold(c)
 		d := distance([]rune(folded), []rune(f))
-		// A short word may have one mistake, and a longer word more. At least one letter must be right.
+		// A short word may have one wrong letter, and a longer word several. At least one letter must be right.
 		if d > 1+len(f)/4 || d >= len(f) {
-			// An abbreviation or a plural may differ by more: one word begins with the other.
+			// An abbreviation or a plural may differ by more letters from the known word: one of the two words must
+			// begin with the other.
 			if min(len(f), len(folded)) < 3 || !strings.HasPrefix(f, folded) && !strings.HasPrefix(folded, f) {
 				continue
 			}

@@ -109,10 +109,10 @@ func shorten(s string) string {
 	return s
 }
 
-// tree converts the parser's tree to Nodes, with aliases and merge keys followed. The number of nodes is limited.
+// tree converts the parser's tree to Nodes. It follows aliases and merge keys, and limits the number of nodes.
 type tree struct {
 	file    *File
-	anchors map[string]*Node // nil: the anchor's definition has not ended
+	anchors map[string]*Node // node of each anchor by name; nil: the anchor's definition has not ended yet
 	count   int
 	refused bool // set if a problem makes the tree unusable
 }
@@ -178,7 +178,7 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 	return out
 }
 
-// mapping converts a map. Merge keys come last: they add only keys that the map lacks.
+// mapping converts a map. It takes the keys of merges (<<) last, since merges add only keys that the map lacks.
 func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, depth int) {
 	out.Form, out.Value = Map, ""
 	var merges []*Node
@@ -247,7 +247,7 @@ func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
 	return value
 }
 
-// alias returns a copy of the anchored value. The nodes of this value are counted again.
+// alias returns a copy of the value that an alias, such as *name, stands for. The copy's nodes are counted again.
 func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	name := n.Value.GetToken().Value
 	value, known := t.anchors[name]
@@ -260,7 +260,7 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 		return at
 	}
 	t.count += value.size(maxNodes)
-	copied := *value // a copy: each alias belongs to a key of its own, and a Null has the position of its key
+	copied := *value // a copy, since each alias belongs to its own key, and a Null has its key's position
 	return &copied
 }
 

@@ -67,7 +67,7 @@ func excerpt(source string, column int) (line, caret string) {
 	}
 	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
-			return r // a tab keeps the caret below its character at any tab width
+			return r // a tab below a tab: the caret stands below its character at any tab width
 		}
 		return ' '
 	}, prefix+string(runes[:at]))
@@ -87,9 +87,9 @@ func printable(s string) string {
 // Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place returns the position of a part of a node's text in the file. The number start is the position of the part in
+// Place returns the position in the file of a part of a node's text. The number start is the position of the part in
 // the text, in bytes. If the file writes the text in another form, Place returns the position of the node. Problems
-// then no longer show the lines from there on.
+// from this line on then show no lines of the file.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
@@ -142,8 +142,9 @@ func pathOf(n *Node, at, text string) (path string, found bool) {
 	return "", false
 }
 
-// Shortest texts that Conceal replaces in messages, in bytes: leastWord for a whole secret, leastPart for the beginning
-// of a secret (a message may be cut off in a secret). A shorter text could be a word of the message.
+// leastWord and leastPart are the lengths, in bytes, of the shortest texts that Conceal replaces in messages. leastWord
+// is for a whole secret. leastPart is for the beginning of a secret (a message may be cut off in a secret). A shorter
+// text could be a word of the message.
 const (
 	leastPart = 8
 	leastWord = 3
@@ -179,7 +180,8 @@ func (f *File) Conceal(texts []string) {
 	}
 }
 
-// without replaces a text in a message, or the text's beginning if the message has no more of it.
+// without puts *** in place of a text in a message. If the message holds only a beginning of the text, without replaces
+// this beginning.
 func without(message, text string) string {
 	message = strings.ReplaceAll(message, text, "***")
 	for n := len(text) - 1; n >= leastPart && strings.Contains(message, text[:leastPart]); n-- {

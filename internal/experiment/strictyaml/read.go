@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Read reads a file into a tree. Messages show the name. If the text is no valid YAML, the result's Root is nil, and
-// its Problems say why.
+// Read reads a file into a tree. Messages about problems contain the file's name. If the text is not valid YAML, the
+// result's Root is nil, and its Problems say why.
 func Read(name string, data []byte) *File {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	f := &File{name: name, lines: []string{""}}
@@ -68,7 +68,7 @@ func (f *File) readable(data []byte) bool {
 // parse returns the only document of the file, or reports why there is none.
 func (f *File) parse(text string) (body ast.Node) {
 	defer func() {
-		// Some malformed input makes the parser panic.
+		// On some malformed input, the parser panics.
 		if fault := recover(); fault != nil {
 			f.report(1, 1, "", "this is not YAML that can be read", "")
 			body = nil

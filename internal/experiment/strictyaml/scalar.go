@@ -65,7 +65,7 @@ func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 	v.Set(fresh)
 }
 
-// expectedOf describes the valid values of a field, by the field's own list of values if it has such a list.
+// expectedOf describes the valid values of a field: by the field's Enum or Form if it has one, otherwise by its type.
 func expectedOf(t reflect.Type, field Field) string {
 	if field.Enum != nil {
 		return oneOf(field.Enum)
@@ -157,7 +157,7 @@ func limitOf(bound string, t reflect.Type) float64 {
 	return x
 }
 
-// magnitude returns the value of any number type, and 0 for other types.
+// magnitude returns v as a number, whatever type of number it is. For all other types, it returns 0.
 func magnitude(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():

@@ -54,7 +54,7 @@ import (
 // Limits on the size of a file, far above any sensible experiment. A hostile file cannot fill memory or stack.
 const (
 	maxBytes    = 256 << 10
-	maxTokens   = 10_000  // the parser takes quadratic time for some input
+	maxTokens   = 10_000  // tokens; the parser's time can grow with the square of their number
 	maxDepth    = 64      // the nesting of lists and maps
 	maxIndent   = 1000    // the column of a key or a dash
 	maxNodes    = 100_000 // number of nodes, counted after aliases are followed
@@ -100,7 +100,7 @@ func (f *File) ReportAt(path, message, hint string) {
 	f.Report(n, path, message, hint)
 }
 
-// ReportKey is ReportAt for problems of the key itself rather than its value.
+// ReportKey reports a problem of the key at a path, as ReportAt reports a problem of the key's value.
 func (f *File) ReportKey(path, message, hint string) {
 	n, exact := f.find(path)
 	if exact && n.Key != nil {
@@ -115,8 +115,8 @@ func (f *File) Has(path string) bool {
 	return exact
 }
 
-// Troubled reports whether a problem is at the path or below it. A problem that has the same position in the file
-// counts, too.
+// Troubled reports whether the file has a problem at the path or below it. A problem at this position of the file
+// counts, too, even if it has another path.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {
@@ -138,7 +138,8 @@ func (f *File) find(path string) (n *Node, exact bool) {
 	return f.Root.find(path)
 }
 
-// report adds a problem. A position outside of the file is moved to the nearest one in the file.
+// report adds a problem to the file's problems. If the position is outside of the file, report takes the nearest
+// position inside.
 func (f *File) report(line, column int, path, message, hint string) {
 	if len(f.problems) >= maxProblems {
 		f.dropped = true
@@ -192,15 +193,15 @@ func label(path string) string {
 // Field is a field of a struct, as its tags describe it (see the package comment). A file can set it.
 type Field struct {
 	Name     string
-	Also     string // another name in the file; "": none
+	Also     string // another name of the field in the file; "": there is none
 	Doc      string
 	Required bool
 	None     bool   // set for a pointer that becomes nil by the word none
-	Alone    bool   // set if the file may give this field's value in place of the struct's map
-	Factor   string // the name of one level of a factor
+	Alone    bool   // set if the file may give the value of this field alone, without the struct's map
+	Factor   string // name of the field's factor for one level, such as protocol for the field protocols
 	Enum     []string
 	Pattern  string
-	Form     string // the texts that Pattern matches, in words
+	Form     string // words that describe the texts which Pattern matches
 	Bounds   Bounds
 	Index    []int // the argument of reflect.Value.FieldByIndex
 	Type     reflect.Type
@@ -232,8 +233,8 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Alone returns the index of the field that stands for the struct: the file may give its value in place of the map. -1:
-// there is none.
+// Alone returns the index of the field that stands for the struct: a file may give this field's value in place of a map
+// of all fields. If no field does so, the result is -1.
 func Alone(fields []Field) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }
@@ -254,7 +255,7 @@ var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 // ReadsText reports whether UnmarshalText reads the values of a type.
 func ReadsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
-// asked returns a zero value of a type as the interface I, if the type implements I.
+// asked returns a new zero value of type t as the interface I. It returns false if t does not implement I.
 func asked[I any](t reflect.Type) (I, bool) {
 	i, ok := reflect.New(t).Interface().(I)
 	return i, ok

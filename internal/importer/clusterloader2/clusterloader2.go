@@ -50,8 +50,8 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 // systems write them.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// trialOf returns a trial without values. It takes the cell (measurement and test) and the start from the file's name.
-// Without a time, the user has chosen the name, and the complete name is the cell.
+// trialOf returns a trial without values. The file's name gives the cell (measurement and test) and the start. A name
+// without a time was chosen by the user. The complete name is then the cell.
 func trialOf(file string) importer.Trial {
 	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".json")
 	t := importer.Trial{Kind: "kubernetes", Cell: name}
@@ -80,7 +80,8 @@ type failure struct {
 	Text    string `xml:",chardata"`
 }
 
-// overall stands between a test's name and its configuration, in the entry of a test as opposed to a step.
+// overall stands in the name of an entry of junit.xml, between a test's name and its configuration. Only the entry of a
+// whole test has it; the entry of a step has not.
 const overall = " overall ("
 
 // suite is the root of junit.xml, or a test suite within another suite.

@@ -28,7 +28,7 @@ type summary struct {
 	Max    *float64 `json:"max"`
 }
 
-// item is one item of PerfData: values by bucket ("Perc99"), all in one unit.
+// item is one item of ClusterLoader2's PerfData: values by bucket, such as "Perc99", all in one unit.
 type item struct {
 	Data   map[string]float64 `json:"data"`
 	Unit   string             `json:"unit"`
@@ -76,8 +76,8 @@ func readItems(from importer.Trial, items []item) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// trial makes the trial of an item. If nothing was measured, as without a pod or API call, all quantiles are 0, and the
-// trial has no values.
+// trial makes the trial of an item. If nothing was measured, such as without a pod or API call, all quantiles of the
+// item are 0. The trial then has no values.
 func (i *item) trial(t importer.Trial) importer.Trial {
 	for _, label := range i.labelNames() {
 		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
@@ -112,8 +112,8 @@ func (i *item) labelNames() []string {
 	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
 }
 
-// units maps ClusterLoader2's units to base units and better directions. Other units come from the user's own queries.
-// Their better direction is unknown, so their values are not read.
+// units maps ClusterLoader2's units to base units and better directions. Values in other units are not read: they come
+// from the user's own queries, and their better direction is unknown.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -126,13 +126,14 @@ var units = map[string]struct {
 	"seconds":    {"s", 1, experiment.Lower},
 	"B":          {"B", 1, experiment.Lower},
 	"bytes":      {"B", 1, experiment.Lower},
-	"MB":         {"B", 1 << 20, experiment.Lower}, // ClusterLoader2 divides by 1 << 20
+	"MB":         {"B", 1 << 20, experiment.Lower}, // a MB of ClusterLoader2 has 1 << 20 bytes
 	"GB":         {"B", 1 << 30, experiment.Lower},
 	"kbytes/sec": {"kbytes/sec", 1, experiment.Higher},
 	"pps":        {"1/s", 1, experiment.Higher},
 }
 
-// objectives lists parts of the names of those latencies whose 99th percentile an objective of Kubernetes limits.
+// objectives lists values of the label Metric. For these latencies, an objective of Kubernetes limits the 99th
+// percentile, which is therefore a headline.
 var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
 
 func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {
@@ -180,8 +181,8 @@ func isUsage(usage map[string][]container) bool {
 // memory is the prefix of the names of memory metrics. A percentile follows.
 const memory = "memory-p"
 
-// readUsage returns a trial for each container. Pods with equal names but for their generated parts count as one: of
-// the copies of a container, the largest usage counts, as in ClusterLoader2's own charts.
+// readUsage returns a trial for each container. Pods whose names differ only in generated parts count as one pod. Of
+// the copies of a container in them, the largest usage counts, as in ClusterLoader2's own charts.
 func readUsage(from importer.Trial, usage map[string][]container) []importer.Trial {
 	largest := map[string]map[string]float64{} // the largest usage, by container and metric
 	for _, key := range slices.Sorted(maps.Keys(usage)) {
@@ -227,9 +228,9 @@ func stable(name string) string {
 	return strings.Join(parts, "-") + "/" + container
 }
 
-// madeUp reports whether a part of a pod's name is generated. Kubernetes generates parts of four or more characters
-// without vowels. Clouds generate the names of nodes, which the names of static pods contain: five or more characters,
-// with a letter after a digit.
+// madeUp reports whether a part of a pod's name looks generated. Kubernetes generates parts of four or more characters
+// without vowels. The names of static pods contain their node's name, which a cloud generates: a part of five or more
+// characters, with a letter after a digit.
 func madeUp(part string) bool {
 	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
 		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)

@@ -37,7 +37,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return Trials(report), nil
 }
 
-// groups counts the jobs of a report in two ways.
+// groups holds numbers: of jobs by fio's group number, of jobs by clone, and of cells by name.
 type groups struct {
 	together map[float64]int // the number of jobs that run at the same time, by fio's group number; 0: unknown
 	clones   map[clone]int
@@ -156,8 +156,8 @@ type draft struct {
 	bytes  float64
 }
 
-// cpu adds the CPU time of fio's own threads. CPU time that the kernel spends for them elsewhere, such as in the
-// workers of dm-crypt, is not in the report.
+// cpu adds the CPU time of fio's own threads. fio does not report CPU time that the kernel spends for these threads
+// elsewhere, such as in the workers of dm-crypt.
 func (d *draft) cpu() {
 	j := d.job
 	if d.bytes > 0 {
@@ -186,7 +186,8 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 }
 
 func (d *draft) add(w fio.NamedWay) {
-	// "mixed" sums up the other kinds of I/O, so it is a headline only if the report has no other kind.
+	// The kind "mixed" sums up the other kinds of I/O, such as reads and writes. It is a headline only if the report
+	// has no other kind.
 	headline := w.Name != "mixed" || len(d.ways) == 0
 	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
 	bandwidth := d.AddFit(importer.Ratio(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small), w.Bandwidth())
@@ -211,8 +212,8 @@ func (d *draft) latency(name string, ns float64) {
 	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
 
-// distribution adds percentiles and the histogram. It leaves out a percentile with less than one I/O beyond it, which
-// would be just the maximum.
+// distribution adds percentiles and the histogram of fio's latencies. A percentile with less than one I/O above it
+// would just be the maximum, and is left out.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := cmp.Or(l.Samples(), total) // versions before fio 3.18 report no number of samples
 	for _, p := range []float64{50, 90, 95, 99, 99.9} {

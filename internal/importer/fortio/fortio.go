@@ -184,7 +184,7 @@ func (r *result) facts() map[string]string {
 		}
 	}
 	facts["percentiles not resolved"] = strings.Join(unresolved, ", ")
-	if s := r.Sizes; s != nil && s.Count > 0 { // the sizes in the result include headers
+	if s := r.Sizes; s != nil && s.Count > 0 { // sizes in the result count headers, too
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
 		if s.Min == s.Max {
 			facts["response size"] = fmt.Sprintf("%g B", s.Min)
@@ -230,7 +230,8 @@ const (
 	throughput  = "throughput"
 )
 
-// measure adds the values. With fixed = true (a fixed rate), latency is the headline, otherwise throughput.
+// measure adds the values of a result to a trial. The headline is latency at a fixed rate (fixed = true), and otherwise
+// throughput.
 func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
 	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)
@@ -253,7 +254,7 @@ func (r *result) measure(t *importer.Trial, fixed bool) {
 func quantile(percentile float64) string { return "p" + strconv.FormatFloat(percentile, 'f', -1, 64) }
 
 func (h *histogram) resolved(value float64) bool {
-	const coarse = 0.25 // largest width of a bucket as a share of its percentile; the percentile of a wider bucket would show the bucket's bounds instead of the latency
+	const coarse = 0.25 // largest width of a bucket ÷ percentile; a wider bucket hides the latency
 	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
 }
@@ -269,8 +270,8 @@ func (r *result) histograms() ([]importer.Histogram, error) {
 		}
 		out := importer.Histogram{Name: of.name, Unit: "s"}
 		for i, b := range of.h.Data {
-			// Bounds of neighbouring buckets may differ by rounding, so they are not compared. No bound is infinite:
-			// the last bucket ends at the largest value.
+			// Bounds of neighbouring buckets may differ by rounding, so they are not compared. An infinite bound is an
+			// error: Fortio's last bucket ends at the largest value.
 			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
 				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
 			}

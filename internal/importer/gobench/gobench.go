@@ -38,7 +38,7 @@ var Format = importer.Format{
 func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	var results []*benchfmt.Result
 	var strange int  // the number of lines that begin like a result, but hold no result
-	var first string // the error of the first strange line
+	var first string // error about the first strange line; "": there is no such line
 	last := 0        // the number of the last line read
 	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)
 	for r.Scan() {
@@ -74,7 +74,7 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	trials := make([]importer.Trial, len(results))
 	rounds := map[string]int{}
 	for i, result := range results {
-		t := trial(result, r.Units()) // trials are made after the last line, since units may be described after the results
+		t := trial(result, r.Units()) // after the last line, since units may be described behind the results
 		rounds[t.Cell]++
 		t.Round = rounds[t.Cell]
 		if strange > 0 {

@@ -34,7 +34,7 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// several is the name of the cell in which commands are compared.
+// several is the name of the cell of commands that are compared with each other.
 const several = "command"
 
 // document is an exported file. Times are in s.
@@ -71,7 +71,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 			switch {
 			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
-				t.Facts = nil // the parameters are the only other fact, and the arm's name contains them
+				t.Facts = nil // the facts are parameters only, and the arm's name contains them
 			case f.Alone:
 				t.Cell = several
 			default:
@@ -107,7 +107,7 @@ func (d *document) names() []string {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]int{} // number of uses of each name, and for a name without number the last number given to it
+	taken := map[string]int{} // uses of each name; for a name that gets numbers, the last number instead
 	for i, r := range d.Results {
 		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
@@ -143,8 +143,8 @@ func (r *result) valid() error {
 	return nil
 }
 
-// trial makes the trial of run n, counted from 0. A run that ended by a signal, or with an exit status other than 0, is
-// a failed operation. hyperfine's file has such runs only with --ignore-failure.
+// trial makes the trial of run n, counted from 0. If the run ended by a signal or with an exit status other than 0, the
+// trial is a failed operation. hyperfine writes such runs only with --ignore-failure.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
 	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])

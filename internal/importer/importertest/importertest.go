@@ -58,8 +58,8 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that reading a fixture fails if only its first bytes are left, in the given number. The text want is
-// a part of the expected error.
+// Truncated checks that a truncated fixture cannot be read. Only the first bytes of the fixture are left, in the number
+// length. The text want is a part of the expected error.
 func Truncated(t *testing.T, f importer.Format, fixture string, length int, want string) {
 	t.Helper()
 	Refused(t, f, [][3]string{{fixture, Fixture(t, fixture)[:length], want}})

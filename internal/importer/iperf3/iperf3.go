@@ -176,7 +176,7 @@ func (t *test) facts() map[string]string {
 		facts["side"] = "server"
 	}
 	block := "block"
-	if t.UDP() { // for UDP, a block is one packet's payload: as large as the path allows, or as the user asks
+	if t.UDP() { // in UDP, a block is one packet's payload, sized by the path or by the user
 		block = "packet"
 	}
 	for _, f := range []struct {
@@ -192,7 +192,7 @@ func (t *test) facts() map[string]string {
 			facts[f.name] = whole(f.value) + f.unit
 		}
 	}
-	// SystemInfo is the output of uname -a: "Linux host 6.1.0 …".
+	// SystemInfo is the output of uname -a, such as "Linux host 6.1.0 …". Its third word is the kernel's version.
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}

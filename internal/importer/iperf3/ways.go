@@ -13,7 +13,7 @@ type way struct {
 	sends       bool // set if this side sends
 	received    amount
 	retransmits *float64
-	lost        float64 // the share of lost packets, UDP only
+	lost        float64 // share of the packets that were lost; only for UDP
 	jitter      float64 // jitter in s, for UDP; 0: unknown
 }
 
@@ -99,8 +99,8 @@ func (t *test) arrived(s *iperf3.Sum) amount {
 	return amount{(iperf3.Count(*s.Packets) - iperf3.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
 }
 
-// fromStreams adds up the streams of one direction. It is for reports up to version 3.10: both directions' sums have
-// the same name there, so one of them is lost.
+// fromStreams adds up the streams of one direction, for reports of iperf3 up to 3.10. There the sums of both directions
+// have one name in the JSON, so that one sum is lost.
 func (t *test) fromStreams(sends bool) way {
 	w := way{sends: sends}
 	var packets, lost, jitter, streams float64
@@ -123,7 +123,7 @@ func (t *test) fromStreams(sends bool) way {
 	return w
 }
 
-// The method and adds up two amounts that were sent at the same time.
+// The method and returns the sum of two amounts of bytes that were sent at the same time.
 func (a amount) and(b amount) amount { return amount{a.bytes + b.bytes, max(a.seconds, b.seconds)} }
 
 // positive returns a count as a number of at least 0; 0 if the count is missing.
@@ -141,7 +141,8 @@ func share(s *iperf3.Sum) float64 {
 	return 0
 }
 
-// series returns the values over time, without the warm-up, as the side whose report this is measured them.
+// series returns the values over time, without the warm-up. They are measured by the side that wrote the report, client
+// or server.
 func (t *test) series() []importer.Series {
 	if !t.both() {
 		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })

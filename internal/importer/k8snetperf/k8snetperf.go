@@ -98,7 +98,7 @@ func (d *document) trial() (importer.Trial, error) {
 		name     string
 		value    *float64
 		factor   float64
-		measured bool // false if the profile does not measure the value: the tool then writes 0
+		measured bool // set if the profile measures the value; if it does not, the tool writes 0
 	}{
 		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
 		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
@@ -135,7 +135,7 @@ func (d *document) levels() []factor.Level {
 
 var required = []string{"Driver", "Profile", "Host Network", "Service", "Parallelism", "Message Size", "Avg Throughput", "Throughput Metric"}
 
-// about maps the columns that describe a whole run to names of facts.
+// about maps columns of the CSV file to names of facts. These columns describe the complete run, not one row.
 var about = map[string]string{
 	"VM mode": "virtual machines", "External Server": "external server", "UDN Info": "user-defined network",
 	"Bridge Info": "bridge", "SR-IOV Info": "SR-IOV", "Macvlan Info": "macvlan", "Localnet Info": "localnet",

@@ -47,7 +47,7 @@ func unpack(r io.Reader) (map[string]string, error) {
 	unpacked := importer.Bound(packed, importer.Limit, "what it unpacks to")
 	entries := tar.NewReader(unpacked)
 	files := map[string]string{}
-	left := int64(importer.Limit) // number of bytes that entries may still have in memory; a sparse entry has more than the archive stores
+	left := int64(importer.Limit) // bytes of memory left for entries; a sparse entry needs more than the archive stores
 	for n := 1; ; n++ {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
@@ -171,7 +171,8 @@ func (n *node) average(text string) error {
 	return nil
 }
 
-// total returns the CPU time of a reading as knb computes it: the rounded sum of all kinds, with waiting and steal.
+// total returns the CPU time of a reading as knb computes it: the rounded sum of all kinds of CPU time, including
+// waiting for I/O and stolen time.
 func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
@@ -247,8 +248,8 @@ func parseLog(text string) *log {
 	return l
 }
 
-// second reads the line of one interval. Behind the rate, TCP has retransmits and the congestion window, and UDP a
-// number of packets.
+// second reads a log line about one interval. After the rate, such a line has retransmits and the congestion window for
+// TCP, and a number of packets for UDP.
 func (l *log) second(fields []string) {
 	_, end, _ := strings.Cut(fields[0], "-")
 	at, errEnd := importer.Number(end)

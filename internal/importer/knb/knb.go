@@ -109,13 +109,13 @@ type test struct {
 	log       *log     // iperf3's output; only in the archive
 }
 
-// node is the load of one of the nodes during a test.
+// node holds the load of one of the cluster's nodes during a test.
 type node struct {
 	CPU struct {
 		Total *float64 `json:"total"` // the CPU time, in % of all CPUs of the node
 	} `json:"cpu"`
 	Memory   *float64  `json:"ram"` // used memory of the node, in MiB
-	readings []reading // the readings of each second, only in the archive
+	readings []reading // readings of CPU and memory, about one a second; only archives have them
 }
 
 type reading struct {
@@ -123,8 +123,8 @@ type reading struct {
 	cpu, memory float64 // CPU time in %, and used memory in MiB
 }
 
-// knb prints its JSON piece by piece, with two defects: nothing stands in place of a missing value, and a comma too
-// many follows if only the idle test ran.
+// knb writes its JSON in pieces, which has two defects. A missing value leaves an empty place, and if only the idle
+// test ran, there is a comma too many.
 var (
 	noValue   = regexp.MustCompile(`(":[ \t]*)(,|\r?\n)`)
 	lastComma = regexp.MustCompile(`,(\s*\})`)
@@ -161,7 +161,7 @@ func readYAML(text []byte) (*report, error) {
 		end += len(line)
 	}
 	if bytes.ContainsRune(text[:end], '&') {
-		return nil, errors.New("the YAML has an anchor (&), and knb writes none") // with anchors, a short text could stand for a huge document
+		return nil, errors.New("the YAML has an anchor (&), and knb writes none") // an anchor would let a short text stand for a huge document
 	}
 	var values map[string]any
 	err := yaml.UnmarshalStrict(text[:end], &values)
@@ -263,7 +263,7 @@ func (t *test) nodes(trial *importer.Trial) {
 		}
 		var at, cpu, memory []float64
 		for _, r := range side.readings {
-			at = append(at, r.at-side.readings[0].at+1) // each reading covers the second before it, so the first one ends at 1
+			at = append(at, r.at-side.readings[0].at+1) // a reading covers the second that ends with it, so the first reading is at second 1
 			cpu, memory = append(cpu, r.cpu), append(memory, r.memory*(1<<20))
 		}
 		trial.Series = append(trial.Series,

@@ -115,10 +115,10 @@ func isDefault(r *fio.Report) bool {
 	return slices.EqualFunc(r.Jobs, names, func(j fio.Job, name string) bool { return j.Name == name && j.Group == r.Jobs[0].Group })
 }
 
-// synonyms maps names of options in job files to the names in fio's reports.
+// synonyms maps other names of options, which job files may use, to the names in fio's reports.
 var synonyms = map[string]string{"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 
-// join returns the options of a report together with the options from the job file that the report lacks.
+// join returns the options of a report. It adds options that only the job file gives.
 func join(report, file fio.Options) fio.Options {
 	all := fio.Options{}
 	maps.Copy(all, file)

@@ -70,7 +70,7 @@ func (r *result) trial() (importer.Trial, error) {
 		r.stream(&t, throughput*u.factor)
 		r.common(&t)
 		return t, nil
-	case !u.transactions: // option -f has set a unit other than that of transactions
+	case !u.transactions: // option -f has set bits or bytes as the unit, and not transactions
 		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
 			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
 		}
@@ -106,10 +106,10 @@ var units = map[string]struct {
 	"GBytes/s":   {8 << 30, false},
 }
 
-// tests shortens the name of a test in its banner, the line that begins a result.
+// tests shortens the name of a test. The name stands in the banner, the line that begins a result.
 var tests = strings.NewReplacer("migrated ", "", "connect/request/response", "crr", "request/response", "rr", " ", "-", "|", "-")
 
-// test returns the short name of the test, from the banner or else from protocol and direction.
+// test returns the short name of the test. The banner gives the name, or else the protocol and the direction.
 func (r *result) test(transactions bool) string {
 	for _, mark := range []string{" TEST from ", " TEST to "} {
 		name, _, ok := strings.Cut(r.banner, mark)
@@ -141,7 +141,7 @@ func (r *result) levels() []factor.Level {
 			levels = append(levels, factor.Level{Factor: name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
 	}
-	asks := r.asks() // in a request/response test, sends have the sizes of request and response, so they are no levels of their own
+	asks := r.asks() // a request/response test sends only requests and responses: their sizes are the levels
 	for _, l := range []struct{ name, key string }{
 		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"}, {"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
 	} {
@@ -177,8 +177,8 @@ func (r *result) burst() float64 {
 	return max(0, burst)
 }
 
-// loop returns the closed loop of a request/response test; nil if the test reports no usable latency. With a burst, its
-// latency is RT_LATENCY: MEAN_LATENCY then is only the time from a send to the next response.
+// loop returns the closed loop of a request/response test; nil if the test reports no usable latency. For a test with
+// bursts of requests, the latency is RT_LATENCY. MEAN_LATENCY is then only the time from a send to the next response.
 func (r *result) loop() *experiment.Loop {
 	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
 	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
@@ -230,7 +230,7 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 }
 
 func (r *result) latencies(t *importer.Trial, what string) {
-	const fewest = 4 // smallest quantile in µs that is kept; in whole microseconds, smaller ones are too coarse
+	const fewest = 4 // smallest quantile that is kept, in µs: netperf's whole microseconds are too coarse
 	r.positive(t, what+"-mean", "s", "MEAN_LATENCY", 1e-6)
 	for _, l := range []struct{ name, key string }{
 		{"-p50", "P50_LATENCY"}, {"-p90", "P90_LATENCY"}, {"-p99", "P99_LATENCY"}, {"-max", "MAX_LATENCY"},
@@ -241,8 +241,8 @@ func (r *result) latencies(t *importer.Trial, what string) {
 	}
 }
 
-// common adds CPU time and retransmits, which every test has. netperf gives CPU time as a service demand: the time of
-// the complete machine per transaction or per KB of 1024 bytes. For streams, it is converted to the time per Gbit.
+// common adds CPU time and retransmits, which every netperf test reports. The CPU time is a service demand: the time of
+// the complete machine per transaction, or per KB of 1024 bytes. For streams, common converts it to the time per Gbit.
 func (r *result) common(t *importer.Trial) {
 	unit, perUnit := "s/Gbit", 1e-6/(8<<10)*1e9
 	if r.fields["SD_UNITS"] == "usec/Tran" {
@@ -261,7 +261,8 @@ func (r *result) common(t *importer.Trial) {
 	}
 }
 
-// positive adds an exploratory value, multiplied by perUnit, if the output has it and it is not zero.
+// positive adds the value of key, multiplied by perUnit, as an exploratory metric. It adds nothing if the output lacks
+// the value, or if the value is zero.
 func (r *result) positive(t *importer.Trial, name, unit, key string, perUnit float64) {
 	if v, ok := r.number(key); ok {
 		t.AddFit(importer.Ratio(name, unit, experiment.Lower, false), v*perUnit)

@@ -12,7 +12,7 @@ import (
 )
 
 type result struct {
-	banner  string            // the line that begins the result; empty with -P 0
+	banner  string            // the line that begins the result; empty with netperf's option -P 0
 	fields  map[string]string // by netperf's name: "THROUGHPUT_UNITS"
 	interim []interim
 }
@@ -77,8 +77,8 @@ func (p *parser) begin(banner string) error {
 	return p.done(last)
 }
 
-// set records a value of the current result. A name that the result has already begins a new result, since with -P 0 no
-// banner separates results.
+// set records a value of the current result. If the result has a value of this name already, set begins a new result:
+// with -P 0, netperf prints no banner between results.
 func (p *parser) set(key, value string) error {
 	known := p.result == nil
 	if !known {
@@ -157,9 +157,9 @@ func split(line string) ([]string, error) {
 	return r.Read()
 }
 
-// block reads a result in columns: lines of titles, one above the other, and below them a line of values. A column
-// begins where its value begins. If a value is missing, its title joins that of the column before, and the value of
-// that column is not recognised.
+// block reads a result that is printed in columns: lines of titles, and below them a line of values. A column begins
+// where its value begins. If a value is missing, the column's title joins the title of the column before. The value of
+// that column before is then not recognised.
 func (p *parser) block() error {
 	const most = 4 // the largest number of lines of titles
 	lines := p.columns
@@ -172,7 +172,7 @@ func (p *parser) block() error {
 	}
 	values, titles := lines[len(lines)-1], lines[max(0, len(lines)-1-most):len(lines)-1]
 	if strings.HasSuffix(strings.TrimSpace(values), "bits/sec") {
-		return nil // netperf's classic output, which is not read
+		return nil // this is netperf's classic output, which Tare does not read
 	}
 	columns := words.FindAllStringIndex(values, -1)
 	for i, at := range columns {
@@ -181,7 +181,7 @@ func (p *parser) block() error {
 		case values[begin] == '"':
 			end = len(values) // the command line in quotes is the last column and may contain blanks
 		case i == len(columns)-1:
-			end = math.MaxInt // a title may be longer than the last value
+			end = math.MaxInt // takes the rest of the line: a title may be longer than the last value
 		}
 		var title []string
 		for _, line := range titles {

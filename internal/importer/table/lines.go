@@ -17,8 +17,8 @@ import (
 	"tare/internal/importer"
 )
 
-// text returns a file's text without its byte order mark. A file in UTF-16 is an error at once. Other binary data are
-// an error when they are read (textReader).
+// text returns a file's text without its byte order mark. For a file in UTF-16, it returns an error at once. Other
+// binary data give an error later, when they are read (textReader).
 func text(f importer.File) (*bufio.Reader, error) {
 	size := 64 << 10
 	if f.Size > 0 {
@@ -67,17 +67,17 @@ func openTable(in *bufio.Reader) (*Row, error) {
 	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
 }
 
-// open reads the header of a table. Of comma, semicolon and tab, the separator is the one that yields the most known
-// titles. Without a known title, the error lists the text expected. The function name turns a title into the name of a
-// field; "" for a column that is not read.
+// open reads the header of a table. The separator is the one of comma, semicolon and tab that gives the most titles for
+// which known returns true. If no title is known, the error contains the text expected, which describes the right
+// titles. The function name returns the field for a title, or "" for a column that is not read.
 func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""
 	for ; ; r.before++ {
-		line, err := in.ReadSlice('\n') // a line longer than the buffer is read only in part, and the header is then incomplete
+		line, err := in.ReadSlice('\n') // reads a line longer than the buffer only in part; a header is then incomplete
 		header = string(line)
 		trimmed := strings.ToLower(strings.TrimSpace(header))
-		if trimmed != "" && !strings.HasPrefix(trimmed, "sep=") { // Excel begins a file with a line like "sep=;"
+		if trimmed != "" && !strings.HasPrefix(trimmed, "sep=") { // skipped: for Excel, a file may begin with a line like "sep=;"
 			break
 		}
 		if errors.Is(err, io.EOF) {
@@ -125,7 +125,7 @@ func separator(header string, known func(title string) bool) (comma rune) {
 	most := 0
 	for _, c := range []rune{',', ';', '\t'} {
 		if c != ',' && !strings.ContainsRune(header, c) {
-			continue // the header lacks this character, and would be one long title
+			continue // the header lacks this separator, and would be read as one long title
 		}
 		in := csv.NewReader(strings.NewReader(header))
 		in.Comma, in.LazyQuotes = c, true
@@ -227,8 +227,8 @@ var columns = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
-// required lists the columns that a long table must have. One of them is the better direction: a wrong guess would turn
-// costs into gains.
+// required lists the columns that a long table must have. The column better is one of them: a wrong guess of the better
+// direction would turn costs into gains.
 var required = []string{"metric", "better", "value"}
 
 const factorPrefix = "factor:"
@@ -268,8 +268,8 @@ func describe(r *Row) fieldMetric {
 	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
-// exported returns levels from a column that tare export has written for a cell or arm, such as "mtu=1500;rules=8". It
-// leaves out levels that have columns of their own. Text in another form gives no levels.
+// exported reads levels from a column that tare export has written, such as "mtu=1500;rules=8" for a cell or arm. It
+// leaves out levels that have columns of their own. A text in another form gives no levels.
 func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	for part := range strings.SplitSeq(r.Field(field), ";") {
 		name, value, ok := strings.Cut(part, "=")

@@ -21,8 +21,8 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// Row is one row of named fields. All lines of a table use the same Row, one after the other. Methods that read a field
-// record their error in Err, unless Err has an earlier one.
+// Row is one row of named fields. A table has a single Row, which takes the content of one line after the other.
+// Methods that read a field keep the first error in Err.
 type Row struct {
 	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
 	Err   error    // the first error
@@ -31,9 +31,9 @@ type Row struct {
 	line  int            // the number of the line or row, from 1
 	index map[string]int // positions of the fields, by name
 	texts []string
-	point byte // decimal point that the numbers so far have: point or comma; 0: none had one
+	point byte // decimal sign of the numbers read so far: point or comma; 0: no number had one
 
-	table   *csv.Reader // table that the row is a line of; nil: the row is from another form, such as JSON
+	table   *csv.Reader // table with the row as a line; nil: the row is not from a table, but from JSON, for example
 	before  int         // number of lines that come before the table's header
 	columns int         // the number of the table's columns
 }
@@ -125,8 +125,8 @@ func (r *Row) either(field, one, other string) string {
 	return text
 }
 
-// Yes reads true or false, as spreadsheets and scripts write them: yes, 1, no, 0. An empty field gives the value of
-// empty.
+// Yes reads true or false, as spreadsheets and scripts write them: yes, 1, no, 0. For an empty field, it returns the
+// argument empty.
 func (r *Row) Yes(field string, empty bool) bool {
 	switch text := strings.ToLower(r.Field(field)); text {
 	case "":
@@ -186,7 +186,7 @@ var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*
 // eachRow finds out whether a text is JSON, lines KEY=VALUE or a table, and calls take with each row. In JSON, the rows
 // are the elements of the list at the path list.
 func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
-	head, _ := in.Peek(in.Size()) // an error of Peek comes again when the text is read
+	head, _ := in.Peek(in.Size()) // if Peek fails, reading the text below gives the same error
 	head = bytes.TrimLeft(head, " \t\r\n")
 	values := 0
 	counted := func(r *Row) error {
@@ -206,8 +206,8 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	return r.Each(counted)
 }
 
-// assignments reads lines KEY=VALUE, and calls take once: all lines together are one row. It ignores comments and empty
-// lines.
+// assignments reads lines KEY=VALUE. All lines together are one row, and assignments calls take once with this row.
+// Comments and empty lines are ignored.
 func assignments(text io.Reader, take func(*Row) error) error {
 	all := &Row{unit: "line", line: 1, index: map[string]int{}}
 	in := bufio.NewScanner(text)
@@ -239,8 +239,8 @@ func assignments(text io.Reader, take func(*Row) error) error {
 	return take(all)
 }
 
-// documents reads JSON documents. If a document has a list at the path list, each element of it is a row. Otherwise the
-// value at this path is a row.
+// documents reads JSON documents. The argument list is a path in a document. If a list stands at this path, each of its
+// elements is a row. Otherwise the value at this path is a row.
 func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()
@@ -292,7 +292,8 @@ func at(doc any, path string) ([]any, error) {
 	return []any{doc}, nil
 }
 
-// leaves calls leaf for each value within v that is no object or list, with its path, such as "knb.pod2pod.0".
+// leaves calls the function leaf for each value within v that is neither an object nor a list. The path of a value is a
+// text such as "knb.pod2pod.0".
 func leaves(path string, v any, leaf func(path, text string)) {
 	const longestPath = 500 // length in bytes above which a path is passed over, since no user would write it into a mapping
 	below := func(name string, member any) {

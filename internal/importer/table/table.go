@@ -36,7 +36,7 @@ const (
 	doc  = "tables with a column for each metric, KEY=VALUE lines and JSON documents, as a mapping file says (--map)"
 )
 
-// mapped returns the format that a mapping file describes. The file's name is only for messages.
+// mapped reads a mapping file, and returns the format that it describes. The file's name is used only in messages.
 func mapped(file string, text []byte) (importer.Format, error) {
 	f := strictyaml.Read(file, text)
 	m := mapping{parse: map[string]*regexp.Regexp{}}
@@ -87,8 +87,8 @@ type mapping struct {
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// The following fields are for the long table, with one value a row. The strings are names of its fields. The
-	// function describe returns the metric that a row describes.
+	// The next fields are for the long table, which has one value in each row. Each text names a field of the row. The
+	// function describe returns the metric of a row.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }
@@ -115,7 +115,7 @@ type mappedMetric struct {
 // multiplier is a positive number in a mapping, such as 0.001 or 1e6.
 type multiplier float64
 
-// UnmarshalText reads a multiplier.
+// UnmarshalText reads a multiplier, which is more than 0.
 func (m *multiplier) UnmarshalText(text []byte) error {
 	v, err := importer.Number(string(text))
 	if err == nil && v <= 0 {
@@ -125,7 +125,7 @@ func (m *multiplier) UnmarshalText(text []byte) error {
 	return err
 }
 
-// compile checks the conditions that struct tags cannot express.
+// compile compiles the mapping's expressions, and checks conditions that struct tags cannot express.
 func (m *mapping) compile(f *strictyaml.File) {
 	for _, field := range slices.Sorted(maps.Keys(m.Parse)) {
 		at := strictyaml.Join("parse", field)

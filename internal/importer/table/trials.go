@@ -20,16 +20,16 @@ import (
 type assembler struct {
 	*mapping
 	rows      int
-	first     string                    // names of the first row's fields, for messages
-	metricsOf map[string][]fieldMetric  // metrics that the mapping gives to a field, by the field's name
+	first     string                    // field names of the first row, which messages show
+	metricsOf map[string][]fieldMetric  // by a field's name: the metrics that the mapping file reads from this field
 	list      []*assembled              // the trials, in the order in which they first appeared
 	latest    map[trialKey]*assembled   // latest attempt at each trial, by arm, cell and round
-	metrics   map[[2]string]*described  // metrics as first described, by cell and name
-	with      int                       // line of the first row that has a round; 0: none so far
+	metrics   map[[2]string]*described  // metrics by cell and name, as the first row with the metric describes them
+	with      int                       // line of the first row that names a round; 0: no row so far
 	without   int                       // line of the first row that has no round; 0: none so far
-	decimal   bool                      // some number shows that a point or comma is the decimal point, and no thousands separator
-	grouped   []*described              // the metrics that have a value such as "1.021"
-	shared    map[string][]factor.Level // levels that all rows of a cell have in the column of tare export, by cell
+	decimal   bool                      // set if some number shows that its point or comma is the decimal point
+	grouped   []*described              // metrics with a value such as "1.021", whose point may separate thousands
+	shared    map[string][]factor.Level // by cell: levels in tare export's column, if all rows of the cell have the same ones
 }
 
 func newAssembler(m *mapping) *assembler {
@@ -39,10 +39,10 @@ func newAssembler(m *mapping) *assembler {
 type fieldMetric struct {
 	experiment.Metric
 	field string // name of the field with the value
-	named string // name of the field with the metric's name, for messages
+	named string // for messages: name of the field that holds the metric's name
 	cell  string
 	times float64           // the factor by which the number is multiplied
-	where map[string]string // texts that other fields of the row must have, by field
+	where map[string]string // texts that other fields of a row must have for its value to count, by field
 }
 
 type trialKey struct {
@@ -53,8 +53,8 @@ type trialKey struct {
 type assembled struct {
 	importer.Trial
 	attempt int
-	undone  bool   // a later attempt replaces this one
-	seen    []seen // metrics that have a value so far, even an unusable one, with their lines
+	undone  bool   // set if a later attempt at the trial replaces this attempt
+	seen    []seen // metrics with a value so far, even an unusable value, and the lines of these values
 }
 
 type seen struct {
@@ -62,13 +62,14 @@ type seen struct {
 	line int
 }
 
-// described is a metric of a cell, as the first row with it describes it. In a table with semicolons, the first values
-// may be ambiguous: the point or comma in "1.021" is a decimal point or separates thousands.
+// described holds the description of a metric in a cell. The description comes from the first row with the metric. In a
+// table with semicolons, the first values may be ambiguous: in "1.021", the point is a decimal point or separates
+// thousands.
 type described struct {
 	experiment.Metric
 	line    int
 	counts  map[string]int // number of values of the metric so far, by arm; only for tables without rounds
-	whole   bool           // some value is a whole number, without point or comma
+	whole   bool           // true if some value is a whole number, without a point or comma
 	grouped error          // the error if a value such as "1.021" stands beside whole numbers; nil: there is no such value
 }
 
@@ -158,9 +159,9 @@ func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	return known
 }
 
-// round returns the number by which trials of an arm and cell are told apart: the row's round, if the table has rounds.
-// Otherwise it is the row's line. In a long table without rounds, it counts the metric's values, so each further value
-// belongs to another trial.
+// round returns the number that tells the trials of an arm and cell apart. If the table has rounds, the number is the
+// row's round. Otherwise it is the row's line. In a long table without rounds, round counts the metric's values: each
+// further value belongs to another trial.
 func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {
@@ -180,8 +181,8 @@ func (r *assembler) round(in *Row, arm string, m *described) int {
 	return n
 }
 
-// trial returns the trial to which a row adds a value. It returns nil if the row's attempt is outdated, since a later
-// attempt came before it in the file.
+// trial returns the trial to which a row adds its value. It returns nil if a row before it in the file belongs to a
+// later attempt.
 func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled {
 	attempt := 1
 	if r.with > 0 {
@@ -221,7 +222,7 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 	if t.Broken == "" && !in.Yes(r.valid, true) {
 		t.Broken = fmt.Sprintf("line %d: marked invalid in the file", in.line)
 	}
-	if r.exported != "" { // the cell's levels are those that all its rows have; other levels in the column belong to an arm
+	if r.exported != "" { // the cell has the levels that all its rows have; any other level belongs to an arm
 		levels := exported(in, r.exported, about.Levels)
 		shared, known := r.shared[at.cell]
 		if !known {
@@ -233,8 +234,8 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 }
 
 func (r *assembler) all() ([]importer.Trial, error) {
-	// If all values of a metric have a separator, or none has one, their ratios are right whatever the separator means.
-	// Only a mixture is an error.
+	// A separator may stand before decimals or before thousands: 1.021. If all values of a metric have one, or none has
+	// one, their ratios are right in either case. Only a mixture is an error.
 	for _, m := range r.grouped {
 		if m.whole && !r.decimal {
 			return nil, m.grouped
@@ -256,7 +257,8 @@ var (
 	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
 )
 
-// number reads a metric's value, and takes note of its form. A value such as "1.021" may stand for 1021.
+// number reads a metric's value from a field. It also records whether the text is ambiguous: "1.021" may stand for
+// 1021.
 func (r *assembler) number(in *Row, field string, m *described) (float64, error) {
 	text := in.Field(field)
 	value, err := in.Number(text)
@@ -265,7 +267,7 @@ func (r *assembler) number(in *Row, field string, m *described) (float64, error)
 	case whole.MatchString(text):
 		m.whole = true
 	case !grouped.MatchString(text):
-		r.decimal = true // this number has a decimal point for certain, since it cannot be read with a thousands separator
+		r.decimal = true // no thousands separators fit this number, so its point or comma is a decimal one
 	case m.grouped == nil:
 		m.grouped = in.wrong(field, "%q may be a thousand times as much, beside whole numbers of the same metric: write all values with decimals, or without thousands separators", text)
 		r.grouped = append(r.grouped, m)
@@ -309,8 +311,8 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// cell returns the name of a cell. It joins the texts of the mapping's fields Cell, the text own (from the measured
-// field's name) and the levels.
+// cell returns the name of a cell. The name joins the texts of the fields that Cell lists, the text own (from the
+// measured field's name) and the levels. Without any of these texts, it begins with "results".
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	var parts []string
 	for _, field := range r.Cell {

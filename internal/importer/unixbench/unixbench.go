@@ -128,8 +128,8 @@ type section struct {
 	copies  string
 	tests   []*test
 	titled  map[string]*test
-	indexes bool    // set once the table of indexes has begun
-	ended   bool    // the section has its score, or the line that there is none
+	indexes bool    // set when the reading has reached the table of indexes
+	ended   bool    // set once the section's score, or the line that there is none, was read
 	score   float64 // the score over all tests of the system; 0: unknown
 }
 
@@ -240,8 +240,8 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-// whole returns an error if a section is truncated. A complete section ends with a table of indexes and a score, or
-// with the line "No index results available".
+// whole checks that a section of the output is complete, and returns an error if it is truncated. A complete section
+// ends with a table of indexes and a score, or with the line "No index results available".
 func (s *section) whole() error {
 	switch {
 	case s.copies == "":
@@ -250,7 +250,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.titled["System Call Overhead"] != nil: // a section with this test has a table of indexes, since the test is in all such tables
+	case !s.ended && s.titled["System Call Overhead"] != nil: // the section has a table of indexes, since every such table has this test
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil
@@ -279,7 +279,8 @@ func (s *section) trial(cell, kind string, t importer.Trial, facts map[string]st
 	return t
 }
 
-// cells gives each test, by its title, its name on the command line of Run, and a kind of workload.
+// cells holds two names for each test, by the test's title in the report: its name on the command line of Run, and a
+// kind of workload.
 var cells = map[string]struct{ name, kind string }{
 	"Dhrystone 2 using register variables":   {"dhry2reg", "cpu"},
 	"Double-Precision Whetstone":             {"whetstone-double", "cpu"},

@@ -94,10 +94,10 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
 	}
 	t := importer.Trial{Cell: name, Kind: "vault", Start: s.Earliest, Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true}}
-	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // negative or overflowing durations are dropped
+	if s.Duration >= 0 && s.Wait >= 0 && s.Wait <= math.MaxInt64-s.Duration { // durations that are negative or overflow are left out
 		t.Wall = time.Duration(s.Duration + s.Wait)
 	}
-	if name == total { // only "total" has a loop: the number of workers that run one test changes all the time
+	if name == total { // only "total" is a closed loop: the number of workers of one test changes all the time
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
 	}
 	if *s.Requests <= 0 {
@@ -107,7 +107,7 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 	for _, l := range latencies {
 		ns, ok := s.Latencies[l.theirs]
 		if !ok {
-			continue // some versions do not write this quantile
+			continue // some versions of the tool do not write this quantile
 		}
 		headline := name == total && l.ours == meanLatency
 		t.Add(experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: headline, Scale: experiment.Ratio}, ns/1e9)

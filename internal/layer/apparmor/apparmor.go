@@ -91,7 +91,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{f.Tried(remove(p.name))}
 }
 
-// front returns the wrapper for a profile. The proof accepts profiles whose names begin with the given name.
+// front returns the wrapper that starts subjects under a profile. Its proof reads the profile in force, whose name must
+// begin with the argument profile.
 func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -160,7 +161,8 @@ var everything = []string{"file", "capability", "network", "mount", "remount", "
 
 func (c *config) text(called string) string {
 	var b strings.Builder
-	// attach_disconnected is for volumes: in a volume's mount namespace, a path may not lead up to the root.
+	// attach_disconnected is needed for volumes: in the mount namespace of a volume, the path of a file may not lead up
+	// to the root.
 	fmt.Fprintf(&b, "profile %s flags=(attach_disconnected,mediate_deleted) {\n", called)
 	for _, rule := range everything {
 		fmt.Fprintf(&b, "  %s,\n", rule)
@@ -227,7 +229,7 @@ func remove(called string) error {
 	return nil
 }
 
-// removeProbes removes the profiles that killed probes have left. No ledger lists them.
+// removeProbes removes the profiles that probes left because they were killed. No ledger lists these profiles.
 func removeProbes() error {
 	text, err := os.ReadFile(loaded)
 	for line := range strings.Lines(string(text)) {

@@ -40,7 +40,8 @@ type ConnectRule struct {
 	Port   uint16
 }
 
-// count says how often processes of the arm have hit a hook since it was loaded, and how often a rule matched.
+// count holds two numbers since a hook was loaded: how often processes of the arm hit the hook, and how often a rule
+// matched.
 type count struct {
 	Hits    uint64
 	Matches uint64 // number of hits that matched a rule
@@ -52,21 +53,21 @@ type Mismatch string
 
 const (
 	Early Mismatch = "early" // no connection has the rule's address
-	Late  Mismatch = "late"  // connections may have the rule's address, but none has its port
+	Late  Mismatch = "late"  // a connection may have the rule's address, but none has its port
 )
 
 // Values lists the mismatches.
 func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
 
 const (
-	unusedPort = 9     // the discard port, in the rules for unused addresses
-	firstPort  = 65472 // first port of the rules for all addresses; kernels give lower ports to clients
+	unusedPort = 9     // port 9 (discard), in rules for addresses that no program uses
+	firstPort  = 65472 // first port of the rules for all addresses; clients get lower ports from the kernel
 )
 
-// Unused returns n rules for IPv4, n rules for IPv6, and a word for the prober. No rule matches a connection of a
-// program. The word stands for a connection that the last rule matches. With an early mismatch the rules are for
-// networks that are reserved for tests and documentation (RFC 2544, RFC 3849). With a late mismatch the rules are
-// for all addresses, and for ports from firstPort on.
+// Unused returns n rules for IPv4, n rules for IPv6, and a word that tells the prober what to try. No rule matches a
+// connection of a program. The word stands for a connection that the last rule matches. With an early mismatch, the
+// rules are for networks that are reserved for tests and documentation (RFC 2544, RFC 3849). With a late mismatch, the
+// rules are for all addresses, and for ports from firstPort on.
 func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	try = "connect:198.18.0.1:9"
 	for i := range n {
@@ -100,7 +101,7 @@ type Policy struct {
 	Suffix       bool     // true: rules match the end of a path; false: its beginning
 	Files        []string // paths of files, one per rule, of up to TextMost bytes
 	Programs     []string // paths of programs, one per rule, of up to TextMost bytes
-	Sources      []string // sources of mounts, one per rule, of up to TextMost bytes
+	Sources      []string // source paths of mounts, one for each rule, at most TextMost bytes long
 	Four         []ConnectRule
 	Six          []ConnectRule
 	Capabilities uint64 // the denied capabilities, as bits
@@ -109,11 +110,11 @@ type Policy struct {
 // TextMost is the largest length of a path in a rule, in bytes. vArmor has the same limit.
 const TextMost = 64
 
-// Hook is a hook of a layer, with an action that shows that the hook is on.
+// Hook is one of the kernel's hooks that a layer uses. The action Try shows that the hook is on.
 type Hook struct {
 	Name  string
 	Index int    // index in the table of counts
-	Try   string // the prober's word for an action that hits the hook
+	Try   string // the prober's name for an action that makes the kernel call the hook
 	Match bool   // set if a rule matches the action Try
 	Deny  bool   // set if the matching rule denies the action
 }
@@ -144,8 +145,8 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-// Up returns the active layer, and keeps the loaded programs for the proofs in other arms. Settle attaches the
-// programs. Settle returns only failed checks, which end a run before its first trial.
+// Up returns the layer's Active, and keeps the loaded programs for the proofs in other arms. The Active's function
+// Settle attaches the programs. It returns only failed checks, which end a run before its first trial.
 func (g *Programs) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	installed := layer.Kept[[]*Programs](s.Run, l)
 	*installed = append(*installed, g)
@@ -234,7 +235,7 @@ func (g *Programs) Before(ctx context.Context, site testbed.Site) ([]layer.Check
 	return checks, err
 }
 
-const negligible = 0.01 // with at most this many hits per unit of work, over all hooks, the layer counts as unexercised
+const negligible = 0.01 // up to this many hits per unit of work, over all hooks, the layer counts as unexercised
 
 // After reports how often the hooks were hit in the trial.
 func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
@@ -257,10 +258,10 @@ func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that the layer is off at the site of another arm: the actions of the hooks are allowed, and no program
-// of the layer counts them. If that arm has its own layer of this kind, that layer may deny the actions: Off then
-// asks the kernel whether a program of l is attached to the arm's cgroup. Off calls Group in every arm, so that the
-// cgroups of all arms are equally deep.
+// Off shows that the layer l is off at the site of another arm: the actions of the hooks are allowed, and no program of
+// the layer counts them. If the other arm has its own layer of this kind, its layer may deny the actions. Off then asks
+// the kernel whether a program of l is attached to the arm's cgroup. Off calls Group in every arm, so that the cgroups
+// of all arms are equally deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {
@@ -299,7 +300,8 @@ func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, arou
 	})
 }
 
-// Elsewhere is a hint for users on clusters: how to measure such rules there.
+// Elsewhere is a hint for users on clusters, where the layer itself does not work: it says how to measure such rules
+// there.
 const Elsewhere = "on a cluster, apply policies of vArmor and similar programs by the layer manifests, as examples/kubernetes/varmor.yaml does"
 
 // Works returns a probe that puts the layer up on this machine, and takes it down.

@@ -28,7 +28,7 @@ var connectObject []byte
 //go:embed programs/lsm.o
 var lsmObject []byte
 
-// loaded holds the loaded BPF programs of one arm. The zero value has none.
+// loaded holds the BPF programs that are loaded for one arm. The zero value holds no programs.
 type loaded struct {
 	collection *ebpf.Collection
 	attach     func(*ebpf.Program) (link.Link, error)
@@ -123,8 +123,8 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds the cause to an error of loading: the kernel lacks this type of program, or the system refuses to
-// load the program.
+// explained adds the cause to an error that occurred when a BPF program was loaded. The kernel may lack this type of
+// program, or the system may refuse to load the program.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
@@ -174,7 +174,7 @@ func setTextRules(m *ebpf.Map, kinds ...[]string) error {
 	return errors.Join(errs...)
 }
 
-// On attaches the programs. They may be attached already.
+// On attaches the programs to their hooks; it does nothing if they are attached already.
 func (l *loaded) On() error {
 	if l.links != nil {
 		return nil
@@ -199,8 +199,8 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long Off waits, at most, until its programs are detached. Off has closed its links, but a child
-// process that is being started holds copies of them until it executes its program.
+// goneLimit is how long Off waits, at most, until its programs are detached. Off has closed its links to the programs.
+// But a child process that is being started holds copies of the links until it executes its program.
 const goneLimit = time.Second
 
 func (l *loaded) gone() error {

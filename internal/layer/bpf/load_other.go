@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-type loaded struct{} // without BPF on this system, there is nothing to hold
+type loaded struct{} // empty: this system has no BPF, so there is nothing to hold
 
 // LoadConnect works on Linux only.
 func LoadConnect(*os.File, []ConnectRule, []ConnectRule) (*loaded, error) {

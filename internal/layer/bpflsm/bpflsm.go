@@ -95,7 +95,7 @@ type lastRuleFiles struct{ read, run string } // paths of two files that the las
 type hookRules struct {
 	name  string
 	index int
-	try   func(lastRuleFiles, int) string // returns the prober's word for an action that the last of n rules matches
+	try   func(lastRuleFiles, int) string // returns the action that the last of n rules matches, in the prober's words
 }
 
 var hooks = []hookRules{
@@ -142,7 +142,8 @@ func (c *config) policy(at lastRuleFiles) bpf.Policy {
 	return p
 }
 
-// unused returns the text of path rule number i. No path of a program begins (or, with Suffix, ends) with this text.
+// unused returns the text of path rule number i, such as "/~tare-01/". No program's path begins with this text (with
+// Suffix: ends with it), so the rule matches no program.
 func (c *config) unused(i int) string {
 	switch {
 	case c.Like != "":

@@ -23,7 +23,7 @@ const (
 	workload = "dns"
 )
 
-// Transport is the transport of queries.
+// Transport is the protocol that carries DNS queries.
 type Transport string
 
 const (
@@ -72,8 +72,8 @@ func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check: the transport shows only after a trial.
 func (c *config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no query used the transport. It is not called in an arm with a layer of this kind: the
-// proof of that layer shows the arm's transport.
+// ProveOffAfter shows that no query used the transport. Tare does not call it for an arm with its own layer
+// dns-transport: the proof of the arm's layer shows which transport was used.
 func (c *config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }

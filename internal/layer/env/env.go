@@ -74,7 +74,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a subject does not have the values. It leaves out the variables that the arm's own layer sets.
+// ProveOff shows that a subject's environment lacks the layer's values. Variables that the arm's own layers set are not
+// checked.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Set) == 0 {
 		return nil, nil
@@ -98,7 +99,7 @@ func (c *config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 
 type question struct {
 	Name   string `json:"name"`
-	Hidden bool   `json:"hidden"` // true: the answer must be the hash of the value
+	Hidden bool   `json:"hidden"` // true: the answer holds the value's hash, not the value
 }
 
 type answer struct {
@@ -106,8 +107,8 @@ type answer struct {
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts, at a place, a process that reports its variables, in the way a subject is started. It returns the
-// answers by the names of the variables.
+// look starts a process at a place, in the same way as a subject. The process reports its variables, and look returns
+// the answers by the variables' names.
 func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)
@@ -152,7 +153,7 @@ func (c *config) check(n, value string, seen answer, on bool) layer.Check {
 	switch {
 	case !seen.Set:
 		observed = "not set"
-	case !same: // the variable's value does not come from the layer and may be a secret
+	case !same: // the value is not the layer's; it is not shown, since it may be a secret
 		observed = "another value"
 	}
 	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed}.Expect(on, same)

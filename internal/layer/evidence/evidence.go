@@ -62,7 +62,7 @@ func compile(text string) (*regexp.Regexp, error) { return regexp.Compile("(?m)"
 type State int
 
 const (
-	Unclear State = iota // neither pattern matches the output, or both do
+	Unclear State = iota // the output matches neither of the two patterns, or both
 	On
 	Off
 )
@@ -142,7 +142,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-type tail []byte // keeps the end of the bytes written to it
+type tail []byte // a writer that keeps only the last bytes written to it
 
 func (t *tail) Write(p []byte) (int, error) {
 	*t = append(*t, p...)

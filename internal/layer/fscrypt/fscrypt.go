@@ -38,8 +38,8 @@ const (
 
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes has, for each mode, the kernel's numbers (FSCRYPT_MODE_…) for encrypting contents and file names, and the
-// cipher's name in /proc/crypto.
+// modes maps each mode to two numbers of the kernel (FSCRYPT_MODE_…), one for encrypting contents and one for file
+// names, and to the cipher's name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string

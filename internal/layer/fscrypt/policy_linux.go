@@ -19,7 +19,7 @@ func encrypt(dir string, mode mode) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	// FS_IOC_ADD_ENCRYPTION_KEY takes this struct followed by the key, and fills in the key's identifier.
+	// FS_IOC_ADD_ENCRYPTION_KEY takes this struct, which ends with the key, and writes the key's identifier into it.
 	var add struct {
 		unix.FscryptAddKeyArg
 		raw [rawKey]byte

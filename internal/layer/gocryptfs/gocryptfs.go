@@ -71,8 +71,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs. If no layer of the arm encrypts, ProveOff shows that
-// the marker is on the device in clear, too.
+// ProveOff shows that the volume is not a mount of gocryptfs. If no layer of the arm encrypts, ProveOff also shows that
+// the marker, a known text in the volume, is readable on the device.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -88,8 +88,8 @@ type active struct {
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// ciphers has two entries for each cipher: the options of gocryptfs -init, and the word by which gocryptfs names the
-// cipher in its description of a directory.
+// ciphers holds two texts for each cipher: its options of the command gocryptfs -init, and the word for it in the
+// description of a directory that gocryptfs prints.
 var ciphers = map[cipher]struct {
 	options []string
 	flag    string

@@ -24,8 +24,8 @@ import (
 
 const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the template of the daemon's configuration. It has three values: the plugin that encrypts ("" if the
-// kernel encrypts), the priority of the plugin's routes, and the path of the socket for commands. The option
+// config is the template of the daemon's configuration. It has places for three values: the plugin that encrypts ("" if
+// the kernel encrypts), the priority of the plugin's routes, and the path of the socket for commands. The option
 // allow_peer_ts allows packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
@@ -40,8 +40,8 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule for kernel-libipsec's own routes. The kernel applies rules in the
-// order of their numbers, and all other rules have smaller numbers.
+// lastRule is the priority of the routing rule that leads to kernel-libipsec's routes. All other rules have smaller
+// numbers, and the kernel applies rules in the order of their numbers. So this rule is applied last.
 const lastRule = 40000
 
 const longest = 1400 // MTU of kernel-libipsec's interface; kernel-libipsec reads no larger packets
@@ -55,7 +55,7 @@ type engine struct {
 	peers []tunnel.Peer
 }
 
-// lacks tests whether the kernel accepts a security association of ESP; it returns an error if not.
+// lacks returns an error if the kernel does not accept a security association of ESP.
 func lacks() error {
 	state := &netlink.XfrmState{Src: net.IPv4(192, 0, 2, 1), Dst: net.IPv4(192, 0, 2, 2), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 		Spi: 0x7a7e7a7e, Aead: &netlink.XfrmStateAlgo{Name: "rfc4106(gcm(aes))", Key: make([]byte, 20), ICVLen: 128}}
@@ -74,11 +74,11 @@ func open(o tunnel.Opening) (tunnel.Engine, tunnel.Opened, error) {
 	if err != nil {
 		return nil, opened, fmt.Errorf("strongSwan's daemon: %w", err)
 	}
-	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // if an interface has this name, the daemon silently takes another name
+	if _, err := netlink.LinkByName(device); err == nil && !o.Kernel { // if this name is taken, strongSwan's daemon silently uses another name
 		return nil, opened, fmt.Errorf("make the interface %s: %w", device, fs.ErrExist)
 	}
 	temporary := os.TempDir()
-	if len(temporary) > 40 { // the path of a socket is limited to 107 bytes
+	if len(temporary) > 40 { // a socket's path may have 107 bytes at most
 		temporary = "/tmp"
 	}
 	e := &engine{Opening: o}
@@ -105,7 +105,7 @@ func (e *engine) Close() error {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		rule := netlink.NewRule()
 		rule.Family, rule.Priority, rule.Table = family, lastRule, 220
-		_ = netlink.RuleDel(rule) // fails for address families that the system does not have
+		_ = netlink.RuleDel(rule) // fails for an address family that the system does not have, which is no problem
 	}
 	return owned.Remove(e.dir)
 }
@@ -186,7 +186,7 @@ func name(peer int) string { return "peer-" + strconv.Itoa(peer) }
 // trial.
 func (e *engine) connection(p tunnel.Peer) message {
 	start := "none"
-	if e.Kernel { // with a trap, no packet leaves in clear before there is a security association
+	if e.Kernel { // a trap keeps every packet from leaving in clear before there is a security association
 		start = "trap"
 	}
 	return message{
@@ -202,7 +202,8 @@ func (e *engine) connection(p tunnel.Peer) message {
 	}
 }
 
-// Connect makes security associations with the peers to which this end connects (Peer.Connect).
+// Connect makes security associations with those peers whose field Peer.Connect is set: this end starts the connection
+// to them.
 func (e *engine) Connect() error {
 	for i, p := range e.peers {
 		if !p.Connect {

@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Among counts the keys that both maps have, with equal values.
+// Among counts the keys of want that has also contains, with equal values.
 func Among(want, has map[string]string) int {
 	n := 0
 	for k, v := range want {
@@ -45,9 +45,8 @@ func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate adds to errs every problem of the keys and values of a field. With labels = true, the values must be
-// valid values of Kubernetes labels, too. The function taken returns the reason why users may not set a key; "" if
-// they may.
+// Validate adds to errs every problem of a field's keys and values. With labels = true, the values must also be valid
+// values of Kubernetes labels. The function taken returns why users may not set a key; "" if they may.
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key

@@ -52,7 +52,8 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up puts the site on the context's cluster. It keeps the cluster's UID for proofs at sites on other clusters.
+// Up puts the site on the context's cluster. It keeps the cluster's UID: proofs show by it that other arms' sites are
+// on other clusters.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -102,8 +103,8 @@ func (c *config) here(context, uid, layerUID string) layer.Check {
 	}
 }
 
-// elsewhere checks that a site does not use the layer's context. If the site's context is another name for the
-// layer's cluster, whose UID is layerUID, the check passes with a caveat.
+// elsewhere checks that a site's context is not the layer's context. The site's context may name the same cluster,
+// which has the UID layerUID. The check then passes with a caveat.
 func (c *config) elsewhere(context, uid, layerUID string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, layerUID), Observed: described(context, uid),

@@ -40,7 +40,7 @@ func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Comm
 	return b.Site.Start(ctx, where, cmd)
 }
 
-// Up puts a layer up at a site. It does not complete a site that is a testbed.Staged.
+// Up puts a layer up at a site. If the site is a testbed.Staged, the caller must call the site's Ready afterwards.
 func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
@@ -62,7 +62,8 @@ func Settle(t testing.TB, a *layer.Active) []layer.Check {
 	return must(t, checks, err)
 }
 
-// On returns the checks before a trial of the layer's own arm, without the checks that are made once per set-up.
+// On returns the checks that the layer makes before each trial of its own arm. Checks that are made only once per
+// set-up are left out.
 func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
 	t.Helper()
 	return slices.DeleteFunc(Before(t, a, layer.WithWrappers(site, a)), func(c layer.Check) bool { return c.Once })
@@ -82,17 +83,17 @@ func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
 	return must(t, checks, err)
 }
 
-// Off returns the checks that the layer is off at a site of another arm.
+// Off returns the checks of ProveOff at the site of an arm without the layer.
 func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) []layer.Check {
 	t.Helper()
 	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site, places...))
 	return must(t, checks, err)
 }
 
-// Leaky returns a site that counts as one without the layer, although its programs go through the layer. A proof
-// must detect this.
+// Leaky returns a site of an arm without the layer, where programs go through the layer all the same. A proof must
+// detect this error.
 func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
-	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // hides the method Unwrap, by which callers find the wrappers
+	return struct{ testbed.Site }{layer.WithWrappers(site, a)} // callers cannot find the wrappers, since the method Unwrap is hidden
 }
 
 // Text lists checks, one per line: "name: observed: true".

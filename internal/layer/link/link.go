@@ -95,8 +95,9 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}
 	return &layer.Active{
 		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return check(on, c, want) },
-		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) }, // a second check: the settings must still be in force after the trial
-		Down:   func(context.Context) error { return reset(on) },
+		// after the trial, the settings must still be in force
+		After: func(context.Context, layer.Did) ([]layer.Check, error) { return check(on, c, want) },
+		Down:  func(context.Context) error { return reset(on) },
 	}, nil
 }
 
@@ -114,9 +115,10 @@ func shaper(site testbed.Site) (testbed.Shaper, error) {
 	return testbed.Need[testbed.Shaper](site, "this testbed has no wire that can be shaped")
 }
 
-// These are the largest allowed differences between a value that was set and the value read back from the kernel.
+// The constants are the largest allowed differences between a value that Tare set and the value that the kernel
+// reports.
 const (
-	wholeBytes = 8    // rate in bit/s: the kernel stores whole bytes per second
+	wholeBytes = 8    // rate in bit/s: the kernel stores the rate in whole bytes per second
 	lossDigits = 1e-6 // loss as a share of packets: rounding to the kernel's 32 bits changes it by less
 )
 

@@ -124,8 +124,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// ProveOff shows that the marker is on the device in clear, unless a layer of the arm encrypts. There is no mapping
-// to check: the testbed creates such a volume directly on its loop device.
+// ProveOff shows that the device holds the marker in clear, unless a layer of the arm encrypts. It looks for no
+// mapping, since the testbed creates such a volume directly on its loop device.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -160,7 +160,8 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	return "/dev/mapper/" + mapping, nil
 }
 
-// format returns the command that formats the device. Few derivation rounds suffice: nobody can guess the key.
+// format returns the command that formats the device. It asks for few rounds of key derivation: the key is random, so
+// nobody can guess it.
 func (c *config) format() []string {
 	args := []string{
 		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
@@ -196,7 +197,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	return []layer.Check{volumes.Hidden(name, a.stack), volumes.Driver(name, cryptoName(a.config.Cipher.One()))}, nil
 }
 
-// cryptoName returns the name of a dm-crypt cipher in /proc/crypto: xts(aes) for aes-xts-plain64.
+// cryptoName returns the name that /proc/crypto has for a cipher of dm-crypt: xts(aes) for aes-xts-plain64.
 func cryptoName(cipher string) string {
 	parts := strings.Split(cipher, "-")
 	if len(parts) < 2 {

@@ -41,7 +41,8 @@ type placement struct {
 	shared string
 }
 
-// placed returns the objects for a site. With given = true, the experiment names one namespace for all arms.
+// placed returns the layer's objects with their places at a site. With given = true, the experiment names one namespace
+// for all arms.
 func (c *config) placed(ctx context.Context, on cluster, given bool) (objects []placement, err error) {
 	all, problems := c.objects()
 	for field, p := range problems {
@@ -87,7 +88,7 @@ func (a *active) up(ctx context.Context, given bool) error {
 		}
 		return nil
 	}
-	for _, u := range a.objects { // an object that exists already does not belong to Tare
+	for _, u := range a.objects { // the layer refuses objects that exist already: they do not belong to Tare
 		_, there, err := look(ctx, a.on, u)
 		if err != nil {
 			return err
@@ -99,8 +100,8 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads the object with the kind and name of the argument like from the cluster. The result exists is false if
-// the cluster has no such object.
+// look reads an object from the cluster: the object with the kind and name of the argument like. The result exists is
+// false if the cluster has no such object.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, exists bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
@@ -119,7 +120,7 @@ func (a *active) apply(ctx context.Context) error {
 	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
-		return err // deletes nothing: objects from before may belong to someone else, and the site deletes its own objects
+		return err // no deletion: old objects may be somebody else's, and the site deletes its own
 	}
 	a.applied = true
 	err = a.accepted(got)
@@ -134,8 +135,8 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted returns an error that names the applied fields whose values the cluster has changed; nil if there are
-// none.
+// accepted compares the applied objects with the cluster's answer. If the cluster has changed fields, accepted returns
+// an error that names these fields.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
@@ -253,9 +254,10 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the objects do not exist at another arm's site. The argument own is the other arm's layer of
-// this kind, or nil; objects that own applies, too, are left out. With scope: arm, objects outside of the arm's
-// namespace are not checked, and a caveat says so. If all objects are left out, the check has no name.
+// absent shows that the layer's objects do not exist at another arm's site. The argument own is the other arm's layer
+// of the kind manifests, or nil. Objects that own applies, too, are not checked. With scope: arm, objects outside of
+// the arm's namespace are not checked either, and a caveat says so. If no object is left to check, the returned check
+// has no name.
 func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)
@@ -289,7 +291,7 @@ func (c *config) absent(ctx context.Context, on cluster, given bool, own *config
 		}
 	}
 	if declared != nil {
-		slices.Sort(declared) // kinds only, since names and numbers of objects may differ between arms
+		slices.Sort(declared) // lists only kinds, since names and numbers of objects may differ between arms
 		check.Caveat = "the experiment declares that " + strings.Join(slices.Compact(declared), ", ") + " affects this arm only (scope: arm); Tare does not check that"
 	}
 	if found != nil {

@@ -17,9 +17,8 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks or has with another value. Fields that
-// the cluster has added do not count. Other forms of a value do not count either, such as 1000m for 1 or 1m0s for
-// 60s.
+// differences lists the applied fields that an object in the cluster lacks or has with another value. It ignores fields
+// that the cluster has added. It also ignores another form of the same value, such as 1000m for 1 or 1m0s for 60s.
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -56,10 +55,10 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair returns, for each item of the list want, the index of its counterpart in the list have. If all items of want
-// have names, the counterpart has the same name: the cluster may have added items, such as containers. Otherwise the
-// counterpart has the same position, and both lists must be equally long. The result is nil if an item has no
-// counterpart.
+// pair finds the counterpart in the list have for each item of the list want, and returns its index. If all items of
+// want have names, counterparts have equal names; have may hold further items that the cluster added, such as
+// containers. Otherwise counterparts have equal positions, and the lists must be equally long. The result is nil if an
+// item has no counterpart.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -264,8 +263,8 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether the object's status is out of date: the object's controller has not seen its current
-// generation yet. The result now is a text with both generations.
+// stale reports whether an object's status is out of date: the object's controller has not yet seen the current
+// generation of the object. The second result is a text with both generations.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

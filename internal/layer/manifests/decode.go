@@ -33,7 +33,7 @@ func (c *config) objects() ([]object, map[string][]string) {
 	problems := map[string][]string{}
 	add := func(field, source, text string) {
 		if len(all) > maxObjects {
-			return // Validate reports these problems itself
+			return // the method Validate reports that there are too many objects
 		}
 		objects, found := decode(source, text)
 		all = append(all, objects...)
@@ -109,7 +109,7 @@ var separator = regexp.MustCompile(`^---([ \t]*|[ \t]+#.*)[\r\n]*$`)
 // split cuts a text at its lines of three dashes. Such a line always separates documents, even within a quoted text.
 func split(text string) []document {
 	var documents []document
-	start, at, line, n := 0, 0, 1, 0 // line: first line of the current document; n: current line
+	start, at, line, n := 0, 0, 1, 0 // line: number of the current document's first line; n: number of the current line
 	for l := range strings.Lines(text) {
 		n++
 		if separator.MatchString(l) {
@@ -165,7 +165,7 @@ func (d decoder) mapping(n *strictyaml.Node) map[string]any {
 			continue
 		}
 		lines[e.Key.Value] = e.Key.Line
-		// The API server treats null as an absent field.
+		// The API server treats a field with the value null as an absent field.
 		if value := d.value(e.Value); value != nil {
 			out[e.Key.Value] = value
 		}
@@ -180,7 +180,8 @@ var (
 	float   = regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
-// number parses a number as kubectl does. It refuses texts that only some readers of YAML take for a number.
+// number parses a number as kubectl does. Some texts are numbers for some readers of YAML, but not for all; number
+// refuses such texts.
 func (d decoder) number(n *strictyaml.Node) any {
 	var whole int64
 	var err error
@@ -209,7 +210,7 @@ func (d decoder) number(n *strictyaml.Node) any {
 var ambiguous = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
 func (d decoder) text(n *strictyaml.Node) any {
-	if !n.Quoted && float.MatchString(n.Value) { // a number that is too large for strconv
+	if !n.Quoted && float.MatchString(n.Value) { // the value is a number that is too large for the package strconv
 		return d.number(n)
 	}
 	if !n.Quoted && ambiguous.MatchString(n.Value) {

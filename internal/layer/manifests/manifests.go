@@ -60,14 +60,15 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects before the pods are created. With when: after-pods, Settle applies them; with exclusive,
-// the Switch.
+// Up applies the objects before the pods are created. There are two exceptions: with when: after-pods, Settle applies
+// them; with exclusive, Switch does.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	// DownLimit is longer than the site's own timeouts, whose errors are more precise.
+	// DownLimit is longer than the site's own timeouts. So a timeout of the site comes first, and its error is more
+	// precise.
 	timeouts := site.Parameters().Timeouts
 	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
 	a := &active{config: c.filled(), on: site}
@@ -81,7 +82,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the objects do not exist at another arm's site, except for those of that arm's own layer.
+// ProveOff shows that the layer's objects do not exist at the site of another arm. Objects that this arm's own layer of
+// the kind has, too, are not looked for.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -94,7 +96,7 @@ func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	c = c.filled()
 	check, err := c.absent(ctx, site, site.Parameters().Namespace != "", own)
 	if check.Name == "" && err == nil {
-		return nil, nil // the other arm's layer has the same objects
+		return nil, nil // nothing to check: this arm's own layer has the same objects
 	}
 	return []layer.Check{check}, err
 }
@@ -261,9 +263,9 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights are the rights to apply, read and delete the objects, and to read the objects of conditions. A right names
-// a resource, such as networkpolicies. Tare guesses the resource's name from the kind, by the rule that nearly all
-// kinds follow.
+// rights lists the rights that the layer needs: to apply, read and delete the objects, and to read the objects of
+// conditions. A right names a resource, such as networkpolicies. Tare guesses the resource's name from the object's
+// kind, by a rule that holds for nearly all kinds.
 func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

@@ -15,7 +15,7 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// object is one object, with the file and line in which it is written.
+// object is one Kubernetes object of a manifest, with the file and line in which it begins.
 type object struct {
 	unstructured.Unstructured
 	source string
@@ -53,7 +53,8 @@ var (
 
 var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
 
-// object decodes one document. It reports contents that every cluster would refuse, or that a run must not store.
+// object decodes one document. It reports contents of two kinds: those that every cluster would refuse, and those that
+// a run must not store.
 func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 	o := object{source: source, line: n.Line}
 	if n.Form != strictyaml.Map {

@@ -15,15 +15,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// Users choose the names of this layer's factors. The level of a factor with the name rules, for example, replaces
-// $(rules) in the texts. A level can set the length of a list, too, or the number of objects of a kind.
+// Users choose the names of this layer's factors. For example, a level of the factor rules replaces $(rules) in the
+// manifests' texts. A level can also set the length of a list, or the number of objects of a kind.
 
-const itemNumber = "$(item)" // placeholder for the number of an item in a list, or of a copy of an object, from 1
+const itemNumber = "$(item)" // placeholder for the number, from 1, of a list's item or of an object's copy
 
 const maxItems = 1000 // largest number of items in a repeated list, and of copies of one object
 
-// filled returns the layer with the placeholders of each factor replaced by the factor's level. For a factor with
-// several levels, this is the first level.
+// filled returns the layer with the placeholder of each factor replaced by the factor's level. If a factor has several
+// levels, its first level is taken.
 func (c *config) filled() *config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -51,8 +51,8 @@ func (c *config) filled() *config {
 	return &out
 }
 
-// variants returns the layer with all factors at their first level, and then one layer for each further level of a
-// factor, with the other factors at their first level.
+// variants returns the layer with all factors at their first level. Then it returns one layer for each further level of
+// a factor, in which all other factors are at their first level.
 func (c *config) variants() []*config {
 	list := []*config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
@@ -81,9 +81,9 @@ func (c *config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls change for entries of the map Repeat: with kinds = true for entries whose key is a kind, with kinds =
-// false for those whose key is the path of a list. The arguments of change are the key, and the number n of objects
-// or items.
+// repeat calls change for entries of the map Repeat. With kinds = true, these are the entries whose key is a kind of
+// object. With kinds = false, they are the entries whose key is the path of a list. The arguments of change are the
+// key, and the number n of objects or list items.
 func (c *config) repeat(kinds bool, problems map[string][]string, change func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {
@@ -129,7 +129,7 @@ func (c *config) multiplied(objects []object, problems map[string][]string) []ob
 	return objects
 }
 
-// lengthen gives each list that Repeat names its new length, in place.
+// lengthen gives lists in the objects a new length, in place. The parameter Repeat names these lists.
 func (c *config) lengthen(objects []object, problems map[string][]string) {
 	c.repeat(false, problems, func(at string, n int, bad func(string, ...any)) {
 		path, err := parsePath(at)

@@ -26,11 +26,11 @@ type active struct {
 	before  [2]counters // the proxies' counters at the beginning of the trial
 }
 
-// surroundings holds the testbed's Go interfaces that the layer uses.
+// surroundings holds the site and the testbed's optional interfaces for the layer, such as Wire.
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire      // nil if helpers in sidecars watch the wire
+	testbed.Wire      // to watch the wire; nil if helpers in sidecars watch it
 	testbed.Datagrams // nil if helpers in sidecars watch the wire
 }
 
@@ -94,7 +94,7 @@ func (a *active) ask(sidecars testbed.Sidecars) (err error) {
 // raise starts the helpers and the proxies, and redirects the connections.
 func (a *active) raise(ctx context.Context) error {
 	program := a.implementation()
-	path, err := program.program, error(nil) // the program is on PATH in the sidecar's image
+	path, err := program.program, error(nil) // a sidecar's image has the program on PATH; on this machine, find returns its path
 	if !a.remote {
 		if path, err = program.find(); err != nil {
 			return fmt.Errorf("%w (%s)", err, program.hint)
@@ -134,8 +134,8 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds each node's address in the network of its pods. Connections between these addresses take the
-// route of the pods' connections, for example through a tunnel between the nodes.
+// ownAddresses finds the address of each node in the network of its pods. A connection between these addresses takes
+// the same route as the pods' connections, for example through a tunnel.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {

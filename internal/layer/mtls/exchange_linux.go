@@ -41,7 +41,8 @@ func serve(l net.Listener) {
 	}
 }
 
-// answerProbe reads a line or an HTTP request from a connection. It answers with a description of the connection.
+// answerProbe answers a probe: it reads a line or an HTTP request from the connection, and sends back a description of
+// the connection.
 func answerProbe(conn net.Conn) error {
 	in := bufio.NewReader(io.LimitReader(conn, longestMarker))
 	peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
@@ -171,7 +172,7 @@ func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, 
 		return nil, errors.New("the authority has no certificate")
 	}
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // VerifyConnection checks the certificate instead, since a SPIFFE identity is no host name
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // a SPIFFE identity is no host name, so VerifyConnection checks the certificate
 		VerifyConnection: func(c tls.ConnectionState) error {
 			_, err := c.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: authority})
 			return err

@@ -16,14 +16,14 @@ import (
 // request asks the helper at a place for one action in its own network namespace. Exactly one field is set.
 type request struct {
 	Redirect *redirect      `json:"redirect,omitempty"`
-	Restore  *struct{}      `json:"restore,omitempty"`  // remove the rules, if there are any
+	Restore  *struct{}      `json:"restore,omitempty"`  // remove the layer's redirection rules, if there are any
 	Rules    *struct{}      `json:"rules,omitempty"`    // the response is the number of installed rules
 	Source   *netip.Prefix  `json:"source,omitempty"`   // the response is the address that this place has in a network
 	Listen   []uint16       `json:"listen,omitempty"`   // answer probes from now on, at the last free port of this list; the response is the port
 	Unlisten *struct{}      `json:"unlisten,omitempty"` // stop answering probes
 	Send     *sendRequest   `json:"send,omitempty"`     // send a marker; the response has the type sent
 	Admin    *adminRequest  `json:"admin,omitempty"`    // ask a proxy; the response is its answer, a text
-	Watch    string         `json:"watch,omitempty"`    // start counting the frames with this text that leave or enter the pod
+	Watch    string         `json:"watch,omitempty"`    // start to count frames with this text that leave or enter the pod
 	Unwatch  *struct{}      `json:"unwatch,omitempty"`  // stop counting frames; the response is their number
 	Become   *becomeRequest `json:"become,omitempty"`   // replace this process by a proxy
 	Forget   string         `json:"forget,omitempty"`   // remove a proxy's directory, given by its name
@@ -48,7 +48,8 @@ type redirect struct {
 	// At is the proxy's address. If At is invalid, the rule uses the address of the interface on which a connection
 	// arrives. A tunnel's interface has no address, and so needs At.
 	At netip.Addr `json:"at"`
-	// The rules leave out connections of sockets that have this mark or belong to this user; 0: no such sockets.
+	// Mark and User name sockets whose connections are not redirected: sockets that have this mark, and sockets of this
+	// user. 0: no such sockets.
 	Mark uint32 `json:"mark,omitempty"`
 	User uint32 `json:"user,omitempty"`
 }
@@ -72,13 +73,13 @@ type sendRequest struct {
 	TLS    *tlsClient     `json:"tls,omitempty"`  // nil: the connection has no TLS
 }
 
-// tlsClient is the client's side of TLS.
+// tlsClient is what the client needs for TLS.
 type tlsClient struct {
 	Authority string    `json:"authority"`          // authority that must have certified the server
 	Identity  *identity `json:"identity,omitempty"` // identity of the client; nil: none
 }
 
-// sent is the outcome of sending a marker. If no answer came, Refused is the reason.
+// sent is what came of sending a marker. If no answer came, Refused is the reason.
 type sent struct {
 	Refused string         `json:"refused,omitempty"`
 	Local   netip.AddrPort `json:"local"` // source address and port of the connection
@@ -101,13 +102,13 @@ type adminRequest struct {
 	Text    string `json:"text"`
 }
 
-const arrivalLimit = 6 * time.Second // timeout of a datagram; a tunnel may make a handshake first
+const arrivalLimit = 6 * time.Second // how long a datagram may take to arrive: a tunnel may first make a handshake
 
 type markerOutcome struct {
 	sent
 	size   int  // size of the marker in bytes
 	clear  int  // number of frames on the wire that show the marker in clear
-	hidden bool // true: not even a datagram, which bypasses the proxies, is on the wire in clear
+	hidden bool // true: the wire does not show the datagram either, which bypasses the proxies
 }
 
 // sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. With seen =
@@ -172,7 +173,7 @@ func (m markerOutcome) checkWire(clear bool) layer.Check {
 	return c
 }
 
-type podWire struct{ helper *helperrpc.Helper } // the wire as the helper in a pod sees it: the pod's network interfaces
+type podWire struct{ helper *helperrpc.Helper } // the wire of a pod, as its helper sees it: the pod's network interfaces
 
 var _ testbed.Wire = (*podWire)(nil)
 

@@ -34,7 +34,7 @@ func help(ctx context.Context) error {
 	return helperrpc.Main(ctx, h.handle)
 }
 
-// helper acts in the network namespace in which it was started.
+// helper carries out requests in the network namespace in which it was started.
 type helper struct {
 	listener   net.Listener
 	watch      *sniff.Watch
@@ -241,8 +241,8 @@ func (h *helper) unwatch() (int, error) {
 
 const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
-// beforeService is the priority of the layer's rules. A node thus redirects a connection to the proxy before other
-// rules replace a service's address by a pod's.
+// beforeService is the priority of the layer's rules. They come just before the rules that replace a service's address
+// by a pod's. A node thus redirects a connection to the proxy first.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
 // install installs the rules in this network namespace, in place of earlier rules of the layer.
@@ -309,7 +309,8 @@ func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 2, RegProtoMin: 1})
 }
 
-// chains lists the chains of the layer's table. The result conn is the connection to the kernel, for changing them.
+// chains lists the chains in the layer's nftables table. The result conn is the connection to the kernel, by which a
+// caller can change the chains.
 func chains() (conn *nftables.Conn, own []*nftables.Chain, err error) {
 	var all []*nftables.Chain
 	if conn, err = nftables.New(); err == nil {

@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// On this system the local testbed has no pods.
+// help fails: on this system the local testbed has no pods, whose connections could be redirected.
 func help(context.Context) error { return errors.New("the redirection to proxies needs Linux") }

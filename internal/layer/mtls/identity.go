@@ -61,7 +61,7 @@ func keyOf(c *x509.Certificate) string {
 const (
 	clientIdentity   = "spiffe://tare/ns/site/sa/client"
 	serverIdentity   = "spiffe://tare/ns/site/sa/server"
-	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // the layer's authority certifies it, but the server's proxy must refuse it
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // certified by the layer's authority, but the server's proxy must refuse it
 )
 
 const lifetime = 90 * 24 * time.Hour // validity of certificates, which is longer than any run
@@ -84,7 +84,8 @@ func issue(k key) (ids identities, err error) {
 	}
 	a := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{Organization: []string{"Tare"}, CommonName: "authority of one set-up"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lifetime), // clocks of pods may differ a little
+		// an hour in the past, since the clocks of pods may differ a little
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lifetime),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, a, a, key.Public(), key)
@@ -103,8 +104,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify generates a key and its certificate. The certificate's common name is the last part of the identity:
-// HAProxy compares and prints only the common name.
+// certify makes a key, and a certificate that proves the identity id. The certificate's common name is the last part of
+// the identity, because HAProxy compares and prints only the common name.
 func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

@@ -24,7 +24,7 @@ func (s side) String() string { return [2]string{"outbound", "inbound"}[s] }
 
 func (s side) part() string { return [2]string{"client-proxy", "server-proxy"}[s] }
 
-// listen returns the port of the side's proxy. Connections are redirected to this port. Istio uses the same ports.
+// listen returns the port to which the connections of the side's proxy are redirected. Istio uses the same ports.
 func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
 
 func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
@@ -47,8 +47,8 @@ type implementation struct {
 	file      string         // name of the configuration file
 	configure *tmpl.Template // template of the configuration, executed with plan.values
 	args      func(plan) []string
-	// admin returns the abstract socket address, in the proxy's network namespace, at which the proxy answers
-	// queries. name is the address's name in the configuration.
+	// admin returns the address at which the proxy answers queries: an abstract socket in the proxy's network
+	// namespace. name is the name of this address in the proxy's configuration.
 	admin    func(name string) string
 	method   string // the HTTP method of queries; "" if a query is a line of text
 	ready    string // query that succeeds when the proxy accepts connections
@@ -83,7 +83,7 @@ type counters struct {
 	Requests    uint64            // requests received; 0 if the proxy does not parse HTTP
 	Handshakes  uint64            // successful TLS handshakes
 	Resumed     uint64            // handshakes that resumed a session, without certificates
-	Strangers   uint64            // peers whose certificates were refused; always 0 for HAProxy
+	Strangers   uint64            // peers whose certificates the proxy refused; HAProxy does not count them: always 0
 	Versions    map[string]uint64 // handshakes by TLS version; nil: unknown
 }
 

@@ -14,7 +14,8 @@ import (
 	"tare/internal/text/tmpl"
 )
 
-// envoy is upstream Envoy with a static configuration, without the filters for metrics and metadata of Istio's build.
+// envoy is the proxy as upstream Envoy. Its configuration is static, and lacks the filters for metrics and metadata of
+// Istio's build.
 var envoy = implementation{
 	program:   string(Envoy),
 	version:   []string{"--version"},
@@ -34,7 +35,7 @@ var envoy = implementation{
 		return "/stats?usedonly&filter=" + url.QueryEscape(`^(listener|cluster|http)\.(`+s.String()+`)\.`)
 	},
 	identify: func(id string) string { return id },
-	// NET_ADMIN is for the redirection rules and the mark of sockets, NET_RAW for watching the wire.
+	// The helper needs NET_ADMIN to redirect packets and to mark sockets. It needs NET_RAW to watch the wire.
 	capabilities: []string{"NET_ADMIN", "NET_RAW"},
 	count:        countEnvoy,
 	logConnections: func(ctx context.Context, a admin, on bool) error {
@@ -63,7 +64,7 @@ func countEnvoy(text string, s side) (counters, error) {
 		return counters{}, err
 	}
 	listener, cluster := "listener."+s.String()+".", "cluster."+s.String()+"."
-	tls := listener // beginning of the names of the TLS counters, which are about the other proxy
+	tls := listener // beginning of the names of the counters for TLS connections with the other proxy
 	if s == clientSide {
 		tls = cluster
 	}
@@ -97,7 +98,8 @@ func parseStats(text string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// withPrefix returns the stats whose names start with a prefix, each under the rest of its name.
+// withPrefix returns the stats whose names start with a prefix. The keys of the result are the names without the
+// prefix.
 func withPrefix(stats map[string]uint64, prefix string) map[string]uint64 {
 	found := map[string]uint64{}
 	for name, n := range stats {
@@ -150,8 +152,8 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// NET_ADMIN and NET_RAW are for the same work as with Envoy. With SETUID and SETGID, HAProxy switches to its own
-	// user.
+	// As with Envoy, NET_ADMIN is for redirection rules and socket marks, and NET_RAW for watching the wire. With
+	// SETUID and SETGID, HAProxy switches to its own user.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 
@@ -177,7 +179,7 @@ func countHAProxy(text string, s side) (counters, error) {
 		return counters{}, err
 	}
 	front, server := rows[s.String()+"/FRONTEND"], rows[s.String()+"/original"]
-	tls := front // counters of the connections to the other proxy
+	tls := front // row with the counters of the connections to the other proxy
 	if s == clientSide {
 		tls = server
 	}

@@ -36,8 +36,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections go through both proxies, with TLS as the parameters say. It keeps the proxies'
-// counters, which the method through subtracts after the trial.
+// prove shows that connections go through both proxies, with TLS as the parameters say. It keeps the proxies' counters
+// of this moment, which the method through subtracts after the trial.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	}
 	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
 		if sidecars {
-			break // no program in these pods has the right to list rules
+			break // with sidecars, no program in these pods has the right to list rules
 		}
 		check, err := h.checkRules(ctx, where, 0)
 		if err != nil {
@@ -221,8 +221,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	return checks, nil
 }
 
-// through shows, after a trial, that the proxies moved the bytes that the trial sent, with TLS as the parameters
-// say.
+// through shows, after a trial, that the bytes of the trial went through the proxies, with TLS as the parameters say.
 func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	now, err := a.count(ctx)
 	if err != nil {
@@ -272,8 +271,8 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks that each proxy took the marker for data of the expected protocol, want. A proxy that has
-// counted a request between the readings took the marker for HTTP.
+// checkProtocol checks as what each proxy treated the marker, the data that the proof sends. A proxy that counted a
+// request between the readings from and to took the marker for HTTP. want is the expected protocol.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string

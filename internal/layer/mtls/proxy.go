@@ -68,7 +68,7 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 		defer close(up.ended)
 		_, up.why = up.process.Wait()
 		if exit := (*testbed.ExitError)(nil); errors.As(up.why, &exit) {
-			exit.Args = become.Args // command line of the proxy that the process has become
+			exit.Args = become.Args // shows the command line of the proxy: the helper's process has become the proxy
 		}
 	}()
 	if err := up.await(ctx, program); err != nil {
@@ -150,7 +150,7 @@ type logReader struct {
 	rest    []byte // rest is the beginning of the last line, which has not ended yet
 	records []connRecord
 	news    chan struct{} // receives a value when output has been read
-	// fetch returns the output since its last call; nil if the proxy writes to this logReader.
+	// fetch returns the output since the last call of fetch; nil if the proxy itself writes to this logReader.
 	fetch func(context.Context) (string, error)
 }
 
@@ -188,7 +188,7 @@ func (e *logReader) record(ctx context.Context, from string, limit time.Duration
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	for {
-		var soon <-chan time.Time // fires when the output should be fetched again
+		var soon <-chan time.Time // fires when it is time to fetch the output again
 		if e.fetch != nil {
 			text, err := e.fetch(ctx)
 			if err != nil {

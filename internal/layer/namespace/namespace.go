@@ -76,7 +76,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if given := site.Parameters().Namespace; given != "" {
 		return nil, fmt.Errorf("all arms share the experiment's namespace %s, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare creates a namespace for each arm", given)
 	}
-	idle := false // true: the namespace has all labels and annotations even without the layer
+	idle := false // set if the namespace has all the layer's labels and annotations without the layer
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		idle = c.lacking(ns) == 0
 		ns.Labels, ns.Annotations = keyvalue.With(ns.Labels, c.Labels), keyvalue.With(ns.Annotations, c.Annotations)
@@ -126,7 +126,8 @@ func (c *config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the namespace has none of the labels and annotations, except for those of the arm's own layer.
+// ProveOff shows that the arm's namespace has none of the layer's labels and annotations. Those that the arm's own
+// layer of this kind sets are not looked for.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

@@ -62,8 +62,8 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	return rights
 }
 
-// admit checks that an existing namespace allows the pods. A namespace that Tare creates gets the level of
-// Pod Security that the layers need.
+// admit checks that an existing namespace allows the layer's pods (Pod Security). A namespace that Tare creates needs
+// no check: it gets the level of Pod Security that the layers need.
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
@@ -71,7 +71,7 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	}
 	ns, err := s.ReadNamespace(ctx)
 	if errors.IsForbidden(err) {
-		return nil // Tare may not read the namespace; the API server's error will say if the namespace allows no such pods
+		return nil // Tare may not read the namespace; if it allows no such pods, making them fails later
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,8 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods do not have the layer's settings, except for those that the arm's own pod layer sets.
+// ProveOff shows that the arm's pods lack the settings of another arm's layer pod. It leaves out the settings that the
+// arm's own layer pod sets.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	if own != nil && own.Patch != "" {
@@ -103,7 +104,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, err
 	}
 	sandbox, err := c.sandbox(ctx, site)
-	if err != nil { // this arm may be on another cluster, which does not have the class
+	if err != nil { // the arms may be on different clusters, and this arm's cluster may lack the class
 		sandbox = sandboxOf(c.RuntimeClass.OrZero(), "")
 	}
 	off := c.aspects(false, sandbox)
@@ -176,11 +177,11 @@ func uids(views []podView) []types.UID {
 	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the settings whose checks show that the layer is off in an arm with a pod layer of its own.
-// Settings that the arm's own layer has, too, are left out: the proof of that layer shows them.
+// offBeside lists the settings whose checks show that the layer is off in another arm, which has a pod layer of its
+// own. It leaves out the settings that the own layer sets, too: that layer's proof shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
-	if len(rest.NodeSelector) > 0 { // all labels count together: the layer chooses only nodes that have all of them
+	if len(rest.NodeSelector) > 0 { // all labels are checked together: the layer chooses only nodes that have all of them
 		rest.NodeSelector = c.NodeSelector
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -191,8 +192,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container has no seccomp filter, and all capabilities. They are no evidence here, since the arm's
-	// own layer may have removed the filter or added capabilities.
+	// A privileged container normally has all capabilities and no seccomp filter. Here the arm's own layer may have
+	// added capabilities or removed the filter, so only the flag privileged itself is evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
@@ -213,8 +214,8 @@ type podView struct {
 	node  *corev1.Node // set if the proof compares the pod with its node
 }
 
-// split returns the pods that the layer shapes. The result beside is true if the site has other pods, too: pods on
-// the nodes' network, which the layer does not change.
+// split returns the pods that the layer changes. Pods on the nodes' network are not changed. The result beside is true
+// if the site has such pods.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = maps.Clone(pods)
 	maps.DeleteFunc(shaped, func(p testbed.Place, _ *corev1.Pod) bool { return p == testbed.ClientNode || p == testbed.ServerNode })
@@ -236,7 +237,7 @@ func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev
 		if v.facts, err = s.Facts(ctx, place); err != nil {
 			return nil, fmt.Errorf("read the facts that the pod %s sees: %w", v.pod.Name, err)
 		}
-		if len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0 { // the proofs compare the pod with its node
+		if len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0 { // node selectors and runtime classes are checked against the node
 			if v.node, err = node(ctx, s, v.pod.Spec.NodeName, nodes); err != nil {
 				return nil, err
 			}
@@ -305,11 +306,11 @@ func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	return sandboxOf(class, found.Handler), nil
 }
 
-// aspect is one setting of a layer, with the check that shows the setting in a pod.
+// aspect is one setting of the layer pod, with a check that shows this setting in a running pod.
 type aspect struct {
 	name     string
 	expected string
-	spec     bool // set if the evidence is the specification of the pod, which never changes
+	spec     bool // set if the proof rests on the pod's specification, which never changes
 	show     func(podView) shown
 }
 
@@ -337,7 +338,8 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes, in all pods, the checks of those settings (aspects) whose field spec equals the argument spec.
+// checks makes the checks of some settings (aspects) in all pods. It makes those whose field spec equals the argument
+// spec.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
 	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })

@@ -49,7 +49,7 @@ const (
 
 func (c *Config) seccomp() aspect {
 	want, mode := c.Seccomp.OrZero(), seccompFilter
-	if want == unconfined || c.Privileged { // container runtimes give privileged containers no filter
+	if want == unconfined || c.Privileged { // also for privileged containers, since container runtimes give them no filter
 		mode = seccompOff
 	}
 	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s podView) shown {
@@ -121,7 +121,7 @@ func appArmor(want string) aspect {
 	}}
 }
 
-// capable returns an error if a pod runs on a node that does not support AppArmor, although the layer sets a profile.
+// capable returns an error if the layer sets an AppArmor profile, but a pod's node does not support AppArmor.
 func (c *Config) capable(views []podView) error {
 	for _, s := range views {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
@@ -144,8 +144,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities shows the bounding set of the pod's programs. If the programs run as root, the bounding set must also
-// be in effect.
+// capabilities returns the check of the pod's capabilities. The bounding set of its programs must be as expected. If
+// the programs run as root, this set must also be in effect.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}
@@ -166,7 +166,7 @@ func (c *Config) capabilities() aspect {
 				return shown{observed: fmt.Sprintf("%s, effective %s", text, effective)}
 			}
 		}
-		// ALL adds all capabilities of the container runtime. The check looks only for SYS_ADMIN.
+		// ALL adds every capability that the container runtime can give. Of these, the check looks only for SYS_ADMIN.
 		missing := added &^ set
 		if added == everything {
 			missing = sysAdmin &^ set
@@ -175,7 +175,8 @@ func (c *Config) capabilities() aspect {
 	}}
 }
 
-// boundaries describes the expected capabilities: all of the first set, and none of the second set.
+// boundaries describes the expected capabilities. A program must have all capabilities of the set with, and none of the
+// set without.
 func boundaries(with, without capSet) string {
 	switch {
 	case with|without == 0:

@@ -58,7 +58,7 @@ type Config struct {
 	ServiceAccount string                  `yaml:"serviceAccount" also:"serviceAccountName" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a service account" doc:"service account of the pods, which must exist in their namespace"`
 	Sidecars       []string                `yaml:"sidecars" doc:"containers that something else adds to the pods, such as istio-proxy: Tare only checks that they run"`
 	Patch          strictyaml.Document     `yaml:"patch" doc:"strategic merge patch of the pods, as a map or text in YAML; the programs' container has the name tare"`
-	// SecurityContext is empty after a call of fill, unless fill fails.
+	// SecurityContext is emptied by fill, which moves its settings to other fields. It stays if fill fails.
 	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the programs' container, in the form of a pod's, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
@@ -89,7 +89,7 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// These are words that a list of capabilities may have in place of a capability.
+// These words may stand in a list of capabilities, instead of a capability's name.
 const (
 	all  = "ALL"
 	none = "none"

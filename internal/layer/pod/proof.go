@@ -11,9 +11,9 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists settings with their checks. With on = true, the checks show that the layer is on; with on = false,
-// that it is off in an arm without a pod layer. With on = false, settings that all pods have, such as seccomp
-// RuntimeDefault, have no check. The argument sandbox is the sandbox of the layer's RuntimeClass.
+// aspects lists the layer's settings with their checks. With on = true, the checks show that the layer is on. With on =
+// false, they show that it is off in an arm without a pod layer. Settings that all pods have, such as seccomp
+// RuntimeDefault, then have no check. The argument sandbox is the sandbox of the layer's RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -21,7 +21,7 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 			list = append(list, a)
 		}
 	}
-	whole := len(c.NodeSelector) // all labels count together: the layer chooses only nodes that have all of them
+	whole := len(c.NodeSelector) // labels count as one aspect: the layer chooses only nodes that have all of them
 	class := c.RuntimeClass.OrZero()
 	labels := func(s podView) map[string]string { return s.pod.Labels }
 	annotations := func(s podView) map[string]string { return s.pod.Annotations }
@@ -72,8 +72,8 @@ func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	return a
 }
 
-// pairs completes the check of a setting that is a map. With on = true, the map must have all keys of want with
-// their values. With on = false, it must have fewer than limit of them.
+// pairs completes the check of a setting that is a map, such as labels. With on = true, the pod's map must contain
+// every key of want with its value. With on = false, it must contain fewer than limit of these pairs of key and value.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -167,7 +167,7 @@ func ownUsers(s podView) shown {
 
 const hostUsers = "0 0 4294967295" // the map of user ids outside of any user namespace
 
-// answers returns the caveat for a fact, such as the seccomp mode, that a sandbox reports in place of the node's
+// answers returns a caveat about a fact, such as the seccomp mode: a sandbox reports the fact, and not the node's
 // kernel.
 func answers(s podView, fact string) string {
 	return fmt.Sprintf("the pod's %s is reported by %s and not by the node's kernel: the only evidence is the specification", fact, s.facts.Sandbox)
@@ -178,8 +178,8 @@ const (
 	noContainer = "no such container"
 )
 
-// sidecar says whether the pod has the named container, and whether this container is ready. sidecar also looks at init
-// containers, since native sidecars are init containers that keep running.
+// sidecar states in words whether the pod has the named container, and whether this container is ready. It also looks
+// at init containers, since native sidecars are init containers that keep running.
 func sidecar(pod *corev1.Pod, name string) string {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	runs := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil && s.Ready }

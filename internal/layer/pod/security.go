@@ -34,7 +34,8 @@ var tunable = []string{"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range",
 	"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
 	"net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
-// security returns the Pod Security levels that the layer needs at all levels of its factors, with the reasons.
+// security returns the Pod Security levels that the layer needs, with the reasons. It considers every level of the
+// layer's factors.
 func (c *Config) security() []experiment.PodSecurity {
 	var needs []experiment.PodSecurity
 	for _, v := range c.variants() {
@@ -52,8 +53,8 @@ func (c *Config) security() []experiment.PodSecurity {
 	return needs
 }
 
-// variants returns the layer at each combination of the levels of runtimeClass, seccomp and appArmor. Only these
-// factors matter to Pod Security.
+// variants returns a copy of the layer for each combination of the levels of runtimeClass, seccomp and appArmor. No
+// other factor matters to Pod Security.
 func (c *Config) variants() []Config {
 	levels := func(l factor.Levels[string]) []factor.Levels[string] {
 		if len(l) == 0 {

@@ -35,7 +35,7 @@ func (c *Config) shapes() bool {
 	return !equality.Semantic.DeepEqual(rest, Config{})
 }
 
-// shape changes the specification of a pod before the pod is created. The patch comes last.
+// shape applies the layer's parameters to the pod before the pod is created. The parameter patch is applied last.
 func (c *Config) shape(pod *corev1.Pod) error {
 	pod.Labels, pod.Annotations = keyvalue.With(pod.Labels, c.Labels), keyvalue.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
@@ -193,7 +193,7 @@ func pristine() *corev1.Pod {
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsUser: new(int64(defaultUser)), RunAsNonRoot: new(true),
 			SeccompProfile:  seccompProfile(runtimeDefault),
-			AppArmorProfile: appArmorProfile(runtimeDefault), // the kubelet's default where AppArmor is available
+			AppArmorProfile: appArmorProfile(runtimeDefault), // as the kubelet sets it where AppArmor is available
 		},
 		Containers: []corev1.Container{{
 			Name: container,
@@ -213,7 +213,8 @@ func (c *Config) fill() {
 	}
 }
 
-// settled returns the layer without a securityContext. Settings for which the layer has no field become a patch.
+// settled returns the layer with the settings of its securityContext moved to fields such as runAsUser. Settings
+// without a field become a patch.
 func (c *Config) settled() (*Config, error) {
 	text, out := c.SecurityContext, *c
 	if out.SecurityContext = ""; text == "" {

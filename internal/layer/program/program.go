@@ -38,7 +38,7 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "any program, with the workloads command and startup"),
 }
 
-// Declare declares that the layer needs its program and replaces the workload's program.
+// Declare declares that the layer needs its program, and that this program replaces the workload's.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Replaces: true}
 	if len(c.Command) > 0 {
@@ -85,7 +85,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check: in arms without the layer the workload cannot start the program.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// Text returns a command line: the program and its arguments, or a shell that runs a text.
+// Text returns the command that starts a program: the arguments run or, if shell is given, a shell that runs this text.
 func Text(run reference.Arguments, shell string) reference.Arguments {
 	if shell != "" {
 		return reference.Arguments{"/bin/sh", "-c", shell}

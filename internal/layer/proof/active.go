@@ -65,7 +65,7 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	if err != nil {
 		return layer.Check{}, err
 	}
-	if len(targets) == 0 { // without a pod the mechanism is off, although no program has shown this
+	if len(targets) == 0 { // without a pod the mechanism counts as off, although no program has shown this
 		return i.without("there is no such pod", want), nil
 	}
 	return ofAll(len(targets), "; likewise in %d more", func(n int) (string, layer.Check, error) {
@@ -74,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes a check in each target. It returns the first failed check. If none fails, it returns the check of the
-// first target, and adds the number of further targets, written in the given format.
+// ofAll makes a check in each of several targets, and returns the first check that fails. If no check fails, it returns
+// that of the first target, with the number of further targets, written in the given format.
 func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := make(n)
@@ -98,7 +98,8 @@ func ofAll(targets int, format string, make func(n int) (title string, check lay
 	return all, nil
 }
 
-// without makes the check for a target in which no program can run. In such a target, the mechanism counts as off.
+// without makes the check for a target in which no program can run, for the given reason. In such a target, the
+// mechanism counts as off.
 func (i Item) without(reason string, want evidence.State) layer.Check {
 	check := i.patterns().Check(name, i.Name, want, "", nil)
 	check.Observed, check.OK = reason, want == evidence.Off
@@ -178,7 +179,8 @@ func (i Item) validateGrows(at string) []experiment.FieldError {
 	return errs
 }
 
-// sum returns the sum of the numbers that the pattern finds in the text, and how many numbers these are.
+// sum adds up the numbers that the pattern finds in the text. It returns the total, and in found how many numbers it
+// added up.
 func sum(pattern *regexp.Regexp, text string) (total float64, found int, err error) {
 	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
 		n, err := strconv.ParseFloat(match[1], 64)
@@ -235,8 +237,8 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is a reading of an output without the counter. Before a trial it counts as 0, since the program may print a
-// counter only after its first use.
+// absent is the result of reading an output that does not contain the counter. Before a trial it counts as 0, since the
+// program may print a counter only after its first use.
 const absent = "no such number"
 
 // grown checks that a counter has grown in every target between its readings before and after a trial.

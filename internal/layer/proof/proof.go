@@ -58,7 +58,7 @@ type Pods struct {
 	Node      node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"pods to use: on the client's node, the server's node or both nodes, any one pod, or all; absent: both"`
 }
 
-type node string // selects pods by the nodes on which they run
+type node string // which pods to use, by the nodes on which they run
 
 const (
 	client node = "client"
@@ -68,7 +68,8 @@ const (
 	all    node = "all"
 )
 
-// when says when the arm with the layer makes a check. Other arms make it before each trial, or once.
+// when is the time of a check in the arm with the layer: before or after each trial, or once. Other arms make the check
+// before each trial, or once.
 type when string
 
 const (
@@ -107,7 +108,8 @@ func (c *config) needs() experiment.Needs {
 	return n
 }
 
-// programs lists the programs that run on Tare's machine. Other programs run in pods, or at places of the workload.
+// programs lists the programs of those checks that run on Tare's machine. The other checks run in pods, or at places of
+// the workload.
 func (c *config) programs() []experiment.Program {
 	var programs []experiment.Program
 	for _, item := range c.Checks {
@@ -170,8 +172,8 @@ func (c *config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. In arms without the layer, the output must not match the pattern
-// of the parameter grows.
+// patterns returns the patterns for a check's output. If the check has the parameter grows, its pattern is the pattern
+// On: in arms without the layer, the output must not match it.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }

@@ -21,10 +21,10 @@ import (
 
 const maxPods = 50 // the largest number of pods that one check may have
 
-// target is a place or a container for the program of a check.
+// target is where the program of a check runs: a place of the site or a container.
 type target struct {
 	title   string
-	missing string // reason why the program cannot run in the target, where the mechanism then counts as off
+	missing string // why the program cannot run in the target; the mechanism then counts as off there
 	run     func(ctx context.Context, args reference.Arguments) (string, error)
 }
 
@@ -119,7 +119,7 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	return i.Pods.choose(list.Items, nodes)
 }
 
-// nodes returns the nodes of the check's pods; nil: any nodes.
+// nodes returns the nodes on which the check's pods must run; nil: any nodes.
 func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
 	for i := 2; own[testbed.Member(i)] != nil; i++ {
@@ -130,7 +130,7 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	for _, place := range places[p.Node] {
 		pod := own[place]
 		if pod == nil && place == testbed.ServerPod && (p.Node == Both || p.Node == "") {
-			continue // a workload with a volume has only a client
+			continue // the site has no server: a workload with a volume has only a client
 		}
 		if pod == nil || pod.Spec.NodeName == "" {
 			return nil, fmt.Errorf("the check needs pods on the node of the %s, but the site has none", place)
@@ -140,8 +140,8 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	return nodes, nil
 }
 
-// choose keeps the running pods on the nodes, sorted by name. Either all of the nodes have such a pod, or none has
-// one: a mechanism whose agent is missing on some nodes is neither on nor off.
+// choose returns the running pods on the nodes, sorted by name. If only some of the nodes have such a pod, it returns
+// an error: a mechanism whose agent is missing on some nodes is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {

@@ -20,7 +20,7 @@ import (
 // outlive the program.
 type runner struct {
 	name, program, install string
-	elsewhere              bool // set if the command is no descendant of the program
+	elsewhere              bool // set if another process starts the command, such as a daemon, and not the program
 	alive                  []string
 	// list returns the command that prints the names of a run's leftovers, one per line. The command remove, followed
 	// by these names, removes the leftovers.
@@ -86,8 +86,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe asks the program only for its containers. To start one it would need an image, which only the experiment
-// file names. tare plan tries that image.
+// probe only asks the program to list its containers. It starts no container, because that needs an image, and only the
+// experiment file names one. The command tare plan tries the image.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -138,8 +138,8 @@ func (c *container) Declare() experiment.Declaration {
 	return d
 }
 
-// args returns the arguments that stand before the command: the program, its options and the image. They mount
-// Tare's executable at its own path.
+// args returns the beginning of the command line, up to the image: the program, its options and the image. The options
+// also mount Tare's executable at its own path.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {
@@ -171,8 +171,8 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 	return c.front("").Off(ctx, s)
 }
 
-// variables returns the names of a command's variables, without their values: every user of the machine can see
-// arguments.
+// variables returns the names of a command's variables. Their values are left out, since every user of the machine can
+// see a program's arguments.
 func variables(cmd testbed.Command) []string {
 	return testbed.Each(cmd.Env, func(v string) string {
 		name, _, _ := strings.Cut(v, "=")

@@ -29,7 +29,7 @@ type preset struct {
 	name, summary, program string
 	install                string   // command that installs the program
 	options                []string // options of the preset
-	after                  []string // arguments between the options and the command
+	after                  []string // arguments of the program between its options and the command
 	evidence               []wrapper.Evidence
 	// launcher has the settings of Tare's launcher, which replaces the program if there are no options; nil: never.
 	launcher *launcher.Settings

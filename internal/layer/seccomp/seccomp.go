@@ -86,8 +86,8 @@ func calls(arguments bool) []string {
 	return rare
 }
 
-// rare lists calls of administrators and debuggers, and obsolete calls. The prober tries the first call, which any
-// user may make.
+// rare lists system calls that programs hardly use: calls of administrators and debuggers, and obsolete calls. The
+// prober tries the first call, which needs no privileges.
 var rare = slices.Clip([]string{
 	"personality", "acct", "swapon", "swapoff", "reboot", "kexec_load", "init_module", "finit_module",
 	"delete_module", "quotactl", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "ptrace",

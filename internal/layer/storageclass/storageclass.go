@@ -65,7 +65,7 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up sets the class of the site's claims. The testbed creates the claims later.
+// Up sets the StorageClass of the site's volume claims. The testbed creates these claims later.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -129,9 +129,10 @@ func (c *config) checks(
 	return out
 }
 
-const none = "none" // a check shows this text if a claim or volume has no storage class, or if there is no volume
+const none = "none" // stands in a check for a claim or volume without storage class, or for a missing volume
 
-// driver returns the CSI driver of a volume, or else the name of the mechanism by which the node gets the volume.
+// driver returns the name of a volume's CSI driver. For a volume without CSI, it returns the kind of the volume, such
+// as hostPath.
 func driver(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:

@@ -53,7 +53,8 @@ func word(s evidence.State) string {
 	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
 }
 
-// These are the first and the longest pause between two looks at a switch that is being turned.
+// A switch that is being turned is looked at again and again. The first pause is firstLook, and the longest is
+// rareLook.
 const (
 	firstLook = 100 * time.Millisecond
 	rareLook  = 2 * time.Second
@@ -64,7 +65,7 @@ func (o *commandRunner) turn(ctx context.Context, commands []reference.Arguments
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, 2*limit); err != nil { // this timeout is never reached: the context ends first
+		if _, err := o.run(limited, args, 2*limit); err != nil { // without effect: the context ends before this timeout is reached
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not finished within %v", testbed.Quote(args), limit)
 			}
@@ -149,7 +150,7 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 
 // turnOn turns the switch on or, if that fails, off again.
 func (a *active) turnOn(ctx context.Context) error {
-	if !a.wasOn { // if the switch was on before the run, the ledger has an entry already
+	if !a.wasOn { // if the switch was on before the run, the change to undo is already recorded
 		if err := a.owe(evidence.Off); err != nil {
 			return err
 		}
@@ -180,7 +181,8 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return []layer.Check{check}, err
 }
 
-// down turns the switch off. At the last site, it restores the state from before the run.
+// down turns an exclusive switch off, and any other switch at its last site. At the last site, it restores the state
+// from before the run.
 func (a *active) down(ctx context.Context) error {
 	if a.done {
 		return nil
@@ -229,7 +231,7 @@ func (a *active) owe(to evidence.State) error {
 	}
 	u := layer.Undo{Layer: name, Key: a.key, To: word(to)}
 	for _, args := range h.Commands {
-		var shown []string // the commands for the user, with references in place of secrets
+		var shown []string // the commands as users see them, with references in place of secrets
 		for _, arg := range args {
 			filled, err := a.values.Fill(arg)
 			if err != nil {

@@ -54,7 +54,7 @@ type config struct {
 	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
-type found string // the layer's action if the switch is on before the run
+type found string // what the layer does if its switch is on before the run: refuse, or restore
 
 const (
 	refuse  found = "refuse"
@@ -133,7 +133,7 @@ func (c *config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up turns the switch on. An exclusive switch is turned on by the runner instead.
+// Up turns on a switch that is not exclusive. The runner turns on an exclusive switch, before the trials of its arm.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	for _, program := range c.programs() {
 		if _, err := exec.LookPath(program); err != nil {
@@ -156,7 +156,7 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	case c.Exclusive:
 		up.Switch = &layer.Switch{On: a.turnOn, Off: a.turnOff, Settling: c.Settle.Std()}
 	case a.sites > 1:
-		a.on = true // another site has turned the switch on
+		a.on = true // the layer's switch is shared, and another site has already turned it on
 	default:
 		if err := a.turnOn(ctx); err != nil {
 			return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
@@ -165,8 +165,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the switch's state, which sites share: all sites on one cluster or, if the commands contain the
-// namespace, all sites in one namespace.
+// stateOf returns the state of the switch. All sites on one cluster share this state. If the commands contain the
+// namespace, only sites in the same namespace share it.
 func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
@@ -179,13 +179,14 @@ func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 		*states = map[string]*switchState{}
 	}
 	if (*states)[key] == nil {
-		what, _ := json.Marshal([]any{name, key, c.On, c.Off, c.Check.Run}) // a list of texts always encodes
+		what, _ := json.Marshal([]any{name, key, c.On, c.Off, c.Check.Run}) // no error: texts and lists of texts can always be written as JSON
 		(*states)[key] = &switchState{key: string(what)}
 	}
 	return (*states)[key]
 }
 
-// ProveOff shows that the switch is off at another arm's site, unless the arm has its own switch with the same check.
+// ProveOff shows that the switch is off at another arm's site. If that arm has its own switch with the same check,
+// ProveOff makes no check.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if own, _ := s.Own.(*config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
 		return nil, nil

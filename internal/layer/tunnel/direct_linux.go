@@ -14,7 +14,8 @@ import (
 const (
 	// routes is the number of the routing table that leads into the tunnel. wg-quick(8) uses the same number.
 	routes = 51820
-	// wireRule and tunnelRule are the priorities of the routing rules. Both come before the rule of the table main.
+	// wireRule and tunnelRule are priorities of routing rules. With them, the kernel applies both rules before the rule
+	// of the routing table main.
 	wireRule, tunnelRule = 32000, 32001
 )
 
@@ -42,7 +43,7 @@ func (p *Protocol) route(d direction) error {
 		return fmt.Errorf("interface %s: %w", d.Device, err)
 	}
 	lead := d.Peers
-	if d.Service.IsValid() { // this route gives connections to the service the tunnel's MTU from their start
+	if d.Service.IsValid() { // with this route, connections to the service use the tunnel's MTU from their start
 		lead = append(lead[:len(lead):len(lead)], d.Service)
 	}
 	families := map[int]bool{}
@@ -70,8 +71,8 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// rules returns the routing rules: "ipproto udp sport PORT dport PORT lookup main" for each port, and then
-// "lookup 51820".
+// rules returns the routing rules. Packets with a port of the tunnel at both ends use the main table ("ipproto udp
+// sport PORT dport PORT lookup main"). All other packets use table 51820.
 func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	add := func(priority, table int) *netlink.Rule {
 		r := netlink.NewRule()

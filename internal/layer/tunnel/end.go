@@ -16,7 +16,7 @@ import (
 // end is one end of the tunnels. It is on a node of this machine, or in a pod of a cluster.
 type end struct {
 	at    testbed.Place // place of the helper
-	place testbed.Place // name of the place in messages and costs
+	place testbed.Place // place of the end, as named in messages and costs
 	pod   testbed.Place // pod behind the end, which sends and receives markers
 	own   []netip.Addr  // addresses of the pod; none on a node
 	mtu   int           // MTU of the tunnel; 0: the helper determines it
@@ -28,7 +28,7 @@ type end struct {
 	daemon  testbed.Process   // program in user space that encrypts; nil: none runs
 	lacks   string            // reason why the kernel cannot encrypt
 	kernel  bool              // set if the kernel encrypts
-	program string            // name of the implementation in messages
+	program string            // name of the encrypting program or kernel, for messages
 	opened  Opened
 	version string
 }
@@ -104,7 +104,8 @@ func (e *end) close(ctx context.Context) error {
 
 // request is one request to the helper at an end, which acts in its own network namespace. Exactly one field is set.
 type request struct {
-	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`     // the response is the reason why it cannot encrypt; "" if it can
+	// the response is the reason why this end cannot encrypt in the kernel; "": it can
+	Kernel  *struct{} `json:"kernel,omitempty" title:"ask the kernel"`
 	Open    *Opening  `json:"open,omitempty" title:"open"`                 // the response has the type Opened
 	Ready   *struct{} `json:"ready,omitempty" title:"wait for the daemon"` // the response is the version
 	Rekey   *rekeying `json:"rekey,omitempty" title:"set key and peers"`
@@ -112,13 +113,13 @@ type request struct {
 	Traffic *struct{} `json:"traffic,omitempty" title:"read the counters"` // the response has the type Traffic
 	Close   *struct{} `json:"close,omitempty" title:"close"`
 
-	// The following requests are only for ends in pods. For ends on nodes of this machine, the testbed does their
-	// work.
+	// The requests below go only to ends in pods. For ends on nodes of this machine, the testbed does the work of these
+	// requests.
 
 	Direct *direction `json:"direct,omitempty" title:"route packets for the peers into the tunnel"`
 	Undo   *struct{}  `json:"undo,omitempty" title:"route packets for the peers past the tunnel"`
-	Send   *sending   `json:"send,omitempty" title:"send a marker"`    // the response has the type sent
-	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // the response is true if the tunnel's interface exists
+	Send   *sending   `json:"send,omitempty" title:"send a marker"`    // the Go type of the response is sent
+	Answer *struct{}  `json:"answer,omitempty" title:"answer markers"` // its response is a bool: whether the tunnel's interface exists
 }
 
 // String returns the title of the request.
@@ -139,7 +140,7 @@ type rekeying struct {
 
 // direction asks the helper to route packets for the peers into the tunnel, except for the tunnel's own packets.
 type direction struct {
-	Device string       `json:"device"` // "": the kernel encrypts by policy
+	Device string       `json:"device"` // interface of the tunnel; "": the kernel encrypts by policy
 	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
 	// Service is the service's address, and Server the address of the server's pod. Packets for Service go to
 	// Server. If Service is invalid, no packets are redirected.
@@ -152,7 +153,7 @@ type sending struct {
 	To     netip.Addr    `json:"to"`
 	Marker string        `json:"marker"`
 	Limit  time.Duration `json:"limit"`           // timeout of the answer
-	Watch  bool          `json:"watch,omitempty"` // set: the pod's interfaces are watched, which needs CAP_NET_RAW
+	Watch  bool          `json:"watch,omitempty"` // true if the pod's interfaces are watched, which needs CAP_NET_RAW
 }
 
 type sent struct {

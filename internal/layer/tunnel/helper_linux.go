@@ -166,8 +166,8 @@ func Release() string {
 
 const longestMarker = 4096 // the size of the largest marker that a helper answers, in bytes
 
-// receipt returns the answer to a marker: a short text, so that the answers are too small to make the tunnel's
-// counters grow as markers do.
+// receipt returns the answer to a marker. The answer is much shorter than the marker, so that only the marker makes the
+// tunnel's counters grow visibly.
 func receipt(marker []byte) []byte {
 	sum := sha256.Sum256(marker)
 	return sum[:8]
@@ -175,7 +175,7 @@ func receipt(marker []byte) []byte {
 
 const probePort = 51821 // the UDP port on which helpers in pods answer markers
 
-// answer starts answering markers, and reports whether the interface exists.
+// answer starts to answer markers. The result present is true if the interface device exists.
 func answer(device string) (present bool, err error) {
 	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
 	switch {
@@ -187,7 +187,7 @@ func answer(device string) (present bool, err error) {
 				}
 			}
 		}()
-	case !errors.Is(err, unix.EADDRINUSE): // if the port is in use, the helper of an active layer answers already
+	case !errors.Is(err, unix.EADDRINUSE): // the port is in use, so the helper of an active layer already answers there
 		return false, err
 	}
 	_, missing := net.InterfaceByName(device)

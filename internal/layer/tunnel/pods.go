@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// inPods returns tunnels between the pods of a site, whose ends are not open yet. The helpers run in sidecars; in an
-// arm without the layer, they run beside the programs.
+// inPods returns tunnels between the pods of a site. Their ends are not open yet. In an arm with the layer, the helpers
+// run in sidecars; in an arm without it, they run beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
 	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
@@ -48,7 +48,8 @@ func (t *Tunnels) settle(ctx context.Context, wanted Implementation) (err error)
 	return t.raise(ctx, wanted)
 }
 
-// meet finds the pods' addresses and starts the helpers, which answer markers from then on.
+// meet finds the pods' addresses, and starts a helper for each pod. The helpers answer markers until the site is taken
+// down.
 func (t *Tunnels) meet(ctx context.Context) error {
 	return t.each(func(e *end) error {
 		e.own = t.sidecars.PodAddresses(e.pod)
@@ -109,9 +110,9 @@ func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	})
 }
 
-// proveOff shows that the pods have no tunnel, and reach each other. It cannot show that markers are in clear: in
-// pods without sidecars, no program may watch the interfaces. The arm with the layer shows this before it creates
-// its tunnels.
+// proveOff shows that the pods have no tunnel, and reach each other. It cannot show that markers are in clear, because
+// no program may watch the interfaces of pods without sidecars. The arm with the layer shows this before it creates its
+// tunnels.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {

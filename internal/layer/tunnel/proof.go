@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// arrival is the timeout of a marker that should arrive. WireGuard repeats a lost handshake after five seconds.
+	// arrival is how long to wait for a marker that should arrive. It is longer than five seconds, after which
+	// WireGuard repeats a lost handshake.
 	arrival = 6 * time.Second
-	// absence is the timeout of a marker that should not arrive. A marker that arrives takes a few milliseconds.
+	// absence is how long a proof waits for a marker that should not arrive. A marker that does arrive takes a few
+	// milliseconds.
 	absence = 300 * time.Millisecond
 )
 
@@ -33,8 +35,8 @@ func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check,
 	}, nil
 }
 
-// ProveOff shows that the pods of a site without the layer reach each other. On this machine, the wire must show the
-// markers in clear. On a cluster, no pod may have the tunnel's interface.
+// ProveOff shows that the pods of a site without the layer reach each other without a tunnel. On this machine, the wire
+// must show the markers in clear. On a cluster, no pod may have the tunnel's interface.
 func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
@@ -66,9 +68,9 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that keys matter. While the client's end has a key that no other end knows, none of its markers
-// arrives. With the right key, markers arrive between all ends. These markers make the handshakes, so that no trial
-// waits for one.
+// proveKeys shows that only right keys work. While the client's end has a key that no other end knows, no marker from
+// the client arrives. With the right key, markers arrive between all ends. These markers also make the handshakes, so
+// that no trial waits for one.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -100,8 +102,8 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that markers arrive through the tunnels, and are not in clear between the nodes. It keeps the tunnels'
-// counters, which the method through subtracts after the trial.
+// prove shows that markers arrive through the tunnels, and that no marker is readable between the nodes. It keeps the
+// tunnels' counters of this moment, which the method through subtracts after the trial.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -126,8 +128,8 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows, after a trial, that the tunnels' counters grew by at least the bytes that the trial sent, if the
-// workload reports them.
+// through shows, after a trial, that the tunnels' counters grew by at least the bytes that the trial sent. If the
+// workload reports no bytes, there is no check.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
@@ -151,8 +153,8 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic compares two readings of the counters, from and to. At least size bytes must have entered the tunnels
-// between them, and at least size bytes must have left the tunnels.
+// checkTraffic compares two readings of the tunnels' counters, from and to. Between them, at least size bytes must have
+// entered the tunnels, and at least size bytes must have left.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{
@@ -187,14 +189,14 @@ func (p *Protocol) find(ctx context.Context, which Implementation) testbed.Findi
 	return f.Tried(err)
 }
 
-// way is the way of a marker from pod to pod. The two pods are behind different ends.
+// way is the path of a marker from one pod to another. The two pods are behind different ends of the tunnels.
 type way struct {
 	from, to testbed.Place
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one route for every two ends. Of the two, the end that is earlier in the list of ends sends, since it
-// starts the handshakes (Peer.Connect).
+// ways returns one route between every two ends of the tunnels. The end that comes earlier in the list of ends sends,
+// since it starts the handshakes (Peer.Connect).
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -224,7 +226,7 @@ func (t *Tunnels) sendMarker(ctx context.Context, w way) (markerOutcome, error) 
 
 type markerOutcomes []markerOutcome
 
-const atATime = 32 // number of markers sent in parallel, since the watch for a marker takes some ten milliseconds to end
+const atATime = 32 // markers sent at the same time, since the watch for each takes some ten ms to end
 
 func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, error) {
 	seen, errs := make(markerOutcomes, len(all)), make([]error, len(all))
@@ -241,7 +243,8 @@ func (t *Tunnels) sendMarkers(ctx context.Context, all []way) (markerOutcomes, e
 	return seen, errors.Join(errs...)
 }
 
-// carried returns the smallest number of bytes by which the protocol's counters must grow because of the markers.
+// carried returns the least number of bytes by which the protocol's counters must have grown if all markers went
+// through the tunnels.
 func (m markerOutcomes) carried(p *Protocol) (bytes uint64) {
 	for _, one := range m {
 		bytes += p.Carried(one.size)
@@ -256,8 +259,8 @@ func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that every marker arrived. With clear = true, the wire must have shown every marker in clear;
-// with clear = false, none.
+// checkWire checks that every marker arrived. If clear is true, the wire must have shown every marker unencrypted. If
+// clear is false, it must have shown none unencrypted.
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {

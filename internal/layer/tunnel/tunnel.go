@@ -44,7 +44,7 @@ const (
 // Key is the secret of an end: its private key, or a key that all ends share.
 type Key [32]byte
 
-// Peer is another end, as this end knows it.
+// Peer is what an end of a tunnel knows about another end.
 type Peer struct {
 	Key     Key            `json:"key"` // part of the peer's key that other ends know (Protocol.Public)
 	Address netip.Addr     `json:"address"`
@@ -61,7 +61,7 @@ type Traffic struct {
 	Received uint64 `json:"received"`
 }
 
-// Engine is an end that has been opened, in the helper's network namespace.
+// Engine is one end of a tunnel after it has been opened, in the helper's network namespace.
 type Engine interface {
 	// Rekey sets the end's key and its peers. It drops the session keys that were agreed on with earlier peers.
 	Rekey(own Key, peers []Peer) error
@@ -80,7 +80,7 @@ type Opening struct {
 	Kernel bool `json:"kernel,omitempty"`
 	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
 	// Own holds the addresses of the end's pod; it is empty for an end on a node. The tunnel's interface gets these
-	// addresses, too: packets that are routed into it need a source address there.
+	// addresses, too, as source addresses for the packets that are routed into it.
 	Own     []netip.Addr   `json:"own,omitempty"`
 	Address netip.Addr     `json:"address"` // address by which the peers reach this end
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
@@ -116,7 +116,7 @@ type Protocol struct {
 	// The argument pods is true on a cluster.
 	Hint func(lacks error, pods bool) string
 
-	// The functions below run in the helper.
+	// The functions from here on run in the process of the helper.
 
 	// Lacks returns the reason why the kernel cannot encrypt in the helper's network namespace; nil if it can.
 	Lacks func() error
@@ -130,7 +130,7 @@ var (
 	errUserspace = errors.New("works on a TUN interface")
 )
 
-// Declare declares that the layer needs nodes, or else pods that may have sidecars.
+// Declare declares what the layer needs: a network, and on a cluster pods that may have the capability NET_ADMIN.
 func (p *Protocol) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
@@ -157,7 +157,7 @@ type Tunnels struct {
 	present  atomic.Int32     // number of pods that had the tunnel's interface when their helpers started to answer
 }
 
-// Up puts tunnels around the site. In pods, Settle creates the tunnels.
+// Up puts tunnels around the site. For a site of pods it only requests sidecars, and Settle creates the tunnels.
 func (p *Protocol) Up(ctx context.Context, s *layer.Session, wanted Implementation) (*layer.Active, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		t, err := p.askForSidecars(s.Site, sidecars)
@@ -258,7 +258,8 @@ func (t *Tunnels) raise(ctx context.Context, wanted Implementation) error {
 	return t.proveKeys(ctx)
 }
 
-// each runs a function for all ends in parallel, and returns one error: all ends usually have the same error.
+// each runs a function for all ends of tunnels in parallel. It returns only one error, since all ends usually have the
+// same error.
 func (t *Tunnels) each(do func(e *end) error) error {
 	errs := make([]error, len(t.ends))
 	var wait sync.WaitGroup
@@ -293,7 +294,7 @@ func (t *Tunnels) lead(ctx context.Context, on bool) error {
 	}
 	var errs []error
 	for _, node := range t.nodes {
-		via := Opened{} // no interface: packets go over the wire
+		via := Opened{} // the empty value names no interface: packets go over the wire
 		if on {
 			via = t.ends[0].opened
 		}
@@ -330,7 +331,7 @@ func (t *Tunnels) down(ctx context.Context) error {
 	return errors.Join(t.lead(ctx, false), errors.Join(testbed.Each(t.ends, func(e *end) error { return e.close(ctx) })...))
 }
 
-// hinted adds to an error a hint on how to meet the missing requirement.
+// hinted adds advice to an error of a missing requirement, such as a kernel module: how to meet it.
 func (t *Tunnels) hinted(err error) error {
 	if hint := t.hint(err); hint != "" {
 		return fmt.Errorf("%w (%s)", err, hint)

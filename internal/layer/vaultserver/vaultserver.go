@@ -39,7 +39,7 @@ const (
 // Values lists the audit devices.
 func (Audit) Values() []string { return []string{string(NoAudit), string(FileAudit)} }
 
-// Settings are settings of the servers. A setting that a layer does not set is empty.
+// Settings are the settings of Vault servers that layers may change. A setting that a layer does not change is empty.
 type Settings struct {
 	TLS     *bool // TLS on the listener that clients use
 	Audit   Audit
@@ -74,7 +74,7 @@ type Servers interface {
 type State struct {
 	Version string `json:"version"` // version of the program
 	Leader  string `json:"leader"`  // address of the leader's API, as reported by the members
-	Since   string `json:"since"`   // time at which the leader became leader, as reported by the leader
+	Since   string `json:"since"`   // when the leader became leader, as the leader itself reports
 	// Peers are the members in the configuration of raft.
 	Peers []Peer `json:"peers"`
 	// Audit holds the types of the audit devices.
@@ -147,7 +147,7 @@ func (c *Config) settings() Settings {
 	return s
 }
 
-// Up hands the settings to the workload (Holds).
+// Up passes the layer's settings to the workload vault, in the field Holds of the Active.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	want := c.settings()
 	var servers []Servers
@@ -167,7 +167,8 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return up, nil
 }
 
-// ProveOff shows that the servers do not have the settings. It leaves out the settings of the arm's own layer.
+// ProveOff shows that the servers do not have the layer's settings. Settings that another layer of this kind sets in
+// this arm are left out.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	not := layer.Without(c, s.Own).settings()
 	if not == (Settings{}) {
@@ -210,8 +211,8 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption checks the listeners. With on = true, all must accept only TLS; with on = false, all must accept only
-// plaintext.
+// encryption checks every listener. With on = true, a listener must answer TLS and refuse plaintext. With on = false,
+// it must answer plaintext and refuse TLS.
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
 	if k.Expected = "plaintext answered, TLS refused"; on {

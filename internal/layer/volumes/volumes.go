@@ -41,13 +41,14 @@ func Stack(site testbed.Site) (testbed.VolumeStack, error) {
 	return testbed.Need[testbed.VolumeStack](site, "the site has no volume of this machine in the client's pod: use a workload with a volume, such as storage")
 }
 
-// Hidden checks that the marker is not on the device in clear. The check is made in Active.Settle.
+// Hidden checks that the marker is not on the device in clear. The check is made once per set-up, in Active.Settle.
 func Hidden(kind string, stack testbed.VolumeStack) layer.Check {
 	m := stack.VolumeMark()
 	return layer.Check{Layer: kind, Name: "marker on the device", Expected: "not in clear", Observed: observed(m), OK: m.Found == 0 && m.Scanned > 0, Once: true}
 }
 
-// Clear checks that the marker is on the device in clear. If a layer of the site encrypts, there is no check.
+// Clear checks that the marker can be read in clear on the volume's device. If a layer of the site encrypts, Clear
+// makes no check.
 func Clear(kind string, stack testbed.VolumeStack) []layer.Check {
 	m := stack.VolumeMark()
 	if len(m.Encrypted) > 0 {
@@ -64,8 +65,8 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver makes a check that always holds: it names the kernel's driver of a cipher (a name in /proc/crypto, such as
-// xts(aes)). The check has a caveat if the driver is not accelerated.
+// Driver returns a check that always passes and names the kernel's driver of a cipher. The argument cipher is a name in
+// /proc/crypto, such as xts(aes). The check has a caveat if the driver is not accelerated.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -133,13 +134,13 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory in which the daemon stores its files, and Mode the directory's mode.
-	// Programs see the files in the directory Through.
+	// Files is the name of the directory in which the daemon stores its files. Mode is this directory's mode. Through
+	// is the name of the directory in which programs see the files.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
 	Command func(ctx context.Context, files, through string) (testbed.Command, error)
-	// Settle makes the checks that are made once for each set-up. It is required.
+	// Settle makes those checks that need to be made only once per set-up. Every layer must have it.
 	Settle func(testbed.VolumeStack) []layer.Check
 
 	site    testbed.Site
@@ -154,7 +155,7 @@ type Daemon struct {
 
 const mountLimit = 20 * time.Second // timeout for the mount to appear
 
-// Up asks the site for the daemon's file system.
+// Up adds the daemon's file system to the volume of the site.
 func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	d.site = s.Site
 	if d.stack, err = Stack(s.Site); err != nil {
@@ -172,7 +173,7 @@ func (d *Daemon) Up(s *layer.Session) (_ *layer.Active, err error) {
 	return &layer.Active{Settle: settle, Before: d.before, Costs: costs, Down: d.down}, nil
 }
 
-// put creates the directories Files and Through below dir, and mounts the file system.
+// put creates two directories below dir, Files and Through, and mounts the daemon's file system.
 func (d *Daemon) put(ctx context.Context, dir string) (string, error) {
 	files, through := filepath.Join(dir, d.Files), filepath.Join(dir, d.Through)
 	err := d.stack.InVolume(func() error {

@@ -36,7 +36,7 @@ func addLink(mtu int) error {
 	return nil
 }
 
-// open creates the interface, by the kernel or by wireguard-go, and sets it up.
+// open creates the interface, in the kernel or with wireguard-go, and turns the interface on.
 func open(o tunnel.Opening) (engine tunnel.Engine, opened tunnel.Opened, err error) {
 	if engine = (kernelEngine{}); o.Kernel {
 		err = addLink(o.MTU)
@@ -151,7 +151,7 @@ func (g goEngine) Traffic() (tunnel.Traffic, error) {
 	return parseTraffic(text)
 }
 
-// Ready returns the version of the wireguard-go that is part of this program.
+// Ready returns the version of the wireguard-go that is built into Tare.
 func (g goEngine) Ready() (string, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

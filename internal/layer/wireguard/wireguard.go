@@ -1,7 +1,7 @@
-// Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by WireGuard
-// tunnels (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise wireguard-go encrypts, in
-// the helper at each end. One of the two is several times as fast as the other. A check of every run records the
-// implementation.
+// Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by WireGuard tunnels
+// (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise the program wireguard-go encrypts, in
+// the helper at each end of a tunnel. The kernel and wireguard-go differ several times in speed, so every run records
+// which of them encrypts.
 package wireguard
 
 import (
@@ -68,7 +68,7 @@ type Config struct {
 	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation of WireGuard: the kernel's, wireguard-go (userspace), or the kernel's if it has one (auto)"`
 }
 
-// Declare declares that the layer needs nodes, or pods that may have sidecars.
+// Declare declares what the layer needs: nodes, or pods that may have sidecars.
 func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
 // Up creates the tunnels.

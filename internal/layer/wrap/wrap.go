@@ -57,7 +57,7 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: c.Around.Needs("")}
 	if len(c.Run) > 0 {
 		p := experiment.Program{Name: c.Run[0], Where: experiment.WrapperPlace}
-		if len(c.Run.References()) == 0 { // the values of references are not known yet
+		if len(c.Run.References()) == 0 { // only without references: their values are not known yet
 			p.Front = c.Run
 		}
 		d.Programs = []experiment.Program{p}
@@ -102,10 +102,10 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return f.Up(s), nil
 }
 
-// ProveOff shows that the output of the proof does not match without the layer.
+// ProveOff runs the proof's command without the layer, and shows that its output does not match then.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
-		return nil, nil // without a proof there is no check; a caveat in the layer's own arm says so
+		return nil, nil // without a proof nothing is checked; the layer's own arm has a caveat
 	}
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)

@@ -31,7 +31,8 @@ type Evidence struct {
 
 const allowed = "allowed" // answer for an action that was not denied
 
-// Denied is evidence by an action that fails with one of the errnos inside the wrapper, and not outside.
+// Denied returns evidence by actions that the wrapper denies. Inside the wrapper, the action fails with one of the
+// errnos. Outside, it does not.
 func Denied(name string, errnos []string, actions ...string) Evidence {
 	return Evidence{Name: name, Ask: actions, Expected: "denied, " + strings.Join(errnos, " or "),
 		On: func(inside, _ string) bool { return slices.Contains(errnos, inside) }}
@@ -43,12 +44,13 @@ func Differs(name, ask string) Evidence {
 		On: func(inside, outside string) bool { return inside != "" && outside != "" && inside != outside }}
 }
 
-// Is returns evidence by a value that equals want inside the wrapper, and differs from want outside.
+// Is returns evidence by an answer of the prober: inside the wrapper the value of ask equals want, and outside it
+// differs.
 func Is(name, ask, want string) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: want, On: func(inside, _ string) bool { return inside == want }}
 }
 
-// More is evidence by a number that is larger inside the wrapper than outside, by a given difference.
+// More is evidence by a number: inside the wrapper, the number must be larger than outside by the given difference.
 func More(name, ask string, difference int) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("%d more than outside", difference), On: func(inside, outside string) bool {
 		in, err1 := strconv.Atoi(inside)
@@ -57,7 +59,8 @@ func More(name, ask string, difference int) Evidence {
 	}}
 }
 
-// Without is evidence by a set of bits, in hexadecimal. Inside the wrapper, the set has none of the given bits.
+// Without returns evidence that rests on a set of bits, such as capabilities. Inside the wrapper, this set is read as a
+// hexadecimal number. It must contain none of the given bits.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -69,9 +72,9 @@ func words(list []Evidence) []string {
 	return slices.Concat(testbed.Each(list, func(e Evidence) []string { return e.Ask })...)
 }
 
-// choose returns the pieces of evidence whose answer outside the wrapper differs from the answer that is expected
-// inside. Each piece keeps only the question that is used. An action that is denied even outside the wrapper shows
-// nothing.
+// choose returns the pieces of evidence that can show the wrapper: their answer outside differs from the answer that is
+// expected inside. Each piece keeps only the question that has this difference. An action that is denied even outside
+// the wrapper shows nothing.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
@@ -115,8 +118,8 @@ type question struct {
 
 type answers map[string]string
 
-// Try runs the prober at a place, as a subject. It returns the answers to words that the function look knows:
-// "allowed", the name of an errno, or a value.
+// Try runs the prober at a place, as a subject. Each word asks for an action or a fact (see the function look). Its
+// answer is "allowed", the name of an errno, or a value.
 func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
 	return ask(ctx, site, where, true, words)
 }
@@ -172,7 +175,7 @@ var Probe = helperrpc.Reading("read the question", func(_ context.Context, q que
 
 func answerTo(mark string) string { return "started: " + mark }
 
-// spend uses an amount of CPU time, by the clock of this process's kernel, which may be a sandbox.
+// spend uses an amount of CPU time. It reads the clock of the kernel that this process sees, which may be a sandbox's.
 func spend(wanted time.Duration) error {
 	for begun := time.Now(); ; {
 		used, err := ownTime()

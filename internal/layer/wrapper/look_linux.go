@@ -49,7 +49,7 @@ func look(word string) string {
 		return orError(unix.ByteSliceToString(name.Release[:]), err)
 	case "label":
 		text, err := os.ReadFile("/proc/self/attr/apparmor/current")
-		if errors.Is(err, fs.ErrNotExist) { // kernels before Linux 5.8 have another file
+		if errors.Is(err, fs.ErrNotExist) { // a kernel older than Linux 5.8 has the label in another file
 			text, err = os.ReadFile("/proc/self/attr/current")
 		}
 		return orError(strings.TrimRight(string(text), "\n\x00"), err)
@@ -67,7 +67,7 @@ func look(word string) string {
 		_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{here}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
 		return named(err)
 	case "mount":
-		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks rights first, and the type later
+		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the kernel checks the right to mount before the type of the file system
 	case "chroot":
 		return named(unix.Chroot("/"))
 	case "raw-socket":
@@ -95,7 +95,7 @@ type call struct {
 
 // calls are the system calls that the prober can try. They change nothing.
 var calls = []call{
-	{"personality", unix.SYS_PERSONALITY, 0xffffffff}, // this argument only queries the personality
+	{"personality", unix.SYS_PERSONALITY, 0xffffffff}, // with this argument, the call reads the personality and changes nothing
 	{"getppid", unix.SYS_GETPPID, Magic},              // getppid has no arguments
 }
 

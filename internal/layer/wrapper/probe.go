@@ -66,7 +66,7 @@ func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Fin
 // Magic is no valid descriptor, address or set of flags, and so no program passes it to a system call.
 const Magic = 0x7a7e_7a7e_7a7e_7a7e
 
-// Launched returns a wrapper that is Tare's launcher with settings.
+// Launched returns the wrapper of a layer that Tare's launcher applies, with the settings s.
 func Launched(kind string, around layer.Side, s launcher.Settings, evidence ...Evidence) Wrapper {
 	return Wrapper{Layer: kind, Around: around, Args: Always(s.Argument()), Evidence: evidence}
 }
@@ -79,7 +79,7 @@ func Idle(kind string, around layer.Side, effect string) Wrapper {
 	return f
 }
 
-// Makeable holds the prober's words for creating a file in a directory, with the least harmful word first.
+// Makeable lists actions that the prober can try: each makes a file in a directory. The least harmful action is first.
 var Makeable = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
 
 // Always returns a function that puts the same arguments before every command.
@@ -89,8 +89,8 @@ func Always(args ...string) func(testbed.Command) []string {
 
 const starts = 5 // number of starts from which the start-up time of a wrapper is measured
 
-// startUp measures how long a program that ends at once runs, inside and outside the wrapper. The difference is part
-// of every run of a program, however long. Wrappers that start no other program have no check.
+// startUp measures how long a program that ends at once takes, inside and outside the wrapper. The difference is a part
+// of every run of a program in the wrapper. Wrappers that start no other program have no such check.
 func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
 	var checks []layer.Check
 	for _, where := range a.places {

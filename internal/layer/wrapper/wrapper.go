@@ -41,15 +41,15 @@ import (
 type Wrapper struct {
 	Layer  string // kind of the layer
 	Around layer.Side
-	Args   func(testbed.Command) []string // returns the wrapper's program and arguments, which are put before a command
+	Args   func(testbed.Command) []string // returns the wrapper's command line, which is put in front of a command
 	// Evidence shows that the layer is on. If there is none, the only check is that the wrapper starts its command.
 	Evidence []Evidence
-	// Shown makes the checks that the layer is on, in place of Evidence.
+	// Shown makes the checks that the layer is on. If it is set, it replaces Evidence.
 	Shown   func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
-	Unshown string // the caveat for a layer whose effect is not shown
-	// Starts names the wrapper program that a launcher at the beginning of Args starts, if there is one.
+	Unshown string // caveat for a layer if no evidence shows its effect
+	// Starts names the wrapper program that a launcher starts, if Args begins with a launcher.
 	Starts string
-	// Elsewhere is set if the subject is no descendant of the wrapper, but of a daemon for example.
+	// Elsewhere is set if another process than the wrapper is the subject's ancestor, such as a daemon.
 	Elsewhere bool
 	// Left removes what the wrapper has left on the system, such as containers, and returns the names.
 	Left func(ctx context.Context) ([]string, error)
@@ -89,8 +89,8 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle chooses the evidence that can show the layer here. Its errors and failed checks end a run before the first
-// trial.
+// settle finds out which evidence can show the layer here, and uses that evidence from now on. If settle returns an
+// error or a failed check, the run ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -133,7 +133,7 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses. Of this time, at least the share counts must be counted as the
+// burn is the CPU time that the prober uses in the sandbox. At least the share counts of it must be counted as the
 // sandbox's. The share is less than 1, since the clocks of sandboxes are coarse.
 const (
 	burn   = 80 * time.Millisecond
@@ -152,7 +152,7 @@ func (a *active) count(ctx context.Context, site testbed.Site) ([]layer.Check, e
 		if err := Interrupted(ctx, failed); err != nil {
 			return nil, err
 		}
-		if failed != nil || used.Unavailable { // the testbed reports the reason
+		if failed != nil || used.Unavailable { // no value here; the testbed itself reports why usage is unavailable
 			continue
 		}
 		check.Observed = fmt.Sprintf("%v of %v", used.CPU().Round(time.Millisecond), burn)
@@ -214,8 +214,8 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on its answer. The command is a helper, or cat if no
-// helper can start.
+// starts shows that the wrapper starts a command and passes on what the command prints. The command is a helper of
+// Tare, or cat if no helper can start inside the wrapper.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -254,9 +254,8 @@ func (a *active) down(ctx context.Context) error {
 	return err
 }
 
-// Off shows that the layer's evidence does not appear at the site of an arm without the layer. Other layers of the
-// arm may have some of the same effects. One effect that is missing is then enough: with this layer on, all effects
-// would appear.
+// Off shows that the layer's evidence does not appear at the site of an arm without the layer. If other layers of the
+// arm have some of the same effects, one missing effect is enough: with this layer on, all effects would appear.
 func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil
@@ -291,8 +290,8 @@ func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, erro
 	})
 }
 
-// Interrupted returns an error if the failure of a command says nothing about the layer: the command was
-// interrupted, or its place was lost.
+// Interrupted returns an error if a command failed for a reason that says nothing about the layer: it was interrupted,
+// or its place was lost.
 func Interrupted(ctx context.Context, failed error) error {
 	var lost *testbed.Disturbance
 	if errors.As(failed, &lost) {

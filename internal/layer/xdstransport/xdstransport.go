@@ -35,7 +35,7 @@ const (
 // Values lists the variants.
 func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
 
-// Security is the encryption of connections.
+// Security is the choice whether connections are encrypted.
 type Security string
 
 const (
@@ -46,7 +46,7 @@ const (
 // Values lists the choices of encryption.
 func (Security) Values() []string { return []string{string(Plaintext), string(TLS)} }
 
-// Connection is a connection by which a sidecar became ready.
+// Connection describes the connection by which a sidecar became ready: its protocol and encryption.
 type Connection struct {
 	Protocol Protocol
 	TLS      string // version and cipher: "TLS 1.3, TLS_AES_128_GCM_SHA256"; "": in clear
@@ -75,7 +75,8 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "sidecars of the workload xds"),
 }
 
-// Declare declares that the layer is for the workload xds, and has proofs in arms with another layer of its kind.
+// Declare declares that the layer needs the workload xds. The layer also makes proofs in arms that have another layer
+// of its kind.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Workload: workload, ProvesBeside: true, Validate: c.validate}
 }
@@ -98,13 +99,13 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check: the transport shows only after a trial.
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no sidecar connected with the layer's values. It leaves out the parameters that the arm's
-// own layer of this kind sets: the proof of that layer shows them.
+// ProveOffAfter shows that no sidecar connected with the layer's values. Parameters that the arm's own layer of this
+// kind sets are left out: the proof of that layer shows them.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return layer.Without(c, s.Own).look(did, false), nil
 }
 
-// parts returns the protocol and the encryption of a connection, which is described as by the method String.
+// parts splits the description of a connection, as the method String writes it, into the protocol and the encryption.
 func parts(connection string) (protocol Protocol, security Security) {
 	p, tls, _ := strings.Cut(connection, ", ")
 	if strings.HasPrefix(tls, "TLS ") {

@@ -102,7 +102,7 @@ func Wrap(s string, width int) []string {
 		word = strings.ReplaceAll(word, "\u00a0", " ")
 		for {
 			head := first(word, width)
-			if head == "" { // the first character of the word is wider than the line
+			if head == "" { // the line is narrower than the word's first character
 				_, size := utf8.DecodeRuneInString(word)
 				head = word[:size]
 			}

@@ -19,8 +19,8 @@ import (
 // Document is a page, or the output of a command on a terminal.
 type Document struct {
 	Title  string
-	Style  Style  // style of the title; the sign of a verdict's style stands before the title
-	About  string // text that follows the title in the caption of a browser's window
+	Style  Style  // style of the title; a verdict's style also puts the verdict's sign before the title
+	About  string // text that follows the title in the title bar of a browser's window
 	Lede   string // line below the title
 	Level  int    // heading level of the title in Markdown; 0: level 1
 	Blocks []Block
@@ -29,15 +29,15 @@ type Document struct {
 	Live   *Live  // addresses that keep the page up to date; nil: the page never changes
 }
 
-// Live keeps a page of a server up to date: a script reloads the page's content whenever the server
-// reports a change. Browsers without scripts load the page again every few seconds.
+// Live holds the addresses that keep a page of a server up to date. A script reloads the page's content whenever the
+// server reports a change. Browsers without scripts load the page again every few seconds.
 type Live struct{ Script, Events string } // addresses of the script and of the server's events
 
 // Forms is a set of output forms: terminal, Markdown, page.
 type Forms uint8
 
-// The output forms. A writer shows only the blocks of its form: text those of Terminal, markdown those of
-// Markdown, html those of Page. The writer tex shows the blocks of Markdown.
+// The output forms. Each writer shows only the blocks of one form: package text those of Terminal, markdown those of
+// Markdown, and html those of Page. Package tex shows the blocks of Markdown, too.
 const (
 	Terminal Forms = 1 << iota
 	Markdown
@@ -52,14 +52,15 @@ func (f Forms) Has(form Forms) bool { return f&form != 0 }
 // Pair or Code.
 type Block interface{ block() }
 
-// Section is blocks under a title. A section without a title separates its blocks from the blocks before it.
+// Section is a list of blocks under a title. A section without a title only sets its blocks apart from the blocks
+// before it.
 type Section struct {
 	ID    string // target of links within the page; "": none
 	Title string
 	Short string // title in a list of contents; "": Title
-	// Value (the result in short) and Note (a remark) stand after the title.
+	// Value is the section's result in short, and Note is a remark. Both stand after the title.
 	Value, Note string
-	NoTitle     Forms // forms that show the blocks without the title; zero: none
+	NoTitle     Forms // output forms that show the section's blocks without its title; zero: none
 	Flush       bool  // a terminal does not indent the blocks below the title
 	Fold        Forms // forms in which the reader can fold the section; zero: none
 	Open        bool  // a section with Fold starts unfolded
@@ -151,7 +152,7 @@ type Code struct{ Text string }
 // picture.
 type picture func() string
 
-// Figure is a picture, for wide and for narrow pages. Wide and Narrow are set.
+// Figure is a picture in two sizes, for wide and for narrow pages. Both fields, Wide and Narrow, must be set.
 type Figure struct {
 	Wide, Narrow picture
 	// Plot draws the figure for a terminal as lines of at most width columns; nil: a terminal omits the figure.
@@ -173,7 +174,7 @@ func (Figure) block()    {}
 func (Pair) block()      {}
 func (Table) block()     {}
 
-// For returns the blocks that one form shows.
+// For returns the blocks that an output form shows, such as a page or a terminal.
 func For(form Forms, blocks []Block) []Block {
 	var list []Block
 	for _, b := range blocks {
@@ -206,13 +207,13 @@ type Span struct {
 // type. A style adds no information to the words, except the sign of a verdict.
 type Style int
 
-// Plain to Badge are styles of prose. Cost to Failed are styles of verdicts.
+// The styles from Plain to Badge are for prose. The styles from Cost to Failed are for verdicts.
 const (
 	Plain Style = iota
 	Strong
 	Muted
 	Mono
-	Badge // short remark after a verdict, such as "obs."
+	Badge // style of a short remark after a verdict, such as "obs."
 
 	Cost
 	Gain
@@ -238,7 +239,7 @@ func (s Style) Sign() string { return signs[s] }
 // Verdict reports whether s is the style of a verdict.
 func (s Style) Verdict() bool { return s >= Cost }
 
-// Words returns text without a style.
+// Words returns a text with the words s, without a style.
 func Words(s string) Text { return Text{{Words: s}} }
 
 // In returns text in a style.
@@ -253,9 +254,9 @@ func Each(list []string) []Text {
 	return texts
 }
 
-// Trimmed returns the words of a span, without the white space around them. The sign of a verdict, such as "▲", is
-// put before the words; "" adds none. The results before and after are " " where white space was removed. A writer
-// puts these spaces outside the markup.
+// Trimmed returns the words of a span without white space around them, after the sign of a verdict, such as "▲"; ""
+// adds no sign. If white space was removed before or after the words, the result before or after is " ". A writer puts
+// these spaces outside the markup.
 func (s Span) Trimmed(sign string) (before, words, after string) {
 	all := strings.TrimLeft(sign+" ", " ") + s.Words
 	words = strings.TrimSpace(all)
@@ -268,8 +269,8 @@ func (s Span) Trimmed(sign string) (before, words, after string) {
 	return before, words, after
 }
 
-// Address returns the address of a link to a page of the web or to a file nearby. Ok is false for any other
-// link: writers show such a link as text.
+// Address returns the address of a link to a page of the web or to a file nearby. For any other link, ok is false, and
+// writers show the link as text.
 func Address(link string) (address string, ok bool) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme == "" && u.Host != "" || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {

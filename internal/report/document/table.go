@@ -5,17 +5,17 @@ package document
 type Table struct {
 	Columns  []Column
 	Groups   []Group
-	Split    bool   // Markdown has a table for each group, each below a heading
+	Split    bool   // Markdown shows each group as a table of its own, below a heading
 	NoTitles bool   // a terminal omits the titles of columns
 	Dense    bool   // a page uses smaller letters
-	Matrix   bool   // a page shades the cells, and on paper shows only the first line of each cell
+	Matrix   bool   // a page shades the cells by value; on paper it shows only each cell's first line
 	Key      string // explanation of the drawings, below a terminal's table
 }
 
 // Column is the look of the cells of a column.
 type Column struct {
 	Title   string
-	Label   string // text before a value on a terminal that omits the titles
+	Label   string // text that a terminal writes before each value if the table shows no titles
 	Kind    Kind
 	Right   bool  // aligned to the right, like numbers
 	Tight   bool  // a terminal leaves one space before the column instead of two
@@ -27,8 +27,8 @@ type Column struct {
 // Kind is the kind of content that the cells of a column have.
 type Kind int
 
-// Value is the usual kind. A Name names its row; a terminal may shorten it. Prose is sentences; a terminal
-// writes them below the row. Only terminals show a Drawing.
+// Value is the usual kind. A cell of the kind Name names its row, and a terminal may shorten the name. A cell of the
+// kind Prose holds sentences, which a terminal writes below the row. Only terminals show a Drawing.
 const (
 	Value Kind = iota
 	Name
@@ -36,7 +36,7 @@ const (
 	Drawing
 )
 
-// Group is rows about one subject, such as a cell of the experiment.
+// Group holds the rows about one subject, such as a cell of the experiment.
 type Group struct {
 	Title Text
 	Notes []string
@@ -46,7 +46,7 @@ type Group struct {
 // Add adds a row to the last part of the group.
 func (g *Group) Add(row Row) { g.Parts[len(g.Parts)-1].Add(row) }
 
-// Part is rows within a group, such as the rows of one metric.
+// Part holds rows within a group, such as the rows of one metric.
 type Part struct {
 	Title Text
 	Notes []string
@@ -69,7 +69,7 @@ type Row struct {
 type Cell struct {
 	Lines []Text
 	Shade int                    // shade on a page: 1 to 3 for a cost, −1 to −3 for a gain
-	Draw  func(width int) string // draws the cell in at most width columns
+	Draw  func(width int) string // draws the cell, at most width columns wide; nil: Lines is shown
 }
 
 // C returns a cell with words.
@@ -83,7 +83,7 @@ func C(words string) Cell {
 // Of returns a cell with lines of text.
 func Of(lines ...Text) Cell { return Cell{Lines: lines} }
 
-// Cells returns a cell for each string.
+// Cells returns a table cell for each string.
 func Cells(words ...string) []Cell {
 	list := make([]Cell, len(words))
 	for i, w := range words {

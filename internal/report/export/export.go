@@ -51,7 +51,7 @@ var Formats = []Format{
 	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: bundle},
 }
 
-// directory returns the last element of a run directory's path.
+// directory returns the name of a run directory, without the path that leads to it.
 func directory(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole // resolves ".", which has no name
@@ -95,7 +95,7 @@ var columns = []string{"run", "directory", "cell", "workload", "levels", "arm", 
 // count from 1, such as round. Fields that a spreadsheet would take for a formula start with an apostrophe.
 func CSV(w io.Writer, run Run) error {
 	r, out, line := run.Record, csv.NewWriter(w), make([]string, len(columns))
-	_ = out.Write(columns) // out.Error returns the error of a failed Write
+	_ = out.Write(columns) // a failed Write is noticed later: out.Error returns its error
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		cell, arm := r.Plan.Cell(t.Cell), r.Plan.Arm(t.Arm)

@@ -96,9 +96,9 @@ func benchmark(beginning string, c *experiment.Cell, a experiment.PlannedArm) st
 	return name + "/workload=" + escape(c.Kind)
 }
 
-// benchmarkNames returns, for each cell ID, the name behind the word Benchmark. Go requires a capital as the
-// first letter. If the letter has no capital, or if the cells "read" and "Read" would get one name, the small
-// letter is written as a hexadecimal number: "%72ead".
+// benchmarkNames returns, for each cell ID, the name that follows the word Benchmark. Go requires that this name begins
+// with a capital. A small letter is written as a hexadecimal number, "%72ead", in two cases: if it has no capital, or
+// if the cells "read" and "Read" would get the same name.
 func benchmarkNames(cells []experiment.Cell) map[string]string {
 	alike := map[string]int{}
 	for _, c := range cells {

@@ -124,7 +124,8 @@ func comparisonFamilies(r Run) []*family {
 		all = append(all, byScale[scale]...)
 	}
 	for _, c := range slices.Concat(r.Analysis.Comparisons, r.Analysis.Controls) {
-		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // without spare capacity, each append below copies the labels
+		// no spare capacity: each append below copies the labels instead of changing them
+		labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric))
 		for _, v := range verdicts {
 			verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 		}

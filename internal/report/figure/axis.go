@@ -22,7 +22,7 @@ type Axis struct {
 func (a Axis) At(v float64) float64 {
 	lo, hi := a.transform(a.Lo), a.transform(a.Hi)
 	at := (a.transform(v) - lo) / (hi - lo)
-	if hi <= lo || math.IsNaN(at) { // at is NaN if the ends differ by more than a float64 can express
+	if hi <= lo || math.IsNaN(at) { // NaN: the ends of the axis are farther apart than a float64 can express
 		return 0.5
 	}
 	return min(1, max(0, at))
@@ -48,7 +48,7 @@ func (a Axis) inverse(v float64) float64 {
 	return v
 }
 
-// scale names the kind of axis; "" for a linear one.
+// scale says how the axis is scaled, such as "logarithmic scale"; "": the axis is linear.
 func (a Axis) scale(write func(float64) string) string {
 	switch {
 	case a.Log:
@@ -110,18 +110,18 @@ func (a Axis) ticks(n int) []float64 {
 	return list
 }
 
-// unit returns the unit for labels of the axis; base is the unit of its values.
+// unit returns the unit for the axis's labels, such as ms. base is the unit of the values, such as s.
 func (a Axis) unit(base string) wording.Scale {
 	return wording.ScaleOf(base, max(math.Abs(a.Lo), math.Abs(a.Hi)))
 }
 
 // inUnit returns ticks at round numbers of a unit, with their labels. All labels have enough decimals to differ from
-// each other. Values from large upwards are written as powers of ten.
+// each other. If a value is at least large, its label is a power of ten.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
 	if !a.even() {
-		decimals = 10 // each label gets as many decimals as its number needs
+		decimals = 10 // any value above 9: each label then gets as many decimals as its own number needs
 	} else if len(ticks) > 1 {
 		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
 	}
@@ -135,7 +135,7 @@ func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64,
 	return ticks, labels
 }
 
-// logTicks returns powers of ten, and their multiples if there are few powers.
+// logTicks returns ticks at powers of ten and, if there are few, at multiples such as 2 and 5 times a power.
 func (a Axis) logTicks(n int) []float64 {
 	first, last := math.Floor(math.Log10(a.Lo)), math.Ceil(math.Log10(a.Hi))
 	every := max(1, math.Ceil((last-first)/float64(2*max(n, 1))))
@@ -157,8 +157,8 @@ func (a Axis) logTicks(n int) []float64 {
 	return list
 }
 
-// bentTicks returns ticks for a bent axis: zero, and round values that leave room for each other's labels. It
-// chooses powers of ten first.
+// bentTicks returns ticks for a bent axis: zero, and round values that are far enough apart for their labels. Powers of
+// ten are chosen before other values.
 func (a Axis) bentTicks(n int) []float64 {
 	list := []float64{0}
 	gap := 0.75 / float64(n)

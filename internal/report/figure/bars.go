@@ -13,10 +13,10 @@ import (
 // Bars draws values of arms as bars from zero. Each metric in each cell is a group with its own axis.
 type Bars struct{ Groups []BarGroup }
 
-// BarGroup is the bars of one metric in one cell.
+// BarGroup holds the bars of one metric in one cell.
 type BarGroup struct {
 	Metric, Cell string
-	Note         string // better direction of the metric
+	Note         string // text that says which direction of the metric is better
 	Bars         []Bar
 }
 
@@ -106,7 +106,7 @@ const fewestBoxed = 8
 type Boxes struct {
 	Metric, Cell string
 	Unit         string
-	Arms         []Arm // arms from top to bottom; the first arm's median is a line across all lanes
+	Arms         []Arm // arms from top to bottom; a line at the first arm's median crosses all lanes
 }
 
 // Arm is the trials of one arm.
@@ -188,8 +188,8 @@ func (a Arm) fences() (lo, hi float64) {
 	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
 }
 
-// whiskers returns the ends of the two whiskers: the smallest and the largest value within the fences. A
-// whisker without a value outside the box ends at the box.
+// whiskers returns the ends of a box plot's whiskers: the smallest and the largest value between the fences. If no such
+// value lies beyond the box on a side, the whisker ends at the box.
 func (a Arm) whiskers() (lo, hi float64) {
 	least, most := a.fences()
 	lo, hi = a.Summary.Q1, a.Summary.Q3

@@ -49,8 +49,9 @@ func (d *drawing) text(x, y float64, class, anchor, s string) {
 	d.words(x, y, class, anchor, "", s)
 }
 
-// words writes s at x, y, with a tooltip unless tooltip is "". With the class "halo", s is written twice:
-// first its outline, then its letters. Not every program can draw both from one text in this order.
+// words writes s at x, y, with a tooltip unless tooltip is "". With the class "halo", s is written as two texts: its
+// outline, and then its letters over the outline. Not every program draws outline and letters of a single text in this
+// order.
 func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	at := `<text x="` + px(x) + `" y="` + px(y) + `"`
 	if anchor != "start" {
@@ -118,8 +119,8 @@ type Look struct {
 	shape int    // index into shapes
 }
 
-// Baseline is black, Control is grey. In a run with too many treatments for a look each, all treatments have
-// the look Any.
+// Baseline is the black look of the baseline, and Control the grey look of the control. Any is the look of all
+// treatments in a run with more treatments than looks.
 var (
 	Baseline = Look{class: "base"}
 	Control  = Look{class: "ctrl"}
@@ -171,7 +172,8 @@ const colours = 7
 // value "arm" stands for the colour of the element's arm.
 type property struct{ name, value string }
 
-// classes define the look of elements. Of two classes that set one property, the later one wins.
+// classes define how elements look. If two classes of an element set the same property, the later class of this list
+// wins.
 var classes = []struct {
 	class      string
 	properties []property
@@ -250,8 +252,8 @@ func styled(class string) string {
 	return out
 }
 
-// css is the style sheet of pictures, in a page or in a file with one picture: the colours for dark
-// pages, and properties that attributes cannot set.
+// css is the style sheet of pictures, both in a page and in a file of its own. It has the colours for dark pages, and
+// properties that cannot be given as SVG attributes.
 var css = makeCSS()
 
 func makeCSS() string {

@@ -21,11 +21,11 @@ type Forest struct {
 	Baseline string  // name of the baseline
 	Margin   float64 // margin of equivalence; 0: none
 	Groups   []Group
-	Reach    []analysis.Interval // intervals of other plots; the axis covers them, so that all plots have one axis
+	Reach    []analysis.Interval // intervals of other plots: the axis covers them, so that all plots have equal axes
 }
 
-// Split divides a plot into two plots. The plot first has as many groups as fit in limit rows, but at least one
-// group. The plot rest has all other groups.
+// Split divides a plot with many rows into two plots. The plot first gets the first groups, as many as fit in limit
+// rows, but at least one. The plot rest gets the remaining groups.
 func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
 	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {
@@ -188,7 +188,7 @@ func (p *forest) arm(r Row, y float64) {
 		}
 	}
 	line, plot := y+15, y+11
-	if p.narrow { // a background hides the lines behind the words
+	if p.narrow { // on a narrow page, a background hides the lines behind the words
 		p.rect(0, y, p.w, 34, "paper")
 	}
 	p.marker(8, line-4, 4.5, r.Look, hollow)

@@ -30,7 +30,7 @@ var (
 // Heights above and below the plot, in pixels.
 const (
 	historyTop  = 34 // height of the labels of changes, which stand in two rows
-	historyFoot = 34 // height of the dates, and of the triangles at runs whose facts changed
+	historyFoot = 34 // height of the foot: the dates, and triangles at runs whose facts changed
 	historyRow  = 14 // height of the row of runs' labels below the dates
 )
 
@@ -40,7 +40,7 @@ type History struct {
 	Series *history.Series
 	Runs   []*history.Run
 	// The chart calls these functions for its texts.
-	Point  func(history.Point) (title, link string)   // tooltip of a run, and the address of its report
+	Point  func(history.Point) (title, link string)   // returns the tooltip of a run, and the address of the run's report
 	Events func(run int) string                       // tooltip of a run whose facts differ from the run before
 	Label  func(run int) string                       // label of a run, below its date; "": none
 	Shift  func(history.Change) (title, label string) // tooltip of a change, and its size
@@ -86,8 +86,8 @@ func (h History) Draw(wide bool) string {
 	return c.svg("History of "+h.Name+", "+h.Series.Cell, "")
 }
 
-// historyAxis returns an axis that covers the estimates and levels. Intervals make the axis longer, to at most twice
-// the range of the estimates. Parts of intervals beyond the axis are drawn at its edge.
+// historyAxis returns an axis that contains the estimates and the levels. Intervals make the axis longer, but at most
+// twice as long as the range of the estimates. Parts of intervals beyond the axis are drawn at its edge.
 func historyAxis(s *history.Series) Axis {
 	var used, all, values []analysis.Interval
 	for _, p := range s.Points {
@@ -192,7 +192,8 @@ func (c *historyChart) labelled() (runs []int, labels []string) {
 	return runs, labels
 }
 
-// spread labels every n-th run, with n so large that labels do not touch.
+// spread returns the runs that get a label, and their labels. It picks every n-th run, with n so large that the labels
+// do not touch.
 func (c *historyChart) spread(layout string) (runs []int, labels []string) {
 	const gap = 24
 	n := len(c.Runs)
@@ -229,7 +230,7 @@ func (c *historyChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	whiskers, dots, crosses := "", "", ""
 	for _, p := range c.Series.Points {
-		x, y := c.x(float64(p.Run)), c.bottom-6 // a run without a value stands at the foot of the plot
+		x, y := c.x(float64(p.Run)), c.bottom-6 // a run without a value is drawn at the foot of the plot
 		if p.Value != nil {
 			y = c.y(p.Value.Point)
 		}
@@ -275,8 +276,7 @@ func (c *historyChart) changeRanges() {
 	}
 }
 
-// between returns the horizontal position halfway between a run and the run before it. Runs that the statistics
-// exclude do not count as the run before.
+// between returns the horizontal position halfway between a run and the last run before it that the statistics include.
 func (c *historyChart) between(s history.Change, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
@@ -287,8 +287,8 @@ func (c *historyChart) between(s history.Change, run int) float64 {
 	return c.x(float64(run+before) / 2)
 }
 
-// shifts draws a line at each change. The sizes of the changes stand above the plot, by turns in two rows, so that
-// neighbours do not touch.
+// shifts draws a line at each change. The sizes of the changes stand above the plot. They alternate between two rows,
+// so that neighbours do not touch.
 func (c *historyChart) shifts() {
 	for i, s := range c.Series.Shifts {
 		x := c.between(s, s.Run)

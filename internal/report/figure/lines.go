@@ -8,14 +8,14 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Lines plots a metric against the levels of a factor. The upper plot shows the values of each arm, the lower
-// plot the arm's overhead relative to the baseline.
+// Lines plots a metric against the levels of a factor. The upper plot shows the values of each arm. The lower plot
+// shows each arm's overhead relative to the baseline.
 type Lines struct {
 	Metric, Unit       string
 	Factor, FactorUnit string
 	X                  []float64 // levels of the factor, ascending
 	Baseline           string    // name of the baseline; "": there is none
-	Margin             float64   // margin of equivalence on the scale of the overheads; 0: none
+	Margin             float64   // margin of equivalence, on the scale of the overheads; 0: the chart shows none
 	Ratio              bool      // overheads are shares of the baseline
 	Bars               bool      // the intervals of the estimates are bars beside the fitted line
 	Arms               []Line
@@ -29,7 +29,7 @@ type Line struct {
 	Estimates []Estimate          // estimate at each level
 	Fitted    []analysis.Interval // fitted straight line at each level; empty: the estimates are joined
 	From      int                 // index of the first level that the straight line covers
-	Point     bool                // the straight line has no interval
+	Point     bool                // set if the straight line has a point per level and no interval
 	Overheads []Estimate          // overhead at each level; empty for the baseline
 }
 
@@ -41,9 +41,9 @@ type Estimate struct {
 	Open  bool // the verdict is no claim, so the marker is hollow
 }
 
-// Draw draws every trial as a dot, and the estimate of each arm at each level as a marker. The arm's line is the
-// fitted line with the band of its interval. An arm without a fitted line has a line that joins its estimates, with
-// a gap at levels without a value.
+// Draw draws every trial as a dot, and each arm's estimate at each level as a marker. An arm's line is its fitted line,
+// with the band of the interval. Without a fitted line, a line joins the arm's estimates. This line has a gap at levels
+// without a value.
 func (l Lines) Draw(wide bool) string {
 	c := l.layOut(wide)
 	c.drawAxes()
@@ -192,7 +192,7 @@ func (c *linesChart) interval(a Line, index int) {
 		}
 	}
 	for _, run := range neighbours(c.X, estimates, func(p Estimate) bool { return p.Known && !p.Point }) {
-		if len(run) == 1 { // a single level has a bar instead of a band
+		if len(run) == 1 { // the interval at a single level is drawn as a line, not as a band
 			x, p := c.x(c.X[run[0]])+c.offset(index, len(c.Arms), 5), estimates[run[0]].At
 			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+a.Look.class)
 			continue
@@ -240,10 +240,10 @@ func (c *linesChart) trials(a Line, index int) {
 // offset returns how far an arm's marker stands beside its level, so that the markers of n arms do not hide each
 // other.
 func (c *linesChart) offset(index, n int, step float64) float64 {
-	if len(c.X) > 0 && n > 1 { // keeps the markers of all arms within the plot
+	if len(c.X) > 0 && n > 1 { // a smaller step keeps the markers of all arms within the plot
 		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
 	}
-	for k := 1; k < len(c.X); k++ { // levels close to each other leave less room for markers
+	for k := 1; k < len(c.X); k++ { // the closer two levels are, the less room their markers have
 		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
 	}
 	return step * (float64(index) - float64(n-1)/2)
@@ -274,8 +274,8 @@ func (c *linesChart) estimates(a Line) {
 	}
 }
 
-// joined draws a line through the estimates of a group of levels. The line may stand beside the levels, at a
-// distance in pixels.
+// joined draws a line that joins the estimates of successive levels. The line may stand beside the levels, at a
+// distance of aside pixels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
 	var line []string
 	for _, k := range run {

@@ -14,7 +14,7 @@ import (
 const (
 	minGapRatio       = 3  // the axis of levels is linear if the largest gap is less than this many times the smallest gap
 	minValueRatio     = 30 // the axis of values is linear if the largest value is less than this many times the smallest value
-	overheadBendRatio = 6  // BendRatio for overheads by level: near a capacity, overheads are many times larger than at low levels
+	overheadBendRatio = 6  // BendRatio for overheads by level, which become many times larger near a capacity
 )
 
 // levelAxis returns an axis for the levels of a factor, in ascending order. A logarithmic axis is used if the gaps
@@ -167,8 +167,8 @@ func (c *linesChart) beside() {
 	}
 	short := abbreviated(names, c.w-c.right-32)
 	slices.SortStableFunc(list, func(a, b label) int { return cmp.Compare(a.y, b.y) })
-	// Names move down until they no longer overlap. Names below the bottom then move up, and push up the
-	// names above them.
+	// Names move down until they no longer overlap. Names that are then below the bottom move up, and push up the names
+	// above them.
 	for i := range list {
 		list[i].y = max(list[i].y, c.top+4)
 		if i > 0 {
@@ -199,7 +199,7 @@ func (c *linesChart) drawOverheads() {
 	}
 	if m := c.Margin; m > 0 {
 		c.rect(c.left, y(m), c.right-c.left, y(-m)-y(m), "band")
-		for _, v := range c.X { // the grid is redrawn, because the band hides it
+		for _, v := range c.X { // the band hides the lines of the grid, so they are drawn again
 			c.line(c.x(v), y(m), c.x(v), y(-m), "grid")
 		}
 	}

@@ -16,9 +16,9 @@ import (
 type RunChart struct {
 	Metric, Cell string
 	Unit         string
-	Ratio        bool // deviations are shares of the median
-	// Ordered is true if arms ran days apart or at unknown times. The horizontal axis is then the order of
-	// each arm's trials instead of the time, and Sessions and times are empty.
+	Ratio        bool // set if deviations are shares of the median
+	// Ordered is set if arms ran days apart or at unknown times. The horizontal axis then counts the trials of each arm
+	// instead of showing the time, and Sessions and times are empty.
 	Ordered  bool
 	Lanes    []Lane
 	Sessions []analysis.Session // sessions, drawn without the pauses between them; empty: one session of all trials
@@ -59,7 +59,7 @@ type runChart struct {
 	drawing
 	RunChart
 	time  timeline
-	reach float64 // deviation from the median at the edge of a lane
+	reach float64 // largest deviation from the median that a lane shows: it is drawn at the lane's edge
 }
 
 // Edges of the plot, and half the height of a lane, in pixels.
@@ -219,8 +219,8 @@ func (c *runChart) timeAxis(bottom float64) {
 	c.text(c.w/2, bottom+30, "small muted", "middle", title)
 }
 
-// timeline converts a time since the start of the run to a time of work, both in seconds. The time of work
-// leaves out the pauses between sessions.
+// timeline converts a time since the start of the run to a time of work, both in seconds. Pauses between sessions are
+// no time of work.
 type timeline struct {
 	sessions []analysis.Session
 	total    float64

@@ -241,7 +241,7 @@ func prose(s string) string {
 	return flag.ReplaceAllString(s, `<code class="flag">$0</code>`)
 }
 
-// classes are the CSS classes of verdicts. The style sheet adds their signs.
+// classes maps the styles of verdicts to CSS classes. The style sheet adds the signs of verdicts.
 var classes = map[document.Style]string{document.Cost: "costs", document.Gain: "gains", document.Equal: "equivalent",
 	document.Open: "not-resolved", document.Invalid: "invalid", document.Mixed: "mixed", document.Rise: "rise", document.Fall: "fall", document.Passed: "passed", document.Failed: "failed"}
 

@@ -14,9 +14,9 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Shown returns a copy of a result in which labels replace identifiers. The arguments plans are the plans of
-// the result's runs. An identifier that is in no plan stays, and is made safe to print. The names of fields
-// in JSON show which fields hold identifiers: arm, cell, metric and their plurals, baseline, and unit.
+// Shown returns a copy of a result that shows labels in place of identifiers. plans are the plans of the result's runs.
+// An identifier that is in no plan stays, but is made safe to print. Which fields hold identifiers follows from their
+// JSON names: arm, cell, metric and their plurals, baseline, and unit.
 func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 	n := &names{arms: map[string]string{}, cells: map[string]string{}, kinds: map[string]string{}, metrics: map[string]string{}}
 	for _, p := range plans {
@@ -30,24 +30,24 @@ func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 	return n.copy(reflect.ValueOf(result), "", "").Interface().(*T)
 }
 
-// names holds the labels of the identifiers of some plans.
+// names holds the labels of arms, cells and metrics from several plans.
 type names struct {
 	arms    map[string]string // labels by the arm's name
 	cells   map[string]string // labels by the cell's ID
 	kinds   map[string]string // kind of workload by the cell's ID
-	metrics map[string]string // labels from experiment files; a key is a kind of workload, a zero byte and a metric's name
+	metrics map[string]string // labels from experiment files; key: kind of workload, zero byte, name of the metric
 }
 
 func (n *names) add(p *experiment.Plan) {
 	for _, a := range p.Arms {
 		name, _, _ := strings.Cut(a.Name, "[")
 		label := labelOr(a.Label, name)
-		n.arms[name] = label // a result over all levels of an arm has the arm's name without levels
+		n.arms[name] = label // results over all levels of an arm name the arm without a level
 		if len(a.Levels) > 0 {
 			n.arms[a.Name] = label + " with " + Levels("", a.Levels, " and ")
 		}
 	}
-	workloads, varied := map[string]bool{}, map[string]string{} // varied: the value of a factor, "" if it has several
+	workloads, varied := map[string]bool{}, map[string]string{} // varied: a factor's value; "": the factor has several values
 	for _, c := range p.Cells {
 		workloads[c.Workload] = true
 		for _, l := range c.Levels {
@@ -86,7 +86,7 @@ func (n *names) add(p *experiment.Plan) {
 	}
 }
 
-// distinct finds labels that several identifiers share. Each of these identifiers becomes its own label.
+// distinct finds labels that several identifiers share. It replaces each of these labels by the identifier itself.
 func distinct(labels map[string]string) {
 	taken := map[string]int{}
 	for _, label := range labels {
@@ -107,8 +107,9 @@ func labelOr(label, id string) string {
 	return safetext.Line(label)
 }
 
-// copy returns a copy of v with labels in place of identifiers. The text field is the JSON name of the field
-// that holds v. The text kind is the kind of workload of the cell that v belongs to; "": no cell, or several.
+// copy returns a copy of v with labels in place of identifiers. The argument field is the JSON name of the field that
+// holds v. The argument kind is the kind of workload of the cell that v belongs to; "": v belongs to no cell or to
+// several.
 func (n *names) copy(v reflect.Value, field, kind string) reflect.Value {
 	if !named(v.Type()) {
 		return v
@@ -173,7 +174,7 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 			case name == "name" && field == "arm":
 				name = "arm"
 			case name == "" || name == "-":
-				name = f.Name // a field without a name in JSON holds no identifier
+				name = f.Name // a field without a name in JSON keeps its Go name, which stands for no identifier
 			}
 			fields[name] = i
 		}
@@ -189,8 +190,8 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 	return out
 }
 
-// kindOf returns the kind of workload of the cells that a field names. If the field names no known cell, it
-// returns the argument kind.
+// kindOf returns the kind of the workload to which the cells in a field belong. The field holds a cell's name or a list
+// of names. If no such cell is known, it returns the argument kind.
 func (n *names) kindOf(v reflect.Value, kind string) string {
 	if v.Kind() == reflect.Slice && v.Len() > 0 {
 		v = v.Index(0)

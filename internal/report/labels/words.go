@@ -69,7 +69,7 @@ func level(kind string, l factor.Level) string {
 	return text + wording.When(layer != "", " of "+layer)
 }
 
-// metricLabels are the labels of metrics whose names no rule turns into words.
+// metricLabels are the labels of metrics whose names cannot be turned into words by a rule.
 var metricLabels = map[string]string{
 	"cpu": "CPU time", "wall-clock": "wall-clock time", "peak-memory": "peak memory",
 	"rate-beyond": "rate beyond the capacity", "ready-beyond": "share ready beyond the capacity", "lost": "lost queries", "limited": "limited pushes",
@@ -124,7 +124,8 @@ func Metric(kind, name string) string {
 	return acronyms(strings.Join(parts, " "))
 }
 
-// work names the unit of work in "CPU time per request". Keys are the part of a metric's name before "cpu".
+// work names the unit of work that follows "CPU time per", such as "request". A key is the part of a metric's name
+// before "cpu".
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
@@ -135,7 +136,7 @@ func resourceWords(of []string, resource, program string) string {
 	if resource == "cpu" {
 		text = "CPU time per " + work[last]
 	}
-	if work[last] != last { // a unit of data does not name the work, so the work comes first: "TCP CPU time per Gbit"
+	if work[last] != last { // a unit such as Gbit does not say which work, so the work is added: "TCP CPU time per Gbit"
 		text = strings.Join(of, " ") + " " + text
 	}
 	text += wording.When(program != "", ", "+program)

@@ -28,7 +28,7 @@ import (
 	"tare/internal/testbed/local"
 )
 
-// Format is the format of a file.
+// Format is the format of a rendered file.
 type Format string
 
 const (
@@ -51,7 +51,7 @@ type program struct {
 // MissingError reports a program that is not installed.
 type MissingError struct {
 	Program string
-	What    string // kind of input that needs the program
+	What    string // kind of input that needs the program to become PNG or PDF, such as "a page"
 	Install string // command that installs it
 }
 
@@ -159,9 +159,9 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page converts an HTML page to a picture or a PDF, in the file named to. The function write produces the HTML. The
-// HTML and the browser's output lie beside this file during the conversion. The page's links are relative to the
-// directory, and a sandboxed browser may not see other directories.
+// Page converts an HTML page to a picture or a PDF, in the file to. The function write produces the HTML. During the
+// conversion, the HTML and the browser's output lie in the directory of this file: the page's links are relative to it,
+// and a sandboxed browser may not see other directories.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {

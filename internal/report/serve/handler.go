@@ -20,7 +20,8 @@ import (
 	"tare/internal/report/html"
 )
 
-// Addresses that only a server has: the script that keeps a page up to date, and the events that the script reads.
+// These addresses exist on a server only. One is the script that keeps a page up to date; the other is the events that
+// this script reads.
 const (
 	scriptFile = "live.js"
 	eventsFile = "events" // address of the events, below the address of a run
@@ -112,8 +113,8 @@ func (l *Library) respond(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run. It returns errNoPage for an unknown name. The live page of a run that has ended is
-// nil: the report replaces this page.
+// page makes a page of a run. For an unknown name, it returns errNoPage. For the live page of a run that has ended, it
+// returns nil, since the report replaces that page.
 func (l *Library) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
@@ -157,11 +158,11 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 // does not reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send
 // the cookie with their requests, and access rejects foreign host names that resolve to this machine.
 type access struct {
-	token, host string // host: the name or address that the server listens on
+	token, host string // host is the name or address that the server listens on
 	next        http.Handler
 }
 
-// policy allows the page's own style sheet and the script live.js.
+// policy is the Content-Security-Policy of pages. It allows their styles and the script live.js.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func (a *access) ServeHTTP(w http.ResponseWriter, q *http.Request) {

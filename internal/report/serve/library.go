@@ -37,9 +37,9 @@ import (
 
 const (
 	longestWait = 2 * time.Second  // time that a page waits for runs to be read
-	showAlive   = 15 * time.Second // interval between the lines that keep a connection open
+	showAlive   = 15 * time.Second // time between the lines that are sent to keep a connection open
 	share       = 0.02             // largest share of one processor for reading a run that changes all the time
-	working     = "working"        // end of the stamp of a run that a process is working on
+	working     = "working"        // last part of a run's stamp while a process works on the run
 )
 
 // Library holds the runs below a directory.
@@ -129,7 +129,7 @@ func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.S
 	all, err := l.list()
 	done := make(chan struct{})
 	go func() {
-		l.reading.Lock() // only one reading of all runs at a time
+		l.reading.Lock() // only one goroutine reads the runs at a time
 		defer l.reading.Unlock()
 		defer close(done)
 		var group errgroup.Group
@@ -156,7 +156,8 @@ func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.S
 	return list, skipped, unread, err
 }
 
-// refresh returns the reading of the run. It reads a changed run again if the next reading is due.
+// refresh returns what was last read of the run. If the run has changed since then and its next reading is due, refresh
+// reads the run again.
 func (r *run) refresh() *reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,8 +178,8 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed returns the current stamp of the run, and whether it differs from an earlier stamp. Before the next
-// reading is due, changed returns the earlier stamp and false.
+// changed returns the current stamp of the run, and reports whether the run has changed since the stamp earlier. Before
+// the next reading is due, it returns earlier and false.
 func (r *run) changed(earlier string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +206,7 @@ func (r *run) named(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), r.dir, r.address()))
 }
 
-// state returns a stamp of the run. The stamp changes whenever the files of the run change or its process ends.
+// state returns a stamp of the run: a text that changes whenever the run's files change or its process ends.
 func (r *run) state() string {
 	text := ""
 	for _, name := range []string{journal.NotesFile, journal.TrialsFile} {
@@ -270,7 +271,8 @@ func newUnfinished(record *journal.Run, result *analysis.Run) *unfinished {
 	return g
 }
 
-// left estimates the remaining time from the average time of this session's trials; 0 if unknown.
+// left estimates the remaining time of a run from the average time per trial in this session. It returns 0 if this is
+// unknown.
 func (g *unfinished) left(now time.Time) time.Duration {
 	n := len(g.trials) - g.earlierTrials
 	if n < 1 || g.began.IsZero() {

@@ -97,7 +97,7 @@ func timeline(all []*reading, skipped []history.Skipped) (*document.Document, []
 	by := map[*history.Run]*run{}
 	o := report.HistoryOptions{Page: historyPage, Reports: map[string]bool{}}
 	for _, r := range all {
-		one := *r.past // a copy, because package history changes its runs
+		one := *r.past // a copy, since package history changes the runs that it gets
 		list, by[&one], o.Reports[one.Directory] = append(list, &one), r.run, true
 	}
 	o.Compared = func(before, after *history.Run) string {
@@ -128,8 +128,8 @@ func (p comparison) page() (*document.Document, error) {
 	return beside(report.Compare(result, report.CompareOptions{}), page, links...), nil
 }
 
-// comparison returns the comparison of two runs at an address. The address within the later run (rest) names the
-// earlier run.
+// comparison finds the two runs whose comparison a page at an address shows. after is the later run. The rest of the
+// address names the earlier run.
 func (l *Library) comparison(after *run, rest string) (comparison, error) {
 	name, isPage := strings.CutSuffix(strings.TrimPrefix(rest, comparedDir), ".html")
 	before, more, err := l.find(name + "/")
@@ -222,7 +222,7 @@ func (l *Library) file(w http.ResponseWriter, q *http.Request, r *run, name stri
 	return nil
 }
 
-// listed returns the regular files and directories among the entries.
+// listed returns the entries that are regular files or directories.
 func listed(entries []fs.DirEntry) (files []report.File) {
 	for _, e := range entries {
 		switch about, err := e.Info(); {

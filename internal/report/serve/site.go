@@ -105,7 +105,7 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	}
 }
 
-// addRun adds the files of a run that its chain covers. For each directory of the run, it adds a page that
+// addRun adds those files of a run that the run's chain covers. For each directory of the run, it also adds a page that
 // lists the files.
 func (s *site) addRun(r *run) error {
 	run, contents, err := journal.Contents(r.dir)
@@ -149,7 +149,7 @@ func (s *site) addRun(r *run) error {
 	return nil
 }
 
-// record lists the files of a run that an older Tare wrote without a chain.
+// record lists the files of a run that has no chain, since an older Tare wrote it.
 func record(dir string) ([]journal.Content, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -171,8 +171,8 @@ func record(dir string) ([]journal.Content, error) {
 	return contents, nil
 }
 
-// active returns the reason why a file is not published; "" if it is published. The publisher's server could
-// show a tool's output as a page, or run it as a program.
+// active returns the reason why a raw file is not published on the web; "" if it is published. A page or a script from
+// a tool's output could run in a browser or on the server.
 func active(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm", ".xhtml", ".xht", ".shtml", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs", ".css",
@@ -204,7 +204,7 @@ func (s *site) publish(ctx context.Context, to string) error {
 			return &InTheWay{Dir: to, File: name}
 		}
 	}
-	// Until all files are written, the manifest lists the files of the earlier and of the new site.
+	// While files are written, the manifest lists both the files of the earlier site and those of the new site.
 	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
 	if err := writeManifest(root, both); err != nil {
 		return err
@@ -317,6 +317,6 @@ func remove(root *os.Root, name string) {
 		return
 	}
 	for err := root.Remove(name); err == nil && path.Dir(name) != "."; name = path.Dir(name) {
-		err = root.Remove(path.Dir(name)) // fails for a directory with other files
+		err = root.Remove(path.Dir(name)) // fails if the directory still holds other files
 	}
 }

@@ -25,7 +25,7 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// writer writes one document. An error of a write is returned only by Flush.
+// writer writes one document. If a write fails, only Flush returns the error.
 type writer struct {
 	out   *bufio.Writer
 	title string
@@ -33,7 +33,7 @@ type writer struct {
 
 func (t *writer) put(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) } // the final Flush returns the error
 
-// blocks writes the blocks below a heading. LaTeX shows the blocks for Markdown.
+// blocks writes the blocks below a heading. A LaTeX document shows the same blocks as a Markdown document.
 func (t *writer) blocks(heading string, list []document.Block) {
 	for _, b := range document.For(document.Markdown, list) {
 		switch b := b.(type) {
@@ -106,9 +106,9 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 	t.put("\\end{table}\n")
 }
 
-// special escapes the characters that have a meaning in LaTeX, and the characters that the usual fonts of
-// LaTeX have only in mathematics. It also escapes brackets and stars at the beginning of a row, which LaTeX
-// would read as an option of the row before.
+// special escapes the characters that have a meaning in LaTeX, and the characters that the usual fonts of LaTeX have
+// only in mathematics. It also escapes brackets and stars: at the beginning of a row, LaTeX would read them as an
+// option of the previous row.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,

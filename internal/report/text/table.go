@@ -172,7 +172,7 @@ type grid struct {
 	document.Table
 	indent string    // indent of a row
 	side   []*column // columns side by side
-	below  []int     // indices of the columns of sentences, written below the row
+	below  []int     // indices of the columns that hold sentences; these are written below the row
 	draw   int       // index of the column of drawings; -1: none
 	room   int       // width of a drawing in columns
 	narrow bool      // rows are too wide and therefore stacked
@@ -185,7 +185,7 @@ type column struct {
 	bare   bool   // the table shows no titles
 	title  string // title, made safe for a terminal
 	before string
-	signed bool // some values have signs; all others are indented
+	signed bool // some values have signs; the values without a sign are then indented
 	values []string
 	width  int
 	names  map[string]string
@@ -226,7 +226,7 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 	if g.draw < 0 {
 		g.naturalWidths(t.o.Width)
 		g.shorten(g.end()-t.o.Width, minNameAlone)
-		if g.NoTitles && g.end() > t.o.Width { // rows that are still too wide take several lines
+		if g.NoTitles && g.end() > t.o.Width { // the table is still too wide, so its rows take several lines
 			g.naturalWidths(t.o.Width)
 			g.shorten(g.end()-t.o.Width, max(minName, t.o.Width/3))
 		}
@@ -260,7 +260,8 @@ func newColumn(table document.Table, at int) *column {
 	return c
 }
 
-// naturalWidths gives every column the width of its content. Names get at most the given width.
+// naturalWidths gives every column the width of its content. A column of names gets at most the width that the argument
+// names gives.
 func (g *grid) naturalWidths(names int) {
 	for _, c := range g.side {
 		c.width = 0
@@ -276,8 +277,8 @@ func (g *grid) naturalWidths(names int) {
 	}
 }
 
-// shorten makes the columns of names narrower. The number excess is the width to save in all, and least is the
-// smallest width of a column.
+// shorten makes the columns of names narrower. The argument excess is the width that all columns together must save.
+// The argument least is the smallest width of a column.
 func (g *grid) shorten(excess, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {

@@ -46,7 +46,7 @@ type writer struct {
 }
 
 func (t *writer) line(s string) {
-	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // the final Flush returns the error
+	_, _ = t.out.WriteString(strings.TrimRight(s, " ") + "\n") // the bufio.Writer keeps the error until Flush returns it
 	t.begun = true
 }
 
@@ -56,7 +56,8 @@ func (t *writer) gap() {
 	}
 }
 
-// hanging writes wrapped text. The first line gets one prefix, and all other lines get the prefix indent.
+// hanging writes wrapped text. Its first line begins with the prefix first, and every other line with the prefix
+// indent.
 func (t *writer) hanging(first, indent, s string) {
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)

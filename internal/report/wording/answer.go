@@ -43,7 +43,7 @@ func Answer(a *analysis.ArmSummary, baseline string) string {
 		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
-				continue // the answer states only one reason, and has one already
+				continue // the answer gives only one reason, and has one already
 			}
 			silent = text
 		}
@@ -127,13 +127,14 @@ func moreOrLess(p *analysis.Point) string {
 	return estimate(plain.extent(m, math.Abs(p.Least), math.Abs(p.Most), o, p.PointOnly)) + " " + word + " " + of
 }
 
-// points writes the overheads that p sums up as a range, and one interval that covers all their intervals.
+// points writes the overheads that p sums up as a range from the least to the most. It also writes one interval that
+// covers all their intervals.
 func points(p *analysis.Point) (point, interval string) {
 	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }
 
-// extent writes a range of overheads, from least to most. The interval reach covers the intervals of all
-// overheads in the range.
+// extent writes a range of overheads, from least to most, such as "7.0 to 7.1 % less", and an interval. The interval is
+// reach, which covers the intervals of all overheads in the range.
 func (w signWords) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
 	if math.Abs(least) > math.Abs(most) && least*most >= 0 {
 		least, most = most, least
@@ -141,8 +142,8 @@ func (w signWords) extent(m experiment.Metric, least, most float64, reach analys
 	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
 }
 
-// extent writes a range of estimates, and one interval for all: "7.0 to 7.1 % less" and "[5.0, 9.2]". If both
-// ends of the range have the same text, it is written once.
+// extent writes the range from the least to the most estimate, such as "7.0 to 7.1 % less", and the interval reach,
+// such as "[5.0, 9.2]". If both estimates have the same text, the text is written once.
 func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)
@@ -206,7 +207,8 @@ func CellNames(ids []string) []string {
 	}
 	end := 0
 	for i := range len(prefix) {
-		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // a point behind a digit may belong to a decimal number, and ends no part of a name
+		// a point after a digit may be a decimal point, so it ends no part of a name
+		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') {
 			end = i + 1
 		} else if strings.HasSuffix(prefix[:i], ", ") {
 			end = i

@@ -45,8 +45,8 @@ func interaction(e *analysis.Effect) string {
 	return Verdict(c)
 }
 
-// AgainstSum returns the comparison of an effect. The comparison of an interaction is with the sum of its
-// parts instead of the baseline.
+// AgainstSum returns the comparison of an effect. For an interaction, the comparison is marked as one with the sum of
+// the parts, not with the baseline.
 func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 	c := e.Comparison
 	if e.Interaction() {
@@ -59,8 +59,8 @@ func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 // sum". An interaction that rounds to zero has no direction.
 func beyondSum(e *analysis.Effect) string { return "together " + effect(AgainstSum(e), sum(e)) }
 
-// sum names the sum that an interaction is compared with: "the sum" for two layers, "singles and pairs add up to"
-// for three.
+// sum returns the words for the sum that an interaction is compared with: "the sum" for two layers, "singles and pairs
+// add up to" for three.
 func sum(e *analysis.Effect) string {
 	switch len(e.Of) {
 	case 2:
@@ -166,8 +166,8 @@ func PartAmount(p *analysis.Part) string {
 	return estimate(OverheadWords(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
-// NotALine describes the level that is furthest from the fitted line: "not a line: 64 rules cost 12 % more [8, 16]
-// than the line through the other levels says; steeper at higher levels than at lower ones"; "" if the line fits.
+// NotALine describes the level whose cost is farthest from the line: "not a line: 64 rules cost 12 % more [8, 16] than
+// the line through the other levels says; steeper at higher levels than at lower ones". It returns "" if the line fits.
 func NotALine(b *analysis.Breakdown) string {
 	miss := b.Miss
 	if miss == nil || !miss.Poor {

@@ -49,7 +49,8 @@ func Failed(f *analysis.Failures, baseline string) string {
 	return When(f.Observational && f.Verdict.Claims(), "observational: ") + text
 }
 
-// MeanOverhead writes the overhead of the mean: "7.3 % more [6.0, 8.9]"; "" if the mean was not estimated.
+// MeanOverhead writes the overhead of the mean, such as "7.3 % more [6.0, 8.9]". It returns "" if the mean was not
+// estimated.
 func MeanOverhead(c *analysis.Comparison) string {
 	if c.Mean == nil {
 		return ""
@@ -65,9 +66,9 @@ func Mean(c *analysis.Comparison) string {
 	return When(c.Mean != nil, "mean "+MeanOverhead(c))
 }
 
-// MeanIfDifferent returns Mean if the mean contradicts the typical round, else "". The mean contradicts a
-// claimed difference in two cases: the mean lies outside the interval of the typical round, or the mean's own
-// interval includes zero.
+// MeanIfDifferent returns the text of Mean if the mean contradicts a claimed cost or gain; otherwise "". There are two
+// cases. The mean lies outside the typical round's interval. Or the mean's own interval does not lie on the claim's
+// side of zero.
 func MeanIfDifferent(c *analysis.Comparison) string {
 	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
 		return ""
@@ -98,7 +99,7 @@ func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	return text + fmt.Sprintf("the verdict stands with %d of these counted as the worst of the %s, and the others counted as no difference", r.Worst, side)
 }
 
-// withstands explains why missing trials do not change a claim; "" if no trials are missing.
+// withstands explains why a claim holds although trials are missing; "" if no trials are missing.
 func withstands(c *analysis.Comparison) string {
 	if _, ok := c.Reason.(analysis.MissingTrials); !ok {
 		return ""
@@ -106,7 +107,7 @@ func withstands(c *analysis.Comparison) string {
 	return " (" + Why(c) + ")"
 }
 
-// amounts are the words for changes in the amount of a program's output.
+// amounts maps the marks of a changed amount of output to the words for them, such as "far less".
 var amounts = map[string]string{analysis.FarLess: "far less", analysis.FarMore: "far more", analysis.OtherLines: "another number of lines"}
 
 // behaviourText states in a clause how a program's behaviour in an arm differs from its behaviour in the baseline.
@@ -132,7 +133,7 @@ func markText(f analysis.OtherBehaviour) string {
 	return what + When(f.More > 0, fmt.Sprintf(" (and %d more of the kind)", f.More))
 }
 
-// behaviourFinding is behaviourText, followed by its consequence for the verdicts.
+// behaviourFinding returns the text of behaviourText, followed by what it means for the verdicts.
 func behaviourFinding(f analysis.OtherBehaviour) string {
 	text := behaviourText(f)
 	text += When(f.Raw != "", ", see "+safetext.Line(f.Raw))
@@ -146,8 +147,8 @@ func behaviourFinding(f analysis.OtherBehaviour) string {
 	return text + "; so few trials may differ by chance, so the verdicts stand; " + meant
 }
 
-// bound states that trials used up a resource that the metrics do not measure, and what the results can
-// therefore show.
+// bound states that trials used up a resource that the metrics do not measure, such as the wire. It adds what the
+// results can show nevertheless.
 func bound(f analysis.Bound) string {
 	r, says := f.Resource, "the results show what that allows, not what the "+f.Tests+" could do"
 	if f.Tests == experiment.TestsNetwork && r.Name == testbed.ResourceWire {

@@ -94,7 +94,7 @@ func GateScope(r *gate.Result) string {
 	return text + When(normal > 0, fmt.Sprintf("; %d of %s judged as if noise were normal", normal, Count(len(r.Cases), "case", "cases")))
 }
 
-// gateSize counts the rounds, pairs, values or runs behind a result: "12 rounds".
+// gateSize writes n with the unit that the gate counts, such as "12 rounds". Other units are pairs, values and runs.
 func gateSize(r *gate.Result, n int) string {
 	one, many, of := gateUnit(r)
 	return Count(n, one, many) + of
@@ -215,11 +215,11 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	return text + When(c.Gap != nil, ": "+Reason(c.Gap))
 }
 
-// gateBound states the lower or upper end of an overhead's interval: "costs at most 4.2 %". With a history,
-// it is the end of the growth's interval.
+// gateBound states the lower or upper end of an overhead's interval: "costs at most 4.2 %". In a gate with a history,
+// the interval is that of the growth since earlier runs.
 func gateBound(c gate.Case, bound string, v float64) string {
 	verb, word := "costs", "worse"
-	if v < 0 { // a negative v is the upper end of an interval: the arm gains at least −v
+	if v < 0 { // then v is an upper end below 0: the arm gains at least −v
 		verb, word, bound = "gains", "better", "at least"
 	}
 	if h := c.History; h != nil {

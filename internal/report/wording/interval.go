@@ -17,8 +17,8 @@ func HasNumbers(c analysis.Comparison) bool {
 		return false
 	}
 	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
-		// an overhead of 0 is an estimate only if every round gave 0, or if no value varies; otherwise, nothing
-		// was estimated
+		// in these verdicts, an overhead of 0 is an estimate only if every round gave 0, or if no value varies;
+		// otherwise the 0 means that nothing was estimated
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
@@ -27,7 +27,7 @@ func HasNumbers(c analysis.Comparison) bool {
 // unmeasured replaces a size that cannot be measured.
 const unmeasured = "not measurable"
 
-// unmeasurable reports whether an interval is too wide to describe a size.
+// unmeasurable reports whether a comparison's interval is too wide to state how large the overhead is.
 func unmeasurable(c *analysis.Comparison) bool {
 	return !c.PointOnly && tooWide(c.Metric, c.Overhead)
 }
@@ -40,9 +40,9 @@ func tooWide(m experiment.Metric, o analysis.Interval) bool {
 // IsRatio reports whether the overheads of a metric are shares of the baseline.
 func IsRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference }
 
-// Overhead writes the point and the interval of a comparison as amounts of the metric: "7.1 % more" and
-// "[6.2, 8.0]", "20 % less" and "[9 more, 56 less]". A gain to over twice the baseline is written as a
-// factor: "2.1 times" and "[2.0, 2.2]".
+// Overhead writes the point and the interval of a comparison as amounts of the metric: "7.1 % more" and "[6.2, 8.0]",
+// "20 % less" and "[9 more, 56 less]". A gain that more than doubles the baseline's value is written as a factor: "2.1
+// times" and "[2.0, 2.2]".
 func Overhead(c analysis.Comparison) (point, interval string) {
 	switch {
 	case HasNumbers(c):
@@ -68,17 +68,17 @@ func estimate(point, interval string) string { return strings.TrimSpace(point + 
 type signWords struct{ before, plus, minus string }
 
 var (
-	// plain is for values and sizes, which need no words. A negative number keeps its minus.
+	// plain is for values and sizes: no word such as "more" stands beside them. A negative number keeps its minus.
 	plain = signWords{}
-	// more is for changes of an amount.
+	// more has the words for a change of an amount: "more" or "less".
 	more = signWords{"", "more", "less"}
 	// costing is for the difference of two overheads. Overheads are costs, whether higher or lower values of
 	// the metric are better.
 	costing = signWords{"cost ", "more", "less"}
 )
 
-// OverheadWords returns the words for overheads on a metric. If higher values are better, a cost is "less" of the
-// metric.
+// OverheadWords returns the words for overheads on a metric, such as "more" for a cost. If higher values of the metric
+// are better, a cost is "less".
 func OverheadWords(m experiment.Metric) signWords {
 	if m.Better == experiment.Higher {
 		return signWords{"", "less", "more"}
@@ -144,7 +144,7 @@ func (w signWords) written(o analysis.Interval, d int, pointOnly bool, unit Scal
 	if point = w.before + unit.Labelled(number) + word; pointOnly {
 		return point, ""
 	}
-	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // true if each bound needs a word of its own, such as "more"
+	each := zero(o.Point) || o.Lo < 0 && !zero(o.Lo) // true if each bound needs a word of its own, as in [0.1 less, 0.2 more]
 	lo, below := write(o.Lo, each)
 	hi, above := write(o.Hi, each)
 	return point, "[" + lo + below + ", " + hi + above + "]"
@@ -159,9 +159,9 @@ func scaled(m experiment.Metric, o analysis.Interval) (Scale, analysis.Interval)
 	return s, analysis.Interval{Point: contrast.Finite(o.Point / s.Div), Lo: contrast.Finite(o.Lo / s.Div), Hi: contrast.Finite(o.Hi / s.Div)}
 }
 
-// decimalsOf returns the number of decimals that an interval supports. It adds decimals, up to three, until
-// no bound other than zero rounds to zero. If the interval excludes zero, it adds decimals until the point
-// does not round to zero either.
+// decimalsOf returns how many decimals an interval is written with. It begins with the number that the interval
+// supports. It adds decimals, up to three, while a bound other than zero rounds to zero. If the interval excludes zero,
+// it also adds decimals while the point rounds to zero.
 func decimalsOf(o analysis.Interval) int {
 	d := decimalsFor((o.Hi - o.Lo) / 2)
 	for d < 3 && (vanishes(o.Lo, d) || vanishes(o.Hi, d)) {
@@ -211,8 +211,8 @@ func (w signWords) brief(m experiment.Metric, v float64) string {
 	return Size(m, math.Abs(v)) + " " + word
 }
 
-// manifold reports whether an interval contains a gain that more than doubles a metric. As a share of the
-// baseline, such a gain would be a cost of less than −100 %, which readers misread.
+// manifold reports whether an interval contains a gain that more than doubles a metric, such as a throughput. Written
+// as a cost, such a gain is less than −100 % of the baseline, which readers misread.
 func manifold(m experiment.Metric, o analysis.Interval) bool {
 	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
 }

@@ -86,7 +86,7 @@ func members(v any) ([]member, error) {
 	return all, err
 }
 
-// worded wraps every value of a list for JSON output.
+// worded applies the function JSON, which adds texts, to every value of a list.
 func worded[T any](list []T) []any {
 	return each(list, func(v T) any { return JSON(v) })
 }
@@ -116,14 +116,14 @@ func each[T, U any](list []T, of func(T) U) []U {
 // Figures is the JSON form of a reason or a finding.
 type Figures struct {
 	Kind    string `json:"kind"`    // name of the kind; package analysis lists all kinds
-	Figures any    `json:"figures"` // numbers and names of the reason or finding
+	Figures any    `json:"figures"` // the fields of the reason or finding: numbers and names
 }
 
 func figuresOf[T interface{ Kind() string }](list []T) []Figures {
 	return each(list, func(v T) Figures { return Figures{v.Kind(), v} })
 }
 
-// figure returns the JSON form of a reason; nil for no reason.
+// figure wraps a reason for JSON output: its kind and its details; nil for no reason.
 func figure(r analysis.Reason) *Figures {
 	if r == nil {
 		return nil
@@ -131,8 +131,8 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words returns the members that JSON output adds to a value. Some of them replace a member of the value, so that
-// the parts of this member get texts, too.
+// words returns the members that JSON output adds to a value. An added member may replace one of the value's own
+// members, so that the parts of that member get texts, too.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
@@ -208,7 +208,7 @@ func breakdownWords(b *analysis.Breakdown) []member {
 	return list
 }
 
-// viewWords returns the members that are added to results other than an analysis.
+// viewWords returns the JSON members with words for a result v that is no analysis, such as a comparison of runs.
 func viewWords(v any) []member {
 	switch v := v.(type) {
 	case *compare.Result:
@@ -276,7 +276,7 @@ func historyWords(v any) []member {
 	return nil
 }
 
-// costWords returns the members that are added to the cost of arms: texts, and prices if nodes have a price.
+// costWords returns what JSON output adds to the cost of arms: texts, and prices if a node has a price.
 func costWords(r *cost.Result) []member {
 	prices := func(n cost.Needs) []member {
 		if r.NodePrice == 0 {

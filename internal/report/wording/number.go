@@ -30,13 +30,13 @@ import (
 const (
 	mostPoints    = 6     // metrics that an answer names; further metrics are counted
 	mostNamed     = 3     // cells that an answer names
-	minUneven     = 1.5   // ratio of an arm's costs in two cells above which an answer names the worse cell
+	minUneven     = 1.5   // a cost this many times the cost in another cell makes an answer name the worse cell
 	maxMetrics    = 6     // metrics that a finding names
-	maxFacts      = 6     // differing facts that a sentence names
-	mostDiffering = 5     // differing machine properties that a sentence names
+	maxFacts      = 6     // largest number of differing facts that a sentence names
+	mostDiffering = 5     // largest number of differing machine properties that a sentence names
 	maxQuoted     = 160   // characters quoted from a line of a program's output
-	minLoss       = 0.001 // share of lost packets or segments that a sentence mentions
-	maxRatio      = 1000  // ratio of the ends of an interval above which it describes no size
+	minLoss       = 0.001 // smallest share of lost packets or segments that a sentence mentions
+	maxRatio      = 1000  // upper bound ÷ lower bound of an interval above which the interval gives no useful size
 	mostDecimals  = 6     // decimals of a number
 	shortCommit   = 8     // digits of a short commit
 )
@@ -104,9 +104,9 @@ const MinusSign = "−"
 // Finite reports whether v is neither infinite nor NaN.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// decimalsFor returns the number of decimals for a value. The number half is the value's uncertainty, such as
-// half the width of its interval. The last decimal is the uncertainty's first digit. An uncertainty from 1 to 10
-// gives one decimal, a larger one none.
+// decimalsFor returns the number of decimals for a value. The number half is the value's uncertainty, such as half the
+// width of its interval. Below 1, the last decimal shown is the uncertainty's first digit. From 1 to 10, one decimal is
+// shown, and above 10 none.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {
@@ -229,8 +229,8 @@ var (
 	bits  = unitFamily{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
-// knownUnits maps the unit of a metric to its family of units. A value times factor is in the family's base unit,
-// such as seconds.
+// knownUnits maps the unit of a metric to its family, such as times, and to a factor. A value times this factor is in
+// the family's base unit, such as seconds.
 var knownUnits = map[string]struct {
 	family unitFamily
 	factor float64
@@ -280,10 +280,10 @@ func Value(v float64, unit string) string {
 	return ScaleOf(unit, v).With(v)
 }
 
-// With writes v with the unit's label.
+// With writes the value v in the scale's unit, with its label.
 func (s Scale) With(v float64) string { return s.Labelled(s.Bare(v)) }
 
-// Bare writes v without the unit's label.
+// Bare writes v in the scale's unit, without the label of the unit.
 func (s Scale) Bare(v float64) string { return Number(v/s.Div, 4) }
 
 // Short writes v with two or three significant digits and the label.

@@ -116,7 +116,7 @@ func runs(numbers []int) string {
 	return plural(len(numbers), "run ", "runs ") + List(each(numbers, strconv.Itoa))
 }
 
-// runsAre states what runs are: "runs 1 and 2 are not finished". Without numbers, there is only one run: "the
+// runsAre says what holds for runs: "runs 1 and 2 are not finished". If numbers is empty, there is only one run: "the
 // run is not finished".
 func runsAre(numbers []int, what string) string {
 	if len(numbers) == 0 {
@@ -169,7 +169,7 @@ func ShiftSize(s *history.Series, c history.Change) string {
 	return changing(s.Metric).Interval(s.Metric, c.Size)
 }
 
-// changing returns the words for a change from one run to another.
+// changing returns the words for a change from one run to another, such as "worse".
 func changing(m experiment.Metric) signWords {
 	if m.Better == "" {
 		return more

@@ -37,8 +37,8 @@ func Occasion(r *analysis.Run) string {
 	return "One run speaks for its occasion" + load + "; tare combine joins several."
 }
 
-// SetUps states how often all arms of a run were set up: "anew for every round", "6, each for about 2
-// rounds"; "" if unknown.
+// SetUps states how many times all arms of a run were set up: "anew for every round", or "6, each for about 2 rounds";
+// "" if unknown.
 func SetUps(s analysis.SetUps) string {
 	switch {
 	case !s.Known():
@@ -85,8 +85,9 @@ func labelValue(l experiment.Labels, name string) string {
 	return safetext.Line(l[name])
 }
 
-// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". With more = true,
-// the amount is a difference, which may be negative: "0.2 [0.1, 0.3]", "0.1 less [0.2 more, 0.3 less]".
+// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". With more = true, the
+// amount is a difference. If the interval reaches below zero, the text has "more" and "less": "0.1 less [0.2 more, 0.3
+// less]".
 func Amounts(i analysis.Interval, pointOnly, more bool) string {
 	return amountText(amountWords(i, more), i, pointOnly, experiment.Metric{})
 }
@@ -100,7 +101,8 @@ func amountWords(i analysis.Interval, isMore bool) signWords {
 	return plain
 }
 
-// Whole writes a number of whole nodes, with its interval if the ends differ: "4", "4 [3, 4]", "1 less".
+// Whole writes a number of nodes without decimals. It adds the interval if the two ends differ: "4", "4 [3, 4]", "1
+// less".
 func Whole(i analysis.Interval, more bool) string {
 	return estimate(amountWords(i, more).written(i, 0, i.Lo == i.Hi, Scale{}))
 }

@@ -10,7 +10,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Loop explains why the load of a cell is a closed loop.
+// Loop explains why a cell's load counts as a closed loop: latency times throughput is the number of workers.
 func Loop(s *analysis.LoopSummary) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
 		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
@@ -27,7 +27,7 @@ func requests(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// Per names the step that a slope is for: "object", "1 % of churn", "MiB of size".
+// Per names the step of a factor that a slope is for: "object", "1 % of churn", "MiB of size".
 func Per(s *analysis.Scaling) string {
 	switch s.Unit {
 	case "":
@@ -38,7 +38,7 @@ func Per(s *analysis.Scaling) string {
 	case "%":
 		return "1 % of " + s.Factor
 	}
-	if work, ok := strings.CutSuffix(s.Unit, "s/s"); ok { // a rate such as requests/s, but not Mbit/s
+	if work, ok := strings.CutSuffix(s.Unit, "s/s"); ok { // a rate of things that are counted, such as requests/s, and not Mbit/s
 		return work + "/s"
 	}
 	return s.Unit + " of " + s.Factor
@@ -59,14 +59,14 @@ func Singular(name string) string {
 	return name[:n-1]
 }
 
-// SlopeAlone writes the slope of an arm's line: "12.1 KiB [11.0, 13.2]". The table names the step that the
-// slope is for.
+// SlopeAlone writes the slope of an arm's line, without the step of the factor that it is for: "12.1 KiB [11.0, 13.2]".
+// The table's head names this step.
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(amountWords(a.Slope, true), a.Slope, a.PointOnly, s.Metric)
 }
 
-// LineDifference writes the difference of an arm's line from the baseline's line, in slope or height: "1.2 KiB
-// [0.9, 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved"; "" for nil.
+// LineDifference writes how much an arm's line differs from the baseline's line, in slope or in height: "1.2 KiB [0.9,
+// 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved". If d is nil, it returns "".
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 	if d == nil {
 		return ""
@@ -78,7 +78,7 @@ func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 // amountText writes an amount in the unit of a metric, even if the metric's overheads are ratios.
 func amountText(w signWords, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
-	if pointOnly { // without an interval, the decimals are those of an uncertainty of 1 %
+	if pointOnly { // without an interval to set the number of decimals, an uncertainty of 1 % is assumed
 		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
 	}
 	return w.Interval(m, i)
@@ -94,7 +94,7 @@ func lineDifference(s *analysis.Scaling, d *analysis.RoundValue, per string) str
 	return text
 }
 
-// Base writes the height of an arm's line at level 0: "48 MiB [47, 49]".
+// Base writes an arm's value at level 0, as the fitted line gives it: "48 MiB [47, 49]".
 func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	if a.Base == nil {
 		return ""
@@ -135,7 +135,8 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 	return l.Metric.Name + " = " + cmp.Or(strings.TrimPrefix(over, " × "), "constant") + under + free
 }
 
-// Exponent writes the fitted exponent of a factor: "1.002 [0.997, 1.008]", "0.90 [0.88, 0.92], not 1".
+// Exponent writes a factor's exponent with its interval: "1.002 [0.997, 1.008]". If another exponent was expected, it
+// adds that: "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 	text := amountText(plain, e.Interval, e.PointOnly, experiment.Metric{})
 	return text + When(e.Unexpected, ", not "+Number(f.Expected, 3))
@@ -146,7 +147,7 @@ func ValueAtOne(l *analysis.PowerLaw, a *analysis.PowerLawArm) string {
 	return amountText(plain, a.Unity, a.PointOnly, l.Metric)
 }
 
-// Misfit describes the cell that is furthest from a law; "" if the law fits.
+// Misfit describes the cell whose value is furthest from a fitted law; "" if the law fits.
 func Misfit(m *analysis.Misfit) string {
 	if !m.Poor {
 		return ""

@@ -28,7 +28,8 @@ func Observation(o *analysis.Observation) string {
 	return text
 }
 
-// schedule describes the order in which arms ran. If the order differs between arms, it describes each group of arms.
+// schedule describes when the other arms ran, compared with the baseline. If the arms differ in this, each group of
+// arms gets its own description.
 func schedule(o *analysis.Observation) string {
 	if o.Baseline == "" {
 		return allTimes[analysis.TimesUnknown]
@@ -57,7 +58,7 @@ func schedule(o *analysis.Observation) string {
 	return strings.Join(parts, "; ")
 }
 
-// allTimes are the words for the schedule of all arms, someTimes the words for the schedule of some arms.
+// allTimes has the words for the times of all arms. someTimes has the words if only some arms ran at such times.
 var (
 	allTimes = map[analysis.Times]string{
 		analysis.TimesUnknown:     "when the arms ran is unknown",
@@ -90,7 +91,7 @@ func ObservationAcross(r *compare.Result) string {
 	return text
 }
 
-// starts lists the start times of runs. The times have as many digits as are needed to distinguish them.
+// starts lists the start times of runs. Each time has as many digits as are needed to tell the times apart.
 func starts(times []time.Time) string {
 	var at []string
 	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
@@ -128,8 +129,8 @@ func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
 
-// PropertyValues lists the values of a machine property, one for each run. The processor's many flags are
-// counted for the first run. Other runs list the additional and the missing flags.
+// PropertyValues lists the values of a machine property, one for each run. A processor has too many flags to list: the
+// first run shows their number, and other runs show which flags they have in addition or lack.
 func PropertyValues(p compare.Property) []string {
 	list := slices.Clone(p.Values)
 	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
@@ -148,7 +149,7 @@ func PropertyValues(p compare.Property) []string {
 	return list
 }
 
-// flagChange lists the removed and the added words: "−avx512f +vaes".
+// flagChange lists the words that were removed and the words that were added, such as flags of a CPU: "−avx512f +vaes".
 func flagChange(was, is string) string {
 	old, recent := strings.Fields(was), strings.Fields(is)
 	var list []string
@@ -174,7 +175,7 @@ func Spread(c *combine.Comparison) string {
 		return Missing
 	}
 	m := c.Metric
-	m.Better = experiment.Lower // no words for a direction, which a spread does not have
+	m.Better = experiment.Lower // a spread has no direction, so words such as "more" or "less" are left out
 	return plain.Interval(m, c.Spread)
 }
 
@@ -201,8 +202,8 @@ func Combined(c *combine.Comparison) string {
 		Spread(c), Prediction(c))
 }
 
-// combinedWhy explains why a comparison over several occasions has its verdict; "" if Why gives the right
-// explanation.
+// combinedWhy explains the verdict of a comparison over several occasions. It returns "" if the explanation by the
+// function Why is right.
 func combinedWhy(c *analysis.Comparison) string {
 	switch r := c.Reason.(type) {
 	case analysis.MissingTrials:

@@ -26,7 +26,7 @@ func Qualified(c *analysis.Comparison) string {
 	return Join(": ", kinds, Verdict(c)) + When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
 }
 
-// ObservationalClaim reports whether a comparison makes a claim without an experiment.
+// ObservationalClaim reports whether a comparison makes a claim although its data come from no experiment.
 func ObservationalClaim(c *analysis.Comparison) bool {
 	return c.Observational && c.Verdict.Claims()
 }
@@ -62,8 +62,8 @@ func Effect(c *analysis.Comparison) string {
 	return effect(c, versusText(c.Versus))
 }
 
-// effect writes an overhead with its direction. With versus = "", the arm is compared with the baseline, otherwise
-// with the arm or run that versus names.
+// effect writes an overhead with its direction. The arm is compared with the arm or run that versus names, or with the
+// baseline if versus is "".
 func effect(c *analysis.Comparison, versus string) string {
 	if unmeasurable(c) {
 		word := cmp.Or(When(c.Overhead.Point < 0, "gains"), "costs")
@@ -142,7 +142,7 @@ func innerText(c *analysis.Comparison) string {
 		return ""
 	}
 	inner := c.Inner.Interval
-	inner.Point = c.Overhead.Point // the overhead's sign decides which bounds are "more" and which are "less"
+	inner.Point = c.Overhead.Point // the sign of the overhead decides whether a bound reads "more" or "less"
 	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 
@@ -186,7 +186,7 @@ func unresolved(c *analysis.Comparison) string {
 	return estimated(c) + " (" + why + ")"
 }
 
-// Why explains why a comparison is not resolved, without its estimate.
+// Why explains why a comparison is not resolved. The text does not repeat the comparison's estimate.
 func Why(c *analysis.Comparison) string {
 	if c.Method == contrast.MethodRandomEffects {
 		if text := combinedWhy(c); text != "" {
@@ -237,8 +237,8 @@ func Why(c *analysis.Comparison) string {
 	return detectable(c)
 }
 
-// detectable states the smallest difference that the data would show, and the number of rounds that would give
-// a verdict.
+// detectable states how large a difference must be to be found with a stated chance, and how many rounds would give a
+// verdict.
 func detectable(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
 		return "the " + noun(c.Paired) + " do not vary, so the smallest difference that could be found is unknown"

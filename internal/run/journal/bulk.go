@@ -30,16 +30,16 @@ type Bulk struct {
 	temporary string // directory of the unfinished run
 	root      *os.Root
 	lock      *os.File
-	trials    *os.File // lines without chains; Finish adds the chains, which start from the plan
+	trials    *os.File // trials.jsonl; Finish adds the chains of its lines, starting from the plan
 	buffer    *bufio.Writer
 	size      int64 // length of trials.jsonl so far, in bytes
 	count     int
-	parents   []string // parent directories that get a new entry
+	parents   []string // parent directories that get a new entry, and must therefore be synced
 	files     []string // names of the files made so far
 	sync      func(file *os.File) error
 	syncDir   func(path string) error
-	// creating is held while a file is made. The kernel makes only one file of a directory at a time, and a thread
-	// that waits for the kernel keeps a CPU busy.
+	// creating is a lock that is held while a file is made. The kernel makes the files of a directory one at a time. A
+	// thread that waits for the kernel keeps a CPU busy, and one that waits for this lock does not.
 	creating sync.Mutex
 }
 
@@ -68,7 +68,8 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	if err := b.root.Mkdir(RawDir, 0o777); err != nil {
 		return b, b.failed(RawDir, err)
 	}
-	// The lock must be taken before TrialsFile is made: abandoned relies on it.
+	// The lock must be taken before TrialsFile is made: the function abandoned takes TrialsFile with a lock that nobody
+	// holds for a leftover.
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
 		return b, b.failed(TrialsFile, err)
 	}
@@ -83,7 +84,7 @@ func makeTemporary(dir string) (temporary string, above []string, err error) {
 	if above, err = makeParents(dir); err != nil {
 		return "", nil, err
 	}
-	// The mode is dirMode, as os.MkdirTemp always sets it.
+	// os.MkdirTemp always makes a directory with the mode dirMode.
 	temporary, err = os.MkdirTemp(above[0], "."+filepath.Base(dir)+unfinished)
 	return temporary, above, err
 }
@@ -139,7 +140,7 @@ func (b *Bulk) Create(name string) (*BulkFile, error) {
 // Remove deletes a file of the run.
 func (b *Bulk) Remove(name string) error { return b.root.Remove(name) }
 
-// BulkFile is a file of a Bulk. Its errors name the file and the run.
+// BulkFile is an open file of a Bulk. Errors of its methods name the file and the run.
 type BulkFile struct {
 	file *os.File
 	bulk *Bulk
@@ -170,12 +171,12 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	}
 	files := map[string]string{}
 	for _, name := range append(slices.Clone(b.files), PlanFile) {
-		if strings.Contains(name, "/") { // the trial holds the digest of a raw file
+		if strings.Contains(name, "/") { // raw files are left out: their trials hold the digests
 			continue
 		}
 		if d, err := digest(b.root, name); err == nil {
 			files[name] = d
-		} else if !errors.Is(err, fs.ErrNotExist) { // Remove may have deleted the file
+		} else if !errors.Is(err, fs.ErrNotExist) { // a file is missing if the method Remove has deleted it
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ import (
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
 	Dir   string // the run directory
-	Where string // file, or file:line; if "", What contains the position
+	Where string // file, or file:line; "": the text What says where
 	What  string
 }
 
@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. Some errors are not due to the run's files, such as a
-// missing permission: they only get the name of the run.
+// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as a
+// missing permission, only gets the name of the run.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -75,7 +75,8 @@ func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 // made the run writes chains and digests.
 func (r *Run) checkChains(*os.Root) error {
 	always := r.mustChain() || r.Plan.Version == version.String() ||
-		// A run that began without chains continues without chains, so the version of the first session counts.
+		// A run that began without chains continues without them. So the version of Tare that began the run decides
+		// whether chains must exist.
 		r.Environment != nil && r.Environment.TareVersion == version.String()
 	switch {
 	case len(r.Notes) == 0:
@@ -115,15 +116,16 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain checks the lines of a log one by one. Either all lines have chains, or none has (in a run of an old Tare).
+// chain checks the chains of a log's lines, one line after the other. Either every line has a chain, or no line has
+// one: an old version of Tare wrote none.
 type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
 	lines  int
-	heads  map[int]string // chains of lines, by the line numbers that the caller has set as keys
+	heads  map[int]string // the caller sets line numbers as keys, and check adds the chains of these lines
 }
 
-// check checks the next line's chain.
+// check returns an error if the next line's chain does not fit the lines before.
 func (c *chain) check(line []byte) error {
 	body, own := unseal(line)
 	switch {
@@ -140,8 +142,8 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// compareFiles compares the files of the run with the digests in its notes. A replaced file has several digests, of
-// which any is accepted: the new one is noted before the file is written.
+// compareFiles compares the run's files with the digests in its notes. A file that Tare has replaced has several
+// digests, and any of them is accepted, since the new digest is noted before the new file is written.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {

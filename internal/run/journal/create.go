@@ -14,10 +14,10 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Create makes a run directory and takes its lock. If the directory exists, it must be empty or hold only the remains
-// of a killed Create. The argument file is the experiment, as the user wrote it. The map files holds the content of the
-// files that the experiment names, and Create keeps it. The argument env is nil if the machine is unknown. When Create
-// returns, everything is on the disk. If it fails, it leaves no directory of its own.
+// Create makes a run directory and takes its lock. An existing directory must be empty or hold only the remains of a
+// killed Create. The argument file is the experiment, as the user wrote it. The argument files maps the name of each
+// file that the experiment names to its content, which Create stores in the run. The argument env is nil if the machine
+// is unknown. When Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories in which an entry was made
 	err = checkEmpty(dir)
@@ -49,7 +49,7 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 		return nil, errors.Join(err, checkEmpty(dir))
 	}
 	defer func() {
-		if err != nil { // a file may stay behind: without a plan, this is no run directory
+		if err != nil { // without a plan, this is no run directory, even if a file stays behind
 			_, _ = removeMade(root)
 			_ = root.Remove(lockFile)
 			if missing {
@@ -241,8 +241,8 @@ func isUnfinished(dir string) bool {
 // The umask decides the modes of the directory's files and parents.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. The result lists these parents, the innermost first, and then
-// the first parent that existed before. Each of them gets a new entry.
+// makeParents makes the missing parents of a directory. The result lists every directory that gets a new entry: these
+// parents, the innermost first, and then the first parent that existed before.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {

@@ -18,7 +18,7 @@ import (
 
 // openFile opens a regular file of at most max bytes for reading.
 func openFile(root *os.Root, name string, max int64) (*os.File, error) {
-	// Stat comes before Open: opening a pipe in place of a file would block the reader.
+	// Stat comes before Open, because opening a pipe in place of a file would block the reader.
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, err
@@ -182,18 +182,19 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 	}
 }
 
-// maxDepth is the deepest nesting of JSON that is read. Tare's own documents have about ten levels. To print a document
-// with ten thousand would use up all memory.
+// maxDepth is the deepest nesting of JSON that is read. Tare's own documents have about ten levels. A document with ten
+// thousand levels would use up all memory when it is printed.
 const maxDepth = 64
 
-// object is an object or list that the scan has not finished.
+// object is a JSON object or list whose end the scan has not reached.
 type object struct {
 	list  bool
 	names [][]byte        // the first names of the object, at most smallObject
-	many  map[string]bool // all names of an object with more than smallObject names
+	many  map[string]bool // all names, if the object has more than smallObject of them; nil: names holds them all
 }
 
-// smallObject is the maximum number of names that are compared one by one, without a map.
+// smallObject is the largest number of names in a JSON object that are compared one by one. An object with more names
+// gets a map.
 const smallObject = 32
 
 // strict returns an error if an object has two members of one name, or if the document is nested too deeply. Repeated
@@ -201,7 +202,7 @@ const smallObject = 32
 // object, names that differ only in case are the same, as in Go.
 func strict(document []byte) error {
 	var path []object
-	name := false // whether the next string is the name of a member
+	name := false // true: the next string in the document is the name of a member
 	for i := 0; i < len(document); i++ {
 		switch document[i] {
 		case '{', '[':
@@ -249,7 +250,7 @@ func (o *object) add(quoted []byte, fold bool) error {
 	return nil
 }
 
-// has adds a name to the object, and reports whether the object had it before.
+// has reports whether the object already has a member with this name, and adds the name to the object.
 func (o *object) has(name []byte, fold bool) bool {
 	if len(o.names) < smallObject {
 		o.names = append(o.names, name)
@@ -259,7 +260,7 @@ func (o *object) has(name []byte, fold bool) bool {
 	}
 	form := func(name []byte) string {
 		if fold {
-			name = bytes.ToLower(bytes.ToUpper(name)) // some letters have more than two cases
+			name = bytes.ToLower(bytes.ToUpper(name)) // both conversions are needed, since some letters have more than two cases
 		}
 		return string(name)
 	}

@@ -28,10 +28,10 @@ type Journal struct {
 	now  func() time.Time
 }
 
-// Dir returns the run directory as named to Create or Resume.
+// Dir returns the path of the run directory that was given to Create or Resume.
 func (j *Journal) Dir() string { return j.run.Dir }
 
-// locked returns what get takes from the run. No other goroutine changes the run meanwhile.
+// locked calls the function get with the run, and returns its result. No other goroutine changes the run meanwhile.
 func locked[T any](j *Journal, get func(*Run) T) T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,9 +114,9 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: the second of Stein's two stages. The text why
-// explains the number. The same number again does nothing. Another number is an error: if the data determined the
-// number of rounds twice, the interval would be void.
+// SetRounds fixes the number of rounds, once in the life of a run: this begins the second of Stein's two stages. The
+// text why explains the number. A further call with the same number does nothing. A call with another number is an
+// error: if the data determined the number of rounds twice, the interval would be void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -173,7 +173,7 @@ func (j *Journal) Extend(n int, text string) error {
 func (r *Run) Extendable(n int) error {
 	most := r.Plan.Total()
 	for i := range r.Trials {
-		if r.Plan.Ended == 0 { // without an early end, all rounds of the recorded trials count
+		if r.Plan.Ended == 0 { // the run did not end early, so the rounds of all recorded trials count
 			most = max(most, r.Trials[i].Round)
 		}
 	}

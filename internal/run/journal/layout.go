@@ -26,7 +26,7 @@ const (
 	SignatureFile   = "chain.sig"        // signature of the last note's chain; optional
 )
 
-// Formats of the lines of trials.jsonl and notes.jsonl, as in their member "schema".
+// These are the formats of lines in trials.jsonl and notes.jsonl. Each line names its format in the member "schema".
 const (
 	TrialSchema = "tare.trial/v1"
 	NoteSchema  = "tare.note/v1"
@@ -85,8 +85,8 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	})
 }
 
-// exhausted reports whether this process lacks something, such as free file descriptors. The error is then not the
-// file's fault.
+// exhausted reports whether an error means that this process lacks a resource, such as free file descriptors. Such an
+// error says nothing about the file.
 func exhausted(err error) bool {
 	_, reached := machine.Exhausted(err)
 	return reached

@@ -62,6 +62,7 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 }
 
 // parseTrial reads one line of trials.jsonl. It parses a correct line only once, since a file may have very many lines.
+// A wrong line is parsed again to find the reason.
 func parseTrial(line []byte, where func() string) (Trial, error) {
 	var t Trial
 	whole := trialLine{Trial: &t}
@@ -69,14 +70,14 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 		return t, nil
 	}
 	t = Trial{}
-	err := decode(line, where(), TrialSchema, &t) // decode finds the reason why the line is wrong
+	err := decode(line, where(), TrialSchema, &t) // the slow function decode returns an error that says why the line is wrong
 	return t, err
 }
 
-// eachLine calls the function f with every line of a log. The result end is the length of all whole lines in bytes. The
-// function f must not keep the line, and must refuse a line that is not JSON. The last line is torn if it is not valid
-// JSON, even with a newline at its end: a crash may leave a hole in it. A torn last line is ignored. Any other line
-// that is not JSON is damage, and an error. A last line that only lacks its newline is whole.
+// eachLine calls the function f with every line of a log. f must not keep the line, and must return an error for a line
+// that is not JSON. The last line is torn if it is not valid JSON, even with a newline at its end: a crash may leave a
+// hole in it. A torn last line is ignored. Any other line that is not JSON is damage, and an error. A last line that
+// only lacks its newline counts as whole. The result end is the length of all whole lines in bytes.
 func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	number := 0
@@ -95,7 +96,7 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 				return 0, err
 			}
 			damaged := fmt.Errorf("%s: damaged: not JSON: %.60q", where(), line)
-			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // Peek overwrites the line, so the message comes first
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // the message is made first, since Peek overwrites the line
 				return end, nil
 			}
 			return 0, damaged
@@ -191,8 +192,8 @@ func (l *lineLog) cut() error {
 	return l.file.Sync()
 }
 
-// repair corrects a log whose writer was killed. It removes a torn last line, and describes this in dropped. To a last
-// line that only lacks its newline, it adds the newline.
+// repair corrects a log whose writer was killed. If the last line is torn, repair removes it and says so in the result
+// dropped. If the last line only lacks its newline, repair adds the newline.
 func (l *lineLog) repair() (dropped string, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -227,7 +228,7 @@ type WriteError struct {
 	Dir    string // the run directory
 	File   string // name of the file in Dir
 	Fresh  bool   // set if the run had not begun when the error occurred
-	Unmade bool   // set if a Bulk failed; it has left no files
+	Unmade bool   // set if a Bulk failed to make a run; it has then removed all its files
 	Err    error
 }
 

@@ -50,8 +50,8 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}
-	// The process id only serves the error message of another process. The lock is valid even without it, for
-	// example on a full disk.
+	// The process id in the lock file is only for the error message of another process. Even without it, for example on
+	// a full disk, the lock is valid.
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}

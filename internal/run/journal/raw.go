@@ -34,7 +34,7 @@ type raw struct {
 }
 
 // Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, and from the second attempt on
-// raw/ROUND-ARM-CELL-ATTEMPT. Before, it removes what an interrupted trial has left there.
+// raw/ROUND-ARM-CELL-ATTEMPT. If an interrupted trial has left such a directory, Raw removes it first.
 func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -59,7 +59,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 }
 
 func (j *Journal) removeRaw(dir string) error {
-	all, err := j.root.Open(RawDir) // a link out of the run is not followed here
+	all, err := j.root.Open(RawDir) // j.root refuses a link that leads out of the run
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -109,7 +109,8 @@ func (r *raw) Create(name string) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// failed makes a WriteError, and keeps the first one for finish: incomplete raw output must not be recorded.
+// failed turns err into a WriteError. It keeps the first error for finish, since incomplete raw output must not be
+// recorded.
 func (r *raw) failed(file string, err error) error {
 	err = &WriteError{Dir: r.journal.run.Dir, File: file, Err: err}
 	r.mu.Lock()

@@ -1,5 +1,6 @@
-// Package journal reads and writes run directories. A run directory is a record of finished trials, to which is only
-// added, beside the raw output of the tools. The record survives kill -9 and a full disk.
+// Package journal reads and writes run directories. A run directory holds a record of finished trials, beside the raw
+// output of the tools. New lines are added to the record, and old lines are never changed. The record survives kill -9
+// and a full disk.
 package journal
 
 import (
@@ -27,7 +28,7 @@ type Run struct {
 	Notes       []Note               // in the order in which they were written
 	Sessions    []Session
 	Rounds      int // number of rounds that a pilot or an extension has fixed; 0: not fixed
-	ExtraRounds int // number of extra rounds, for rounds that the machine's condition has spoilt
+	ExtraRounds int // number of extra rounds, which replace rounds that the machine's condition spoilt
 	// Ended is the reason why the last session stopped early. It is "" if the session carried out its plan, or
 	// recorded no reason.
 	Ended    string
@@ -52,14 +53,14 @@ type noteKind string
 const (
 	NoteSession     noteKind = "session"  // a session begins
 	NoteRemark      noteKind = "remark"   // a remark for readers of the run
-	noteRounds      noteKind = "rounds"   // the number of rounds is now fixed
+	noteRounds      noteKind = "rounds"   // fixes the number of rounds, after a pilot or for an extension
 	NoteSetUps      noteKind = "set-ups"  // the number of rounds per set-up is now fixed
 	NoteExtraRounds noteKind = "made-up"  // extra rounds replace rounds that the machine's condition has spoilt
 	NoteLeftOut     noteKind = "left-out" // the session continues without an arm
 	noteEnded       noteKind = "ended"    // the session ends before the plan is carried out
 	NoteDecided     noteKind = "decided"  // every headline comparison is decided at a planned look
 	NoteFinished    noteKind = "finished" // the run is complete
-	NoteExtended    noteKind = "extended" // a complete run continues after its results were seen
+	NoteExtended    noteKind = "extended" // a complete run gets further rounds after its results were seen
 	noteFiles       noteKind = "files"    // files were written
 )
 
@@ -75,13 +76,13 @@ type Note struct {
 	//   - NoteDecided: rounds after which the run is decided.
 	//   - NoteEnded: rounds that count although the session ended early; 0: the run can be resumed.
 	Rounds int    `json:"rounds,omitempty"`
-	Arm    string `json:"arm,omitempty"` // the omitted arm, with NoteLeftOut
-	// Trials is the number of trials recorded before this note. The first note lacks it. In a run of an older Tare,
-	// only the note NoteFinished has it.
+	Arm    string `json:"arm,omitempty"` // with NoteLeftOut: the arm that was left out
+	// Trials is the number of trials that were recorded before this note. A run's first note does not have this number.
+	// In a run of an older Tare, only the note NoteFinished has it.
 	Trials int `json:"trials,omitempty"`
 	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials' chain.
 	Head string `json:"head,omitempty"`
-	// Files maps the names of files of the run to their SHA-256 digests. They hold from this note on.
+	// Files maps the names of files of the run to their SHA-256 digests. The digests replace those of earlier notes.
 	Files map[string]string `json:"files,omitempty"`
 	Text  string            `json:"text"`
 }
@@ -97,12 +98,12 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. It reads the notes before the trials, since another process may write
-// the run meanwhile. If the notes call the run finished, all trials are then in the file.
+// read reads everything except the raw output. It reads the notes before the trials, since another process may be
+// writing the run. If the notes say that the run is finished, all trials are therefore in the file.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
-		// the trials file is empty if Create was killed
+		// the trials file is still empty if Create was killed before it wrote the plan
 		if trials, err := root.Stat(TrialsFile); err == nil && trials.Size() > 0 {
 			return nil, &DamageError{Dir: dir, Where: PlanFile, What: "it is missing"}
 		}
@@ -238,7 +239,7 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	for i, n := range r.Notes {
-		if n.Head == "" && n.Trials == 0 { // older versions of Tare noted Head and Trials only in a finished run
+		if n.Head == "" && n.Trials == 0 { // older versions of Tare noted Head and Trials only when a run finished
 			continue
 		}
 		ended := (n.Kind == NoteFinished || n.Kind == noteEnded) &&
@@ -283,8 +284,8 @@ type Trial struct {
 	// Used maps parts of the trial to their resource usage. The keys are client, server and layer. A part of a
 	// layer has the key KIND:PART, or sidecar:ROLE-NAME.
 	Used map[string]testbed.Usage `json:"used,omitempty"`
-	// Resources lists the resources that programs share, with the amount of each that the trial used. For a
-	// search, only tries near the result count.
+	// Resources lists resources that programs share, such as processors, and how much of each the trial used. A search
+	// counts only its tries near the result.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
 	// Raw is the path of the raw output, relative to the run directory. It is a directory, or the file of an

@@ -25,7 +25,7 @@ type undoDocument struct {
 type Undos struct {
 	dir  string
 	root *os.Root
-	lock *os.File // lock of the run directory; nil: the Journal itself holds it
+	lock *os.File // lock of the run directory; nil: the Journal holds the lock
 	list []layer.Undo
 }
 

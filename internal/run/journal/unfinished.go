@@ -15,13 +15,13 @@ import (
 // unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// abandonedAfter is the age from which a directory without TrialsFile is abandoned. NewBulk makes that file within
-// milliseconds.
+// abandonedAfter is the age from which a directory without TrialsFile counts as abandoned. NewBulk makes that file
+// within milliseconds, so a living process has made it by then.
 const abandonedAfter = time.Minute
 
 // Unfinished lists the temporary directories below root that a killed Bulk or Create has left, ordered by path. It
-// searches as Find does. A directory on which another process still works is left out, as is one of another program
-// with a similar name.
+// searches as Find does. It leaves out a directory on which another process still works, and one that another program
+// made under a similar name.
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -46,7 +46,7 @@ func Unfinished(root string) ([]string, error) {
 func abandoned(dir string) (bool, error) {
 	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
-	case trials && !locked: // Tare did not make the directory
+	case trials && !locked: // a directory with trials but without a lock was not made by Tare
 		return false, nil
 	case !trials && !isStale(dir):
 		return false, nil
@@ -55,12 +55,13 @@ func abandoned(dir string) (bool, error) {
 	}
 	root, lock, err := lockDir(dir)
 	if err != nil {
-		return false, nil // the lock is held, or permission is denied
+		return false, nil // a process holds the lock, or this user may not take it
 	}
 	return true, errors.Join(lock.Close(), root.Close())
 }
 
-// isStale reports whether a directory is old, and holds only what NewBulk makes before TrialsFile.
+// isStale reports whether a directory is left from an import that ended at its very beginning. It is then old, and
+// holds only what NewBulk makes first: a lock and an empty directory.
 func isStale(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
@@ -106,7 +107,8 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 	return nil, os.Remove(dir)
 }
 
-// removeMade removes all files of an unfinished run except its lock. The result lists the files that are left.
+// removeMade removes all files that Tare made for an unfinished run, except the run's lock. The result kept lists the
+// files that are left.
 func removeMade(root *os.Root) (kept []string, err error) {
 	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, namedDir: anyName} {
 		left, err := removeKnown(root, dir, known)

@@ -123,7 +123,7 @@ func (v *verified) compare(root *os.Root, name, wanted string) error {
 	return nil
 }
 
-// Content is a file of a run whose digest is on record.
+// Content is a file of a run. The run's record has the file's digest.
 type Content struct {
 	Name   string // path relative to the run directory, with slashes
 	Size   int64  // size in bytes
@@ -133,8 +133,9 @@ type Content struct {
 // ErrNoChain is the error for a run without chains. Such a run cannot be verified.
 var ErrNoChain = errors.New("its record has no chain, since an older Tare made this run: changes of it cannot be detected")
 
-// Contents verifies a run and lists the verified files by name. Other files in the directory do not belong to the run.
-// A damaged run gives a *DamageError. A run without chains gives ErrNoChain, together with the Run.
+// Contents verifies a run and lists the verified files, by name. It leaves out other files in the directory, which do
+// not belong to the run. The error for a damaged run is a *DamageError. For a run without chains, the error is
+// ErrNoChain, and the Run is returned, too.
 func Contents(dir string) (*Run, []Content, error) {
 	r, v, err := Verify(dir)
 	if err != nil {
@@ -148,12 +149,12 @@ func Contents(dir string) (*Run, []Content, error) {
 		return nil, nil, err
 	}
 	defer root.Close()
-	// a session may add lines later, so only the lines that were checked belong to the content
+	// A session may add lines while this function runs. So only the lines that were checked belong to the content.
 	sizes := map[string]int64{TrialsFile: r.trialsEnd, NotesFile: r.notesEnd}
 	for _, name := range slices.Concat(r.verified, v.verified) {
 		sizes[name] = math.MaxInt64
 	}
-	if isFile(dir, SignatureFile) { // the signature has no digest of its own
+	if isFile(dir, SignatureFile) { // no note has a digest of the signature, so the signature is added here
 		sizes[SignatureFile] = math.MaxInt64
 	}
 	var all []Content
@@ -185,7 +186,8 @@ func (c Content) Copy(w io.Writer, dir string) error {
 	return err
 }
 
-// copyContent writes the beginning of a file to w, at most size bytes. The result describes what was written.
+// copyContent writes the first size bytes of a file to w, or the complete file if it is shorter. The result describes
+// what was written.
 func copyContent(root *os.Root, w io.Writer, name string, size int64) (Content, error) {
 	f, err := openFile(root, name, math.MaxInt64)
 	if err != nil {
@@ -212,12 +214,12 @@ const FileSchema = "tare.file/v1"
 type ImportedFile struct {
 	Schema string `json:"schema"`
 	Path   string `json:"path"`             // path as given; "-": standard input
-	Arm    string `json:"arm,omitempty"`    // arm as given; "": the file contains the arm
+	Arm    string `json:"arm,omitempty"`    // the user's name for the arm; "": the file names its arms
 	Bytes  int64  `json:"bytes"`            // number of bytes read; for a file too large to be read, its size
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
 	Raw    string `json:"raw,omitempty"`    // path of the copy, relative to the run directory
-	// Within maps files, relative to the run directory, to their SHA-256 digests. They have data from inside
-	// trials.
+	// Within lists the files that hold time series or histograms of the trials. It maps their paths, relative to the
+	// run directory, to SHA-256 digests.
 	Within map[string]string `json:"within,omitempty"`
 	Trials int               `json:"trials"`
 	Broken string            `json:"broken,omitempty"` // reason why the file gave no trials
@@ -263,8 +265,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether a file's record names a copy that never existed. Older versions of Tare recorded such a
-// name if they kept only series or histograms of the file.
+// neverCopied reports whether the record of an imported file names a copy that never existed. Older versions of Tare
+// wrote such a name if they kept only series or histograms from the file.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
 		_, err := root.Stat(f.Raw + name)

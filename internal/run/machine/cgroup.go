@@ -34,8 +34,8 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	return p
 }
 
-// ancestors lists the directories of a group and its ancestors, up to the mount. In a container, the group's name may
-// be a path on the host, which is missing below the mount. The group is then the mount itself.
+// ancestors lists the directories of a group and of its ancestors, up to the mount. In a container, the group's name
+// may be a path on the host that does not exist below the mount. ancestors then takes the mount for the group.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
@@ -46,7 +46,7 @@ func ancestors(sys fs.FS, mount, group string) []string {
 	return append(dirs, mount)
 }
 
-// limits returns the tightest limits that apply to the cgroup.
+// limits returns the tightest limits that apply to the cgroup, from itself or from a cgroup above it.
 func (p cgroupPaths) limits(sys fs.FS) Cgroup {
 	c := Cgroup{Version: p.version}
 	for _, dir := range p.cpu {
@@ -64,7 +64,7 @@ func (p cgroupPaths) limits(sys fs.FS) Cgroup {
 
 // cpuQuota returns the CPU quota of one cgroup in cores; 0 if there is none.
 func cpuQuota(sys fs.FS, dir string, version int) float64 {
-	text := readText(sys, path.Join(dir, "cpu.max")) // "max 100000" or "150000 100000"
+	text := readText(sys, path.Join(dir, "cpu.max")) // quota and period in microseconds: "max 100000" or "150000 100000"
 	if version == 1 {
 		text = readText(sys, path.Join(dir, "cpu.cfs_quota_us")) + " " + readText(sys, path.Join(dir, "cpu.cfs_period_us"))
 	}
@@ -106,9 +106,9 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 	return sum
 }
 
-// taskTime returns the CPU time that all tasks of the machine have used since boot, as the scheduler counts it; false:
-// unknown. Only the root cgroup of version 1 has this counter. It is recognised by the file release_agent, which is
-// missing in a container's cgroup that only looks like the root. The root cgroup of version 2 counts in ticks.
+// taskTime returns the CPU time that all tasks of the machine have used since boot, by the scheduler's count; false:
+// unknown. Only the root cgroup of version 1 has this counter. The file release_agent marks this cgroup: a container's
+// cgroup that only looks like the root lacks the file. The root cgroup of version 2 only counts in ticks.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

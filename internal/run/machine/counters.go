@@ -32,7 +32,8 @@ func parseStat(data []byte) (Totals, error) {
 			t.CPUs++
 			continue
 		}
-		// Columns: user nice system idle iowait irq softirq steal guest guest_nice. User time includes guest time.
+		// A line of /proc/stat has the columns user nice system idle iowait irq softirq steal guest guest_nice. The
+		// time user includes the time guest.
 		var v [8]time.Duration
 		for i := range v {
 			if i+1 >= len(f) {
@@ -63,8 +64,8 @@ func waitingTime(files procfs.FS) time.Duration {
 	return time.Duration(pressure.Some.Total) * time.Microsecond
 }
 
-// thermalEvents counts how often heat slowed down CPUs since boot. It adds the counts of all cores and the largest
-// count of a package, since all cores of a package report the same count.
+// thermalEvents counts how often heat has slowed down CPUs since boot. It adds the counts of all cores. From packages
+// it adds only the largest count, since every core of a package reports the package's count.
 func thermalEvents(sys fs.FS) int {
 	var cores, packages int
 	dirs, _ := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
@@ -149,8 +150,9 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions between the readings before and t, without ForeignCPU, KernelCPU and Throttled. The
-// duration wall lies between the readings. The function share converts a CPU time to a share of the machine's capacity.
+// Since returns the conditions between two readings, before and t. It leaves ForeignCPU, KernelCPU and Throttled zero.
+// The argument wall is the time between the readings. The result share converts a CPU time to a share of the machine's
+// capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

@@ -148,15 +148,15 @@ func CipherDrivers(files procfs.FS) map[string]string {
 	return drivers
 }
 
-// hasAES reports whether the processor has AES instructions, according to the flag "aes" of x86 and ARM. Other
-// architectures count as having them.
+// hasAES reports whether the processor has AES instructions. On x86 and ARM the flag "aes" tells this. Processors of
+// other architectures count as having them.
 func hasAES(e *Environment) bool {
 	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
-// softwareAES reports whether a driver is a portable program without AES instructions. An unknown driver counts as one:
-// the kernel does not list a mode that was never requested.
+// softwareAES reports whether a driver computes AES without AES instructions. The driver "" counts, too, since the
+// kernel does not list a mode that was never requested.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }

@@ -12,7 +12,7 @@ import (
 // property is one property of machines or clusters, compared between environment records.
 type property struct {
 	Name   string
-	Tool   string   // name of the tool whose version is the property; "": the property is no version of a tool
+	Tool   string   // name of the tool whose version is compared; "": the property is no tool's version
 	Values []string // one value for each record; "": unknown
 	// Cluster is set for a property of the clusters on which trials ran. Other properties are of Tare's machine.
 	Cluster bool
@@ -24,8 +24,8 @@ const toolPrefix = "tool "
 // Same reports whether every record has the same value of the property.
 func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
 
-// FlagsProperty is the name of the property with the processor's flags, in order and separated by spaces. This value is
-// too long to be shown in a sentence.
+// FlagsProperty is the name of the property that lists the processor's flags. Its value has the flags in order,
+// separated by spaces. This value is too long for a sentence.
 const FlagsProperty = "processor flags"
 
 // Properties compares environment records. It lists, in a fixed order, all properties that tell machines apart, except
@@ -152,7 +152,8 @@ func perCluster(value func(*Cluster) string) func(*Cluster) []string {
 	return func(c *Cluster) []string { return []string{value(c)} }
 }
 
-// perNode turns a function for one value of a node into one for a list over a cluster's nodes.
+// perNode turns the function value, which reads one value of a node, into a function that lists this value for all
+// nodes of a cluster.
 func perNode(value func(*Node) string) func(*Cluster) []string {
 	return func(c *Cluster) []string {
 		var values []string
@@ -170,7 +171,8 @@ func acrossClusters(e *Environment, values func(*Cluster) []string) string {
 		all = append(all, values(&e.Clusters[i])...)
 	}
 	slices.Sort(all)
-	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ") // an unknown value is empty and comes first: it is cut off
+	// an unknown value is "" and comes first: the separator after it is cut off
+	return strings.TrimPrefix(strings.Join(slices.Compact(all), ", "), ", ")
 }
 
 // components maps the names of components to their images over all clusters of a record.

@@ -41,7 +41,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("ulimit -%c is %d, and %d is needed", e.Limit, e.Allowed, e.Needed)
 }
 
-// Hint is advice with the command that raises the limit.
+// Hint advises the user how to raise the limit, and names the command for it.
 func (e *LimitError) Hint() string {
 	needed := e.Needed
 	if e.Limit == VirtualMemory {
@@ -60,8 +60,8 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit of this process that caused an error; false: none did. If one did, later operations will
-// fail, too.
+// Exhausted returns the limit of this process that caused an error; false: no limit did. After such an error, later
+// operations will fail, too.
 func Exhausted(err error) (limit, bool) {
 	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):

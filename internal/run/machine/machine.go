@@ -80,8 +80,8 @@ type Conditions struct {
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions of two periods of time: c of the first and o of the later one. The arguments first and
-// later are the periods' durations. If the Activity of both periods is known, adding the Activities is more exact.
+// Joined joins the conditions c and o of two successive periods, whose durations are first and later. If both
+// Activities are known, add the Activities instead: the result is more exact.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {

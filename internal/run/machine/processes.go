@@ -22,7 +22,7 @@ type process struct {
 	used   time.Duration // CPU time, including children that the process has waited for
 }
 
-// others returns all visible processes except kernel threads and the tree below self.
+// others returns all visible processes except kernel threads, the process self and its descendants.
 func others(all map[int]proc.Stat, self int) map[int]process {
 	list := make(map[int]process, len(all))
 	for pid, p := range all {
@@ -35,7 +35,7 @@ func others(all map[int]proc.Stat, self int) map[int]process {
 
 // inTree reports whether a process is root or a descendant of root.
 func inTree(all map[int]proc.Stat, pid, root int) bool {
-	for range all { // more steps than processes would be a loop
+	for range all { // at most one step per process: more steps would mean that parents form a loop
 		if pid == root {
 			return true
 		}
@@ -58,8 +58,8 @@ func total(processes map[int]process) (sum time.Duration) {
 	return sum
 }
 
-// byName returns the growth of CPU time between two readings, by program name. When a process ends, its time moves to
-// its parent. What was used before the first reading is no growth of the parent.
+// byName returns by how much CPU time grew between two readings, by program name. When a process ends, its parent
+// inherits its CPU time. Of the inherited time, byName counts only what was used after the first reading.
 func byName(before, after map[int]process) map[string]time.Duration {
 	grown := make(map[int]time.Duration, len(after))
 	for pid, p := range after {
@@ -77,10 +77,10 @@ func byName(before, after map[int]process) map[string]time.Duration {
 	return names
 }
 
-// survivor returns the process that holds, at the second reading, the CPU time that process pid had used at the first.
-// It is the process itself, or its nearest ancestor that still runs.
+// survivor returns the process to which a process's CPU time has passed at the second reading. A process that has ended
+// passes its CPU time to its parent. So the result is pid itself, or its nearest ancestor that still runs.
 func survivor(before, after map[int]process, pid int) int {
-	for range before { // more steps than processes would be a loop
+	for range before { // a chain of parents that is longer than the number of processes would be a loop
 		p, known := before[pid]
 		if !known || after[pid].start == p.start {
 			break
@@ -98,7 +98,7 @@ type Program struct {
 
 const (
 	mostPrograms = 3    // largest number of programs in Conditions.Programs
-	leastShare   = 0.01 // smallest share of a listed program
+	leastShare   = 0.01 // smallest CPU share with which a program is listed
 )
 
 func busiest(names map[string]time.Duration, share func(time.Duration) float64) (list []Program) {
@@ -148,7 +148,7 @@ func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 		if pid != kthreadd && stat.PPID != kthreadd || strings.HasPrefix(stat.Comm, "ksoftirqd/") {
 			continue
 		}
-		if p, err := files.Proc(pid); err == nil { // after an error, the thread has ended
+		if p, err := files.Proc(pid); err == nil { // an error means that the thread has ended
 			if used, err := p.Schedstat(); err == nil && used.RunningNanoseconds <= math.MaxInt64 {
 				times[pid] = time.Duration(used.RunningNanoseconds)
 			}

@@ -54,7 +54,7 @@ func newSampler(root string) *Sampler {
 type snapshot struct {
 	Totals
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
-	others    map[int]process       // processes other than kernel threads and Tare's, by process id
+	others    map[int]process       // processes by id, other than kernel threads and processes of Tare
 	throttled int
 }
 
@@ -72,9 +72,9 @@ func (s *Sampler) Start() error {
 	return nil
 }
 
-// Stop takes the snapshot after the trial and returns the activity since Start. It must be the first call after the
-// trial. The caller gives own, the CPU time of Tare and its programs since Start. This time is known only after all
-// programs were waited for.
+// Stop takes the snapshot after the trial and returns the machine's activity since Start. It must be the first call
+// after the trial. The argument own is the CPU time of Tare and its programs since Start. The caller knows this time
+// only after it has waited for all programs.
 func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
 		return Activity{}, errors.New("machine: Stop without a Start")
@@ -97,17 +97,17 @@ func (s *Sampler) readSlow(shot *snapshot) {
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
 
-// Activity is the CPU use of a machine over a period. Conditions are computed from it. To join periods of a trial,
-// their Activities are added (Plus). Joining Conditions would be less exact: CPU time is counted in ticks of 10 ms, a
+// Activity is the CPU use of a machine over a period. Conditions are computed from it. To join periods of a trial, add
+// their Activities (Plus). To join their Conditions would be less exact: CPU time is counted in ticks of 10 ms, a
 // negative result of a few ticks becomes zero, and the larger of two values counts.
 type Activity struct {
-	Totals                             // growth of the totals in the period; Time is zero, and Load is the load at the period's end
+	Totals                             // growth of the totals; but Time is zero, and Load is the load at the end
 	Wall      time.Duration            // duration between the two readings of the clock
 	Threads   time.Duration            // CPU time of kernel threads
 	Others    time.Duration            // CPU time of all processes that are not Tare's
 	Own       time.Duration            // CPU time of Tare and of all programs that it started
 	Throttled int                      // number of thermal and cgroup throttling events
-	Programs  map[string]time.Duration // CPU time in Others, by program name
+	Programs  map[string]time.Duration // CPU time of the processes that Others counts, by program name
 }
 
 func between(before, after *snapshot, own time.Duration) Activity {
@@ -125,7 +125,7 @@ func (s Activity) Plus(o Activity) Activity {
 	}
 }
 
-// plus adds to the totals t those of an earlier reading or period. With sign = -1, it subtracts them.
+// plus adds the totals of an earlier reading or period to the totals t. With sign = -1, it subtracts them.
 func (t Totals) plus(earlier Totals, sign time.Duration, cpus int) Totals {
 	sum := Totals{CPUs: cpus, Busy: t.Busy + sign*earlier.Busy, Interrupts: t.Interrupts + sign*earlier.Interrupts,
 		Steal: t.Steal + sign*earlier.Steal, Waiting: -1, Load: t.Load}

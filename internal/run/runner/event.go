@@ -7,7 +7,7 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Event is an event of a run. Its type is one of those below, from SiteReady to ArmDropped, or Trying.
+// Event is an event of a run. Its type is Trying, or one of the types below, from SiteReady to ArmDropped.
 type Event any
 
 // SiteReady is sent when an arm's site is set up with its layers.
@@ -22,7 +22,7 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// BlockStarted is sent when the sliced trials of all arms of a cell begin. The arms alternate by slices.
+// BlockStarted is sent when all arms of a cell begin their sliced trials of a round. The arms alternate by slices.
 type BlockStarted struct {
 	Round, Rounds int
 	Cell          string
@@ -92,7 +92,7 @@ type ArmDropped struct {
 
 // Progress is the progress of a run.
 type Progress struct {
-	Done, Total int           // numbers of trials; repeats of invalid trials do not count
+	Done, Total int           // numbers of trials; the repeat of an invalid trial does not count as another trial
 	Left        time.Duration // estimated remaining time, according to the speed of this session's trials
 }
 
@@ -109,7 +109,7 @@ type clock struct {
 	cpuLimited bool
 	began      time.Time
 	first      int               // number of trials that earlier sessions recorded
-	missed     map[[2]string]int // number of rounds in which an earlier session left out an arm; keys: cell and arm
+	missed     map[[2]string]int // rounds in which earlier sessions left out an arm, by cell and arm
 	dropped    map[int]bool      // arms that this session left out
 	setUp      time.Duration     // duration of the last set-up of all arms
 	allSetUps  time.Duration     // duration of all set-ups of this session
@@ -125,8 +125,8 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the settled steps, which need no further attempt. For all other steps, it scales the expected
-// durations by the speed of this session's trials.
+// progress counts the settled steps of the plan, which need no further attempt. It estimates the time of all other
+// steps: their expected durations, scaled by the speed of this session's trials.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -160,8 +160,8 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled returns the steps that need no further attempt: with a valid trial, with a trial that is a failure of its
-// arm, or with no attempt left.
+// settled returns the steps of the plan that need no further attempt. Such a step has a valid trial, a trial that is a
+// failure of its arm, or no attempt left.
 func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
 	steps := map[trialKey]bool{}
 	for i := range trials {

@@ -74,7 +74,8 @@ func (p *watchedProcess) Wait() (testbed.Usage, error) {
 	return used, err
 }
 
-// recordBehaviour sets the trial's behaviour: what the site has observed, and what the workload's result reports.
+// recordBehaviour sets the trial's behaviour. It joins what the site has observed with what the workload's result
+// reports.
 func (w *watchedSite) recordBehaviour(t *journal.Trial, result workload.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,14 +106,15 @@ func (w *watchedSite) judge(t *journal.Trial) {
 		wording.Count(len(w.left), "process", "processes"), named))
 }
 
-// clear repeats a failed clean-up after growing pauses: a cluster that is unreachable for a while must not end a run.
+// The function clear repeats a failed clean-up, with growing pauses in between. A cluster that is unreachable for a
+// short time therefore does not end a run.
 const (
 	clearTries = 6
 	clearPause = time.Second // pause before the second attempt
 )
 
-// clear removes everything that a trial has left in its site. A trial's time limit holds for it. The time counts as
-// preparation of the next trial, and not as a cost of Tare itself.
+// clear removes everything that a trial has left in its site. It may take as long as a trial's time limit. The time
+// counts as preparation of the next trial, and not as a cost of Tare itself.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()
@@ -124,7 +126,7 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 	for tries := 1; ; tries++ {
 		err := clear(limited)
 		if err == nil || ctx.Err() != nil {
-			return nil // the next trial reports the interruption
+			return nil // if the run was interrupted, the next trial reports this
 		}
 		if tries < clearTries && testbed.Pause(limited, pause) == nil {
 			pause *= 2

@@ -26,7 +26,7 @@ type DroppedError struct {
 	Err  error // the reasons, one for each arm
 }
 
-// Error names the arms and the reasons.
+// Error names the arms that were left out, and the reasons.
 func (e *DroppedError) Error() string {
 	return fmt.Sprintf("the run went on without %s: %v", strings.Join(e.Arms, ", "), e.Err)
 }
@@ -71,7 +71,8 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 			return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer might stay on for all arms
 		}
 	}
-	// Errors are ignored, since a broken site may not come down cleanly. The proofs reveal what is left.
+	// A broken site may not come down cleanly, so errors are ignored here. The proofs after the new set-up reveal what
+	// is left.
 	_ = p.remove(context.WithoutCancel(ctx))
 	if err := p.open(ctx); err != nil {
 		return &armError{fmt.Errorf("cannot be set up anew (%s): %w", why, err)}
@@ -99,16 +100,16 @@ func isDisturbance(err error) bool {
 	return is
 }
 
-// drop leaves out an arm for the rest of the session, from the given round on; 0: from the session's beginning. If the
-// session cannot go on without the arm, drop returns the error why unchanged. Such an arm is the baseline, the control,
-// or the last treatment. The error is also returned in a pilot (which fixes the number of rounds for all arms), at a
-// limit of the system, and if the context is done.
+// drop leaves out an arm from the given round on, until the session ends; round 0: for the whole session. The session
+// cannot go on without the baseline, the control or the last treatment. For such an arm, drop returns the error why
+// unchanged. It does so, too, in a pilot (which fixes the number of rounds for all arms), at a limit of the system, and
+// if the context is done.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {
 		left = left || a != arm && !r.dropped[a] && other.Role == experiment.Treatment
 	}
-	_, reached := machine.Exhausted(why) // at a limit of the system, the other arms would fail, too
+	_, reached := machine.Exhausted(why) // a limit of this process stops the other arms, too, so leaving one out is no help
 	if reached || ctx.Err() != nil || !left || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
 		return why
 	}

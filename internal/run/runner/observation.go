@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch runs the function measured, a part of a trial, and observes it. The context limited ends at the part's time
-// limit. The wall-clock time excludes the observation itself.
+// watch runs measured, the function of one part of a trial, and observes this part. The context limited ends at the
+// part's time limit. The wall-clock time does not include the work of observing.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
@@ -55,7 +55,8 @@ func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(cont
 	return s, cmp.Or(measuredErr, err)
 }
 
-// plus joins the observations of two periods of a trial: s of the first and o of the later one.
+// plus joins the observations of two periods of a trial. The observation s is from the earlier period, and o from the
+// later period.
 func (s observation) plus(o observation) observation {
 	return observation{
 		wall: s.wall + o.wall, used: o.used.plus(s.used, 1),
@@ -65,7 +66,7 @@ func (s observation) plus(o observation) observation {
 	}
 }
 
-// record adds the observation to a trial, and returns the cost of the trial's layers.
+// record writes the observation into a trial, and returns what the trial's layers cost.
 func (s observation) record(t *journal.Trial) cost {
 	t.Wall, t.Harness.CPU = s.wall, s.used.own
 	if s.stopped != "" {
@@ -91,8 +92,8 @@ func (s observation) record(t *journal.Trial) cost {
 	return layers
 }
 
-// account is the CPU time used so far by three groups: Tare itself, the ended programs that Tare started, and the
-// layers' own processes. The layers are listed by part.
+// account is the CPU time used so far by Tare itself (own), by the ended programs that Tare started (children), and by
+// the layers' own processes (layers, by part).
 type account struct {
 	own, children time.Duration
 	layers        map[string]layer.Cost
@@ -113,7 +114,7 @@ func (p *armSite) account() (account, error) {
 		}
 	}
 	own, children, err := processTimes()
-	for _, standing := range p.services { // a service that runs is not in children yet; one that has ended is
+	for _, standing := range p.services { // children contains a service only after its end, so running services are added
 		if running, ok := standing.(workload.Running); ok {
 			if cpu, err := running.CPU(); err == nil {
 				children += cpu
@@ -123,7 +124,8 @@ func (p *armSite) account() (account, error) {
 	return account{own: own, children: children, layers: layers}, err
 }
 
-// plus adds the CPU times of an earlier account to those of a. With sign = -1, it subtracts them. Memory is that of a.
+// plus returns the sum of two accounts of CPU time. With sign = -1, it subtracts the account earlier from a. The
+// amounts of memory are those of a.
 func (a account) plus(earlier account, sign time.Duration) account {
 	sum := account{own: a.own + sign*earlier.own, children: a.children + sign*earlier.children, layers: map[string]layer.Cost{}}
 	for part, c := range a.layers {
@@ -156,7 +158,8 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// addTo adds the layers' usage to the usage of programs: an entry for each part, and their sum as "layer".
+// addTo adds the layers' usage to the usage of programs. Each part of a layer gets an entry, and the entry "layer" gets
+// the sum of the parts.
 func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
 		return programs // without the sidecars the sum would be too low
@@ -173,7 +176,8 @@ func (c cost) addTo(programs map[string]testbed.Usage, wall time.Duration) map[s
 	return all
 }
 
-// addCosts adds the cost metrics to the trial's values. It adds the names of unavailable cost metrics to the result.
+// addCosts adds the cost metrics to the trial's values. If a cost metric is unavailable, it adds the metric's name to
+// result.
 func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
 	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
 	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
@@ -190,17 +194,17 @@ func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, lay
 	maps.Copy(t.Values, values)
 }
 
-// signalDelay is the time in which a signal reaches a Go channel through two goroutines. The end of a workload may be
-// seen a little before the signal that Tare was stopped meanwhile.
+// signalDelay is how long a signal may take to a Go channel, through two goroutines. So Tare may see a workload's end a
+// little before the signal that says Tare was stopped during the workload.
 const signalDelay = 2 * time.Millisecond
 
-// minSuspension is the shortest suspension that is reported. The function asleep may differ by less without a
-// suspension.
+// minSuspension is the shortest suspension of the machine that is reported. Two results of the function asleep may
+// differ by less although the machine was not suspended.
 const minSuspension = 10 * time.Millisecond
 
-// watchPauses looks for interruptions of a trial. Tare may have been stopped (Ctrl-Z), and has then seen the workload's
-// end too late. Or the machine was suspended. The returned function ends the watch and describes the interruption; "":
-// there was none.
+// watchPauses looks for two interruptions of a trial. Tare may have been stopped (Ctrl-Z), and so see the workload's
+// end too late. The machine may have been suspended. The returned function ends the watch and describes the
+// interruption; "": there was none.
 func watchPauses() func() string {
 	continued, before := make(chan os.Signal, 1), asleep()
 	notifyContinued(continued)

@@ -10,12 +10,12 @@ import (
 	"tare/internal/workload"
 )
 
-// evidence is the way to prove that one layer is on in an arm, or off.
+// evidence holds the functions that prove that one layer is on in an arm, or off.
 type evidence struct {
 	kind   string
-	of     string // the other arm that has the layer, which must be off here; "": this arm has the layer
+	of     string // name of another arm, whose layer must be off in this arm; "": the layer is this arm's own
 	before proof  // makes the proofs before a trial; nil: there are none
-	after  proof  // makes the proofs after a trial; nil: there are none
+	after  proof  // proofs to make after a trial; nil: there are none
 }
 
 type proof func(context.Context, layer.Did) ([]layer.Check, error)
@@ -51,14 +51,15 @@ func (p *armSite) before(ctx context.Context) ([]layer.Check, error) {
 	return p.prove(ctx, layer.Did{}, func(e evidence) proof { return e.before })
 }
 
-// after makes the proofs that a trial passed through the arm's layers, and not through layers of other arms. The text
-// kind is the kind of the trial's workload.
+// after proves, after a trial, that the trial's load passed through the arm's layers, and not through layers of other
+// arms. The text kind is the kind of the workload.
 func (p *armSite) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	return p.prove(ctx, did, func(e evidence) proof { return e.after })
 }
 
-// prove makes the proof of every layer that the function selected chooses. It stops at the first error.
+// prove makes a proof of every layer. The function selected picks the proof from the layer's evidence; nil: none. prove
+// stops at the first error.
 func (p *armSite) prove(ctx context.Context, did layer.Did, selected func(evidence) proof) (checks []layer.Check, err error) {
 	for _, e := range p.evidence() {
 		if prove := selected(e); prove != nil && err == nil {
@@ -76,12 +77,12 @@ type absentLayer struct {
 	arm    string // the arm that has the layer
 	l      layer.Layer
 	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: none
-	beside bool        // set if the layer l can prove that it is off even though the layer own is on
+	beside bool        // set if l can prove that it is off even though the arm's own layer (own) is on
 }
 
-// absentLayers lists the layers of other arms that must be off in this arm. Equal layers, with the same kind and
-// parameters, are listed once. A layer is left out if this arm has a layer of that kind whose proof shows the absence,
-// too (OwnProves).
+// absentLayers lists the layers of other arms that must be off in this arm. Layers with the same kind and parameters
+// are listed once. A layer is left out if this arm has a layer of the same kind, and if the proof of this arm's layer
+// also shows that the other layer is off (OwnProves).
 func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	text := func(arm, layer int) string {
 		config, _ := json.Marshal(x.Plan.Arms[arm].Layers[layer])
@@ -110,11 +111,11 @@ func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	return off
 }
 
-// provable reports whether the layer's absence can be proved in this arm.
+// provable reports whether a proof in this arm can show that the layer is off.
 func (a absentLayer) provable() bool { return a.own == nil || a.beside }
 
-// prove makes the proofs that the layer is off at the session's site. If this cannot be proved, the check states that
-// nothing was looked for.
+// prove proves that the layer is off at the session's site. If this is not provable, the only check states that nothing
+// was looked for.
 func (a absentLayer) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if a.provable() {
 		s.Own = a.own

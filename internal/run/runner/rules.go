@@ -19,8 +19,8 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. They ask whether a value is possible, and not whether it is
-// good.
+// judge applies the rules that hold for every workload. These rules ask whether a value is possible (a finite number,
+// for instance), and not whether it is good.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -39,7 +39,8 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	conditions(t, t.Conditions, limits, "")
 }
 
-// conditions applies the limits on the machine's condition. The text when names the part of the trial in messages.
+// conditions marks a trial as invalid if the machine's condition c exceeds a limit. In messages, the text when names
+// the part of the trial.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
 	if exceeds(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
 		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
@@ -63,8 +64,8 @@ func (r *run) lateness() float64 {
 	return math.Inf(1)
 }
 
-// exceeds applies a limit to a share, and reports whether the share exceeds it. An unknown share is negative and never
-// does. The environment's record lists the unknown shares.
+// exceeds reports whether a share exceeds a limit, and if so, records that the trial broke the rule. An unknown share
+// is negative, and exceeds no limit. The environment's record lists the unknown shares.
 func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
 	broken := limit != nil && share > float64(*limit)
 	if broken {
@@ -73,13 +74,13 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 	return broken
 }
 
-// lookDurations are the lengths of the samples that Look takes. A sample follows only if the machine was busy in all
-// samples before. A brief load, such as the build of Tare, is thus ignored.
+// lookDurations are the lengths of the up to three samples that Look takes. Look stops after a sample in which the
+// machine was not busy. A brief load, such as the build of Tare, is thus ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
 // Look samples the machine before the first trial, while no program of Tare's runs. The result busy describes a limit
-// that the machine exceeds in every sample; "": there is none. The result still describes such a limit out of fewer, a
-// smaller set of limits.
+// that the machine exceeds in every sample; "": there is none. The result still does so for the limits in fewer, which
+// lack Tare's default limits.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

@@ -21,8 +21,7 @@ import (
 type Sampler interface {
 	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
-	// Stop ends the sample. The CPU time own is what Tare and all its programs on this machine have used since
-	// Start.
+	// Stop ends the sample. The argument own is the CPU time of Tare and all its programs on this machine since Start.
 	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
 }
 
@@ -51,12 +50,12 @@ type Options struct {
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
 	// Decided reports, for a plan with looks, whether the first rounds decide every headline comparison (analysis.Decided).
 	Decided func(plan *experiment.Plan, trials []journal.Trial, rounds int) bool
-	Fewest  int // number of set-ups or rounds that a claim needs (analysis.FewestRounds)
+	Fewest  int // fewest set-ups or rounds with which a claim is possible (analysis.FewestRounds)
 	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. Each further wait is
 	// twice as long.
 	Pause time.Duration
-	// Patience is the total time that a run waits for a busy machine before it ends. The machine is checked after
-	// every Pause.
+	// Patience is the total time for which a run waits until the machine is less busy; then the run ends. Between two
+	// looks at the machine it waits for Pause.
 	Patience time.Duration
 	// Events gets all events, from one goroutine; nil: nobody gets them.
 	Events func(Event)
@@ -68,14 +67,14 @@ type run struct {
 	plan      *experiment.Plan
 	sites     *sites
 	clock     *clock
-	last      time.Time     // beginning of the time that the next trial's Harness.Around will count
+	last      time.Time     // time from which Tare's own work counts towards the next trial (Harness.Around)
 	cleared   time.Duration // duration of the clean-up after the last trial
 	dropped   map[int]bool  // arms that this session has left out
 	reasons   []error       // the reasons for leaving out arms
 	since     []int         // by arm: the session's first round in which the arm takes part
 	setUp     int           // number of the present set-up
 	used      bool          // set if a trial has run since the last set-up
-	groups    groups        // the rounds that share a set-up
+	groups    groups        // groups of rounds; the rounds of a group share a set-up
 	undecided bool          // set until groups is fixed
 }
 
@@ -104,14 +103,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.complete()
 }
 
-// piloting reports whether the number of rounds is not fixed yet.
+// piloting reports whether the pilot is under way: the number of rounds is not fixed yet.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
-// skip keeps the time since the last trial out of Harness.Around.
+// skip keeps the time from the last trial until now out of Harness.Around.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
-// rounds runs every round that is not complete yet. With a goal of precision, it fixes and records the number of rounds
-// when the pilot has ended.
+// rounds runs all rounds that are not complete yet. With a goal of precision, it computes the number of rounds at the
+// end of the pilot, and records this number.
 func (r *run) rounds(ctx context.Context) error {
 	planned := r.plan.Rounds
 	if n := r.Journal.Rounds(); n > 0 {
@@ -167,7 +166,8 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// decided reports whether the run ends after a round. If the round has a planned look, the results decide.
+// decided reports whether the run ends after a round. If the plan has a look after this round, the results decide
+// whether the run ends.
 func (r *run) decided(round int) (bool, error) {
 	if r.Journal.Decided() > 0 {
 		return true, nil

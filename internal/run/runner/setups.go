@@ -15,9 +15,9 @@ import (
 	"tare/internal/report/wording"
 )
 
-// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds form
-// as many groups as setUps says, and the field rounds is their number. Later groups have the same length. With setUps =
-// 0, all rounds are one group.
+// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds,
+// whose number is the field rounds, form as many groups as setUps says. Later groups have the same length. With setUps
+// = 0, all rounds are one group.
 type groups struct{ setUps, rounds int }
 
 // begins reports whether a round is the first of a group that needs a new set-up.
@@ -25,11 +25,12 @@ func (g groups) begins(round int) bool {
 	return g.setUps > 0 && round > 1 && (round-1)*g.setUps/g.rounds != (round-2)*g.setUps/g.rounds
 }
 
-// every returns groups of this many rounds; 0: all rounds are one group.
+// every returns groups of the given number of rounds; 0: all rounds are one group.
 func every(rounds int) groups { return groups{setUps: min(rounds, 1), rounds: rounds} }
 
-// groupsOf returns the groups of a plan with a fixed number of set-ups. With a goal of precision, the pilot has groups
-// of equal length. Later rounds, whose number is unknown during the pilot, continue with that length.
+// groupsOf returns how a plan divides its rounds into groups, where the rounds of a group share a set-up. With a goal
+// of precision, the pilot has groups of equal length. Later rounds are grouped by the same length, since their number
+// is unknown during the pilot.
 func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
@@ -43,15 +44,16 @@ func groupsOf(p *experiment.Plan) groups {
 	}
 }
 
-// Set-ups may take a quarter of the time of a run's rounds. But at least six are made, if the run has six rounds: fewer
-// set-ups give no exact interval.
+// All set-ups together may take a quarter of the time of the run's rounds. But a run of six rounds or more has at least
+// six set-ups: fewer give no exact interval.
 const (
 	setUpShare   = 0.25
 	fewestSetUps = 6
 )
 
-// affordable returns the number of rounds that share a set-up. The durations setUp and round are those of one set-up
-// and one round. The argument rounds is the number of rounds, and fewest is the number of set-ups that a claim needs.
+// affordable returns how many rounds share a set-up, so that set-ups take a limited part of the time. setUp and round
+// are the durations of a set-up and a round. rounds is the number of rounds, and fewest the number of set-ups that a
+// claim needs.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
 	if round <= 0 {
@@ -143,13 +145,14 @@ func roughDuration(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-// renew sets up all arms anew if the round begins a group. It does nothing if no trial has run since the last set-up.
+// renew sets up all arms anew if the round is the first of its group: the rounds of a group share one set-up. It does
+// nothing if no trial has run since the last set-up.
 func (r *run) renew(ctx context.Context, round int) error {
 	if !r.groups.begins(round) || !r.used {
 		return nil
 	}
 	if err := r.sites.leave(ctx); err != nil {
-		return fmt.Errorf("turn a layer off: %w", err) // the run ends, since the layer might stay on for all arms
+		return fmt.Errorf("turn a layer off: %w", err) // the run ends: a layer that acts on all arms might stay on
 	}
 	start := time.Now()
 	r.Events(SettingUp{Number: r.setUp + 1})
@@ -271,7 +274,7 @@ func (r *run) forEach(ctx context.Context, round int, list []*armSite, step site
 		if err := step(p, ctx); err != nil {
 			err = fmt.Errorf("arm %s: %w", p.arm, err)
 			if r.Journal.Session() == 1 && round == 0 {
-				return err // if an arm never worked, the user made a mistake, and the arm is not dropped
+				return err // an arm that never worked is a mistake of the user, and so is not dropped
 			}
 			if err := r.drop(ctx, p.index, round, err); err != nil {
 				return err

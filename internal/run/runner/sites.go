@@ -26,7 +26,7 @@ type sites struct {
 // is recorded.
 func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
 	s := &sites{cells: make([][]*armSite, len(x.Cells))}
-	levels := make([]string, len(x.Cells)) // for each cell, a text; cells with the same text share sites
+	levels := make([]string, len(x.Cells)) // text by cell that tells its testbed and needs; cells with the same text share sites
 	starts := map[string][]testbed.Place{}
 	for c := range x.Cells {
 		level, err := json.Marshal([]any{x.Plan.Cells[c].Testbed, x.Needs(c, 0)})
@@ -42,7 +42,7 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		launchers = max(launchers, len(items))
 	}
 	run := layer.NewRun(ledger)
-	byLevel := map[string][]*armSite{} // the sites by text of levels, then by arm
+	byLevel := map[string][]*armSite{} // key: the testbed's levels as text; value: one site for each arm
 	for c, level := range levels {
 		if byLevel[level] == nil {
 			for a, arm := range x.Plan.Arms {
@@ -58,8 +58,8 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 	return s, nil
 }
 
-// residents lists the workloads with services at the sites of a level. Of workloads that share a service, one is
-// listed.
+// residents lists the workloads that have a service at the sites of a level. If several workloads share a service, it
+// lists only one of them.
 func residents(x *experiment.Expansion, levels []string, level string) []workload.Resident {
 	var list []workload.Resident
 	for c, cell := range x.Cells {
@@ -72,8 +72,8 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 	return list
 }
 
-// close takes all sites down. Before, it switches off all switchable layers: the method Down may restore a layer that
-// was on before the run.
+// close takes all sites down. It first switches off all switchable layers, because their method Down may restore a
+// layer that was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	errs := []error{s.leave(ctx)}
 	for _, p := range s.list {
@@ -130,8 +130,8 @@ func (s *sites) renewable() bool {
 // teardownLimit is the time limit for taking down one layer. A layer may set a limit of its own.
 const teardownLimit = 20 * time.Second
 
-// armSite is the site of one arm at one level of the testbed. It has the arm's layers, and the list of layers that must
-// be off.
+// armSite is the site of one arm. It has the layers that are on in this arm, and a list of the other arms' layers,
+// which must be off.
 type armSite struct {
 	index     int // index of the arm in the plan
 	arm       string
@@ -142,7 +142,7 @@ type armSite struct {
 	starts    []testbed.Place // places in the site where the workloads start programs
 	absent    []absentLayer
 	workloads []workload.Resident // for each service, one of the workloads that use it
-	launchers int                 // number of launchers that start a program under test; it is the same in all arms
+	launchers int                 // number of launchers that start a program under test, equal in all arms
 
 	bare     testbed.Site               // the site as made by the testbed; nil: not set up
 	site     testbed.Site               // the site as the workload sees it, with the layers' wrappers
@@ -213,7 +213,7 @@ func (p *armSite) put(ctx context.Context, item experiment.LayerItem) error {
 	return p.keepProofs(active.Proofs)
 }
 
-// ready lets the testbed make the site, as the layers have completed its description. It may run for several sites at
+// ready makes the testbed build the site, whose description the layers have completed. It may run for several sites at
 // the same time.
 func (p *armSite) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
@@ -254,7 +254,7 @@ func (p *armSite) serve(ctx context.Context) error {
 		}
 		p.services[w.Shared()] = standing
 	}
-	for _, standing := range p.services { // the proofs of the layers use the services
+	for _, standing := range p.services { // the layers' proofs use the services, so the site must hold them
 		p.site = testbed.Holding(p.site, standing)
 	}
 	return nil
@@ -277,7 +277,7 @@ func (p *armSite) keepProofs(checks []layer.Check) error {
 	return nil
 }
 
-// switches lists the arm's layers that must be off while other arms run.
+// switches lists the arm's layers that Tare turns off while other arms run, and on for the arm's own trials.
 func (p *armSite) switches() []activeLayer {
 	return slices.DeleteFunc(slices.Clone(p.layers), func(u activeLayer) bool { return u.Switch == nil })
 }

@@ -39,8 +39,9 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 	}
 }
 
-// blockState returns the number of a sliced block's last attempt, the highest position of its trials, and whether the
-// block must run again. If the last attempt lacks a trial, its recording was interrupted, and the block runs again.
+// blockState describes the attempts of a sliced block so far. The result attempt is the number of the last attempt, and
+// position is the highest position of its trials. The result repeat is true if the block must run again, for example
+// because the last attempt lacks an arm's trial after a kill.
 func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
 	last := map[string]*journal.Trial{} // last trial by arm
@@ -64,8 +65,8 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// alternate runs one trial for each step, and records them all. It makes the proofs before the first slice and after
-// the last one.
+// alternate runs one trial for each step. The slices of these trials alternate. It makes the proofs before the first
+// slice and after the last one, and records all trials.
 func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
@@ -110,13 +111,13 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // the unfinished trials are lost, as documented
+		return nil, err // the trials that are not finished are lost, as the docs say
 	}
 	return r.record(ctx, turns)
 }
 
-// runPart runs a part of a trial within the remaining time. If the trial has broken a rule already, nothing is run. An
-// error of the part breaks a rule, or ends the run.
+// runPart runs a part of a trial within the time that the trial has left. If the trial has already broken a rule,
+// runPart runs nothing. An error of the part breaks a rule, or ends the run.
 func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil
@@ -134,7 +135,7 @@ func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context
 		return err
 	}
 	if !u.t.Valid() {
-		u.cancel() // a failed trial must not go on beside the other arms
+		u.cancel() // ends what the failed trial still runs: it would disturb the slices of the other arms
 	}
 	return nil
 }

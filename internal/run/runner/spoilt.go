@@ -14,8 +14,8 @@ import (
 	"tare/internal/workload"
 )
 
-// repeats reports whether a trial must be repeated. This is so if at least one of the rules that it broke asks for it:
-// the other violations may have the same cause.
+// repeats reports whether a trial must be repeated. One broken rule that asks for a repeat is enough, since the trial's
+// other violations may have the same cause.
 func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
@@ -27,7 +27,7 @@ func spoiltByMachine(t *journal.Trial, cpuLimited bool) bool {
 
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
 
-// NoDataError reports that further rounds of an arm would give no data.
+// NoDataError is the error that further rounds of an arm would give no data.
 type NoDataError struct {
 	Arm, Cell  string
 	Trials     int
@@ -35,14 +35,15 @@ type NoDataError struct {
 	CPULimited bool // set if programs ran under limits on CPU time
 	Sliceable  bool // set if the trials could have been cut into slices, and were not
 	Failed     bool // set if the program itself fails in the baseline
-	Blind      bool // set if the rules that spoilt the trials do not depend on measured values
+	Blind      bool // set if no spoilt trial broke the rule `late`, which may depend on measured values
 }
 
 // Environment reports whether the last violation was due to the machine's condition. The run may continue when this
 // condition has passed.
 func (e *NoDataError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
-// CPULimit reports whether a limit on CPU time, such as a pod's, throttled the programs. Waiting does not help.
+// CPULimit reports whether a limit on CPU time, such as a pod's, throttled the programs. Waiting for a quiet machine
+// does not help then.
 func (e *NoDataError) CPULimit() bool { return e.Last.Rule == workload.RuleThrottled && e.CPULimited }
 
 // Error names the arm, the cell and the rule.
@@ -53,16 +54,16 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// dropSpoilt drops an arm if, in one cell, all trials of this round and the previous one were spoilt: proofs failed,
-// the site was lost, or the machine was busy. A busy machine affects all arms: the run then waits, and ends if the
-// machine stays busy. An arm whose program fails is not dropped, since the failure is a result. Failures of earlier
-// sessions do not count.
+// dropSpoilt leaves an arm out if, in one cell, all its trials of this round and the previous one were spoilt, for
+// example by failed proofs or a lost site. If the machine was too busy, the run waits instead, and ends if the machine
+// stays busy. A program that fails spoils no trial, since the failure is a result. Failures of earlier sessions do not
+// count.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
 		for a, arm := range r.plan.Arms {
 			e := &NoDataError{Arm: arm.Name, Cell: cell.ID, CPULimited: r.cpuLimited(), Blind: true}
-			before, useful := false, false // before: tried in the previous round; useful: a trial was not spoilt
+			before, useful := false, false // before: a trial ran in the previous round; useful: some trial was not spoilt
 			for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
 				t := &trials[i]
 				if t.Session != r.Journal.Session() || t.Arm != arm.Name || t.Cell != cell.ID {
@@ -98,9 +99,9 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	return nil
 }
 
-// endEarly ends a run successfully if the machine is too busy for more rounds. Enough rounds for a claim must be
-// recorded. The last two rounds do not count, since the machine spoilt all trials of an arm in them. The decision does
-// not depend on measured values, so that tests are as valid as with a planned number of rounds.
+// endEarly ends a run successfully if the machine is too busy for more rounds, and the rounds so far are enough for a
+// claim. The last two rounds do not count, since the machine spoilt all trials of an arm in them. The decision does not
+// depend on measured values, so tests stay as valid as with a planned number of rounds.
 func (r *run) endEarly(round int, why error) error {
 	e, is := errors.AsType[*NoDataError](why)
 	n := round - 2
@@ -128,7 +129,7 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
 		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return testbed.Pause(ctx, r.Pause) })
 		if err != nil {
-			return false, waited, ctx.Err() // a site that cannot be checked is not quiet
+			return false, waited, ctx.Err() // quiet is false, since the site cannot be checked
 		}
 		r.Patience -= r.Pause
 		r.skip() // the wait does not count as time of Tare itself
@@ -141,8 +142,8 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 	return false, waited, nil
 }
 
-// spoilingRule returns the broken rule that spoils a trial, which is then neither data nor a failure of its arm. A rule
-// about the machine's condition is preferred.
+// spoilingRule returns the broken rule that spoils a trial. A spoilt trial is neither data nor a failure of its arm. If
+// several rules are broken, one about the machine's condition is preferred.
 func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	for _, v := range t.Invalid {
 		if workload.OfMachine(v.Rule, r.cpuLimited()) && workload.IndependentOfValues(v.Rule) {
@@ -155,16 +156,16 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	return rule, spoilt
 }
 
-// After so many failed trials in the baseline, the run ends. A program that fails at random must not end it. At a
-// failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
+// The run ends after this many failed trials of the baseline and its control. A program that fails at random must not
+// end it: at a failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
 const (
-	failedFromStart = 6 // if none has succeeded since the run began
+	failedFromStart = 6 // number of failed trials that ends a run if no trial has succeeded
 	failedInARow    = 12
 )
 
-// checkBaseline returns an error if the baseline and its control give nothing to compare with in some cell. Either none
-// of their trials has succeeded since the run began, or the last failedInARow trials failed. A run with fewer than
-// failedFromStart trials gets the error at its end.
+// checkBaseline returns an error if arms have nothing to be compared with in some cell. There are two cases: no trial
+// of baseline and control has succeeded since the run began, or their last failedInARow trials have failed. A run that
+// is too short for failedFromStart trials gets the first error at its end.
 func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := slices.DeleteFunc(slices.Clone(r.plan.Arms), func(arm experiment.PlannedArm) bool { return arm.Role == experiment.Treatment })
@@ -196,8 +197,8 @@ func (r *run) checkBaseline() error {
 // most one extra round for every four planned rounds, rounded up.
 const plannedPerExtra = 4
 
-// resume returns the first round of this session. Arms that the previous session left out take part again only from the
-// next round on, since trials of one round must be close in time.
+// resume returns the first round of this session. The previous session may have left out arms. They take part again
+// only from the next round on, since trials of one round must be close in time.
 func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
@@ -225,9 +226,9 @@ func (r *run) resume() (first int) {
 	return first
 }
 
-// total returns the number of rounds: the planned ones and the extra ones. Extra rounds replace rounds that a left-out
-// arm has missed, and rounds that the machine's condition has spoilt. The result spoilt is the number of the latter.
-// All arms run in extra rounds.
+// total returns the number of all rounds, planned and extra. All arms run in an extra round. Some extra rounds replace
+// rounds that a left-out arm has missed. The others replace rounds that the machine's condition has spoilt; the result
+// spoilt is the number of these.
 func (r *run) total(planned int) (rounds, spoilt int) {
 	missed := 0
 	for a, arm := range r.plan.Arms {
@@ -241,8 +242,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds counts the spoilt rounds, up to the round with the number last. The cell with most spoilt rounds counts. A
-// round is spoilt if all attempts at one of its trials are used up and spoilt.
+// costRounds returns the number of spoilt rounds, up to the round with the number last, in the cell that has most of
+// them. A round is spoilt if one of its trials has used up its attempts, and all these attempts were spoilt.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}
@@ -253,7 +254,7 @@ func (r *run) costRounds(last int) int {
 			continue
 		}
 		at := trialKey{t.Round, t.Cell, t.Arm}
-		// Of a sliced trial, only the last attempt counts.
+		// Of the attempts at a sliced trial, only the last one counts.
 		stands[at] = stands[at] && t.Slices == 0 || !repeats(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}

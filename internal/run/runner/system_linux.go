@@ -12,10 +12,10 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// asleep returns how long the machine has been suspended since it started. CLOCK_BOOTTIME counts this time and
-// CLOCK_MONOTONIC does not, so the result is their difference. A busy machine may delay this thread between the
-// readings. CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME, and all are read again if this took
-// long.
+// asleep returns how long the machine has been suspended since it started. The result is CLOCK_BOOTTIME, which counts
+// this time, minus CLOCK_MONOTONIC, which does not. A busy machine may delay this thread between the two readings.
+// CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME. If the three readings took long, they are
+// repeated.
 func asleep() (d time.Duration) {
 	var before, all, after unix.Timespec
 	for range 100 {

@@ -10,14 +10,15 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// asleep returns 0, since the time is unknown. A suspension only shows in failed connections to the cluster.
+// asleep returns 0: on this system, nothing tells how long the machine was suspended. A suspension only shows as failed
+// connections to the cluster.
 func asleep() time.Duration { return 0 }
 
-// notifyContinued does nothing, since not every system has such a signal.
+// notifyContinued does nothing, since not every system has a signal for a process that continues.
 func notifyContinued(chan<- os.Signal) {}
 
-// processTimes returns the CPU time of this process. That of its children is not needed: trials run on a cluster, where
-// the agent measures CPU time.
+// processTimes returns the CPU time of this process. The CPU time of its children is not needed: trials run on a
+// cluster, where the agent measures CPU time.
 func processTimes() (own, children time.Duration, err error) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	if err != nil {

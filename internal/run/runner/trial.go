@@ -46,10 +46,10 @@ type armTrial struct {
 	site  *watchedSite
 	trial *workload.Trial
 
-	ctx    context.Context // context of a sliced trial, over all its slices
+	ctx    context.Context // context of a sliced trial; it lasts from the first slice to the last
 	cancel context.CancelFunc
 	limit  time.Duration // time limit of the trial
-	left   time.Duration // remaining part of limit, for a sliced trial; time in which other arms run does not count
+	left   time.Duration // part of the limit left to a sliced trial; the time of other arms' slices does not count
 	sliced workload.Sliced
 	seen   observation // observations of the slices so far
 }
@@ -70,7 +70,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 		err = r.measure(ctx, u)
 	}
 	if err = cmp.Or(err, ctx.Err()); err != nil {
-		return nil, err // an unfinished trial is lost, as documented
+		return nil, err // the trial is unfinished: it is lost, and not recorded
 	}
 	u.p.suspectIfInvalid(u.t)
 	_, err = r.record(ctx, []*armTrial{u})
@@ -170,7 +170,7 @@ func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result,
 	u.site.judge(t)
 	u.site.recordBehaviour(t, result)
 	if !t.Valid() {
-		conditions(t, t.Conditions, r.plan.Limits, "") // a broken limit may explain the failure
+		conditions(t, t.Conditions, r.plan.Limits, "") // checked even after a failure, which a broken limit may explain
 		return nil
 	}
 	addValues(t, result.Values)
@@ -251,8 +251,8 @@ func addValues(t *journal.Trial, values map[string]float64) {
 	maps.Copy(t.Values, values)
 }
 
-// failure turns a workload's error into a broken rule. It returns an error that ends the run. The text late describes
-// an exceeded time limit; "": none was exceeded.
+// failure turns a workload's error into a broken rule. If the error ends the run instead, failure returns it. The text
+// late describes an exceeded time limit; "": none was exceeded.
 func (u *armTrial) failure(err error, late string) error {
 	switch invalid, is := errors.AsType[*workload.Invalid](err); {
 	case isDisturbance(err):

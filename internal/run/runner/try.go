@@ -54,11 +54,11 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	}
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
 	seen := map[*armSite]bool{}
-	var ready []*armSite // the sites, in the order of tried; nil: the site's set-up failed
+	var ready []*armSite // the site of each entry of tried; nil: the site's set-up failed
 	for c, armSites := range all.cells {
 		for _, p := range armSites {
 			if seen[p] {
-				continue // an earlier cell has the same site
+				continue // this site was tried already, for an earlier cell
 			}
 			seen[p] = true
 			start := time.Now()
@@ -99,7 +99,8 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	return tried, nil
 }
 
-// try makes all proofs that come before a trial, even if some fail.
+// try makes the proofs that come before a trial, and returns their results by layer. A failed proof does not stop the
+// others.
 func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {

@@ -40,7 +40,8 @@ type Result struct {
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
 	// Differences are the properties in which the runs differ, such as machine, versions and design. Same are the
-	// properties that are equal in all runs. Properties of the question never differ.
+	// properties that are equal in all runs. The properties that make up the question are always equal, since other
+	// runs are refused.
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -52,8 +53,8 @@ type Result struct {
 	// Observational is set if some of the runs are not experiments in rounds of random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
-	// Plan is the first run's plan. All runs ask the question of this plan. The confidence and margin of this plan
-	// hold for all verdicts.
+	// Plan is the first run's plan. All runs ask the same question as this plan. Its confidence and margin hold for all
+	// verdicts.
 	Plan *experiment.Plan `json:"-"`
 	// Used are the runs that were combined.
 	Used []compare.Input `json:"-"`
@@ -98,8 +99,8 @@ type Comparison struct {
 	// Overhead. PSpread is the p-value of the hypothesis that Spread is 0.
 	Spread  analysis.Interval `json:"spread"`
 	PSpread float64           `json:"pSpread"`
-	// Prediction is the interval for the overhead that a further run will find, at the confidence of the
-	// other intervals.
+	// Prediction is an interval for the overhead that one more run will find. It has the confidence of the other
+	// intervals.
 	Prediction analysis.Interval `json:"prediction"`
 	Occasions  []Occasion        `json:"occasions"` // results of the single runs
 
@@ -153,9 +154,10 @@ func (ControlDiffers) Kind() string { return "control-differs" }
 // ErrOtherQuestion is the error that the runs do not ask the same question. The user may name other runs.
 var ErrOtherQuestion = errors.New("the runs do not ask the same question")
 
-// Runs combines runs. It returns a result whatever the verdicts; errors are about runs that cannot be combined.
+// Runs combines several runs into one result, whatever their verdicts are. It returns an error only for runs that
+// cannot be combined.
 func Runs(in []compare.Input) (*Result, error) {
-	const fewOccasions = 3 // a warning up to this number of runs: with three, the upper bound of the spread is over six times the estimate
+	const fewOccasions = 3 // up to so few runs: warn, since the spread's upper bound is over 6 times its estimate
 	if len(in) < 2 {
 		return nil, errors.New("there is only one run")
 	}
@@ -313,8 +315,8 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// Needed, NeededRange, Lag1, OrderP and Warnings depend on the random order of rounds within a run. Occasions
-	// have no random order.
+	// Needed, NeededRange, Lag1, OrderP and Warnings need values in a random order, like the rounds of a run. The
+	// values here are of occasions, which have no such order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {

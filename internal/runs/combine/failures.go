@@ -15,11 +15,11 @@ type Failures struct {
 	// Baseline is the frequency of failures in the baseline. The intervals treat all executions as
 	// independent, even executions on the same occasion.
 	Baseline analysis.Frequency `json:"baseline"`
-	// Shown lists, by their numbers, the runs that show more failures in the arm than in the baseline. The tests are
+	// Shown lists the runs, by number, whose data show that the arm fails more often than the baseline. The tests are
 	// corrected for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
-	// PAdjusted is the smallest p-value over the runs, for the hypothesis that the arm fails as often as the
-	// baseline. Each p-value has Holm's correction within its run, and then a correction for the number of runs.
+	// PAdjusted is the smallest p-value of any run, for the hypothesis that the arm fails as often as the baseline. The
+	// p-values are corrected twice: by Holm's method within their run, and then for the number of runs.
 	PAdjusted float64 `json:"pAdjusted"`
 }
 
@@ -69,7 +69,8 @@ func (r *Result) countFailures(in []compare.Input) {
 	}
 }
 
-// shown returns the runs that show more failures of an arm than of the baseline, and the p-value PAdjusted.
+// shown returns the runs that show that an arm fails more often than the baseline, and the smallest p-value of all
+// runs, corrected for their number.
 func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
 	least = 1
 	for i := range in {
@@ -86,9 +87,9 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withholdByFailures withholds verdicts that depend on failed trials, since the cost of a failed trial has no upper
-// limit. A failed trial of either arm withholds equivalence, a failed trial of the treatment withholds a gain, and a
-// failed trial of the baseline withholds a cost. A gain or cost stays if every run with failed trials shows it, too.
+// withholdByFailures withholds verdicts that failed trials could change, since the cost of a failed trial has no upper
+// limit. Equivalence is withheld if a trial of either arm failed, a gain if a trial of the treatment failed, and a cost
+// if a trial of the baseline failed. A gain or cost stays if every run with failed trials shows it, too.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

@@ -67,8 +67,8 @@ type shared struct {
 
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds the metrics that runs share. A metric counts as shared if its unit, direction and scale are those in
-// the first run with the metric. align also records the arms, cells and metrics that only some runs have.
+// align finds the metrics that runs have in common. A run has a metric in common if its unit, direction and scale are
+// as in the first run with the metric. align also records the arms, cells and metrics that only some runs have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {
@@ -98,7 +98,7 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
-	cells, other := 0, map[string][]int{} // other: by metric, the runs in which the metric has another unit, direction or scale
+	cells, other := 0, map[string][]int{} // other[metric]: runs in which the metric of this name has another unit, direction or scale
 	for i, in := range c.in {
 		cell := in.Run.Plan.Cell(id)
 		if cell == nil {
@@ -148,8 +148,8 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates returns the metric that the given metric restates in a closed loop, so that the given metric has no
-// verdict. It returns "" if no run has found a closed loop.
+// Restates returns the name of another metric that carries the same information as the given metric in a closed loop.
+// The given metric then has no verdict. The result is "" if no run has found a closed loop.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {
 		for _, own := range one.Run.Comparisons {

@@ -19,8 +19,9 @@ type changeQuestion struct {
 	fromArm, toArm string
 }
 
-// changes compares the overheads of arms that are treatments in several runs, of matched arms, and of the control.
-// The control has the same layers as the baseline, so its change shows the error of these comparisons.
+// changes compares overheads between runs: those of arms that are treatments in several runs, those of arms that
+// Matches pairs, and those of the control. The control has the baseline's layers, so its change shows the error of
+// these comparisons.
 func (c *comparison) changes(list []shared) {
 	var asked, controls []changeQuestion
 	for _, s := range list {
@@ -48,9 +49,10 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about a match: an old and a new arm that are versions of one layer. It asks about every run that has
-// the new arm. The new arm is compared with the old arm of the same run. If the run has no old arm, the old arm is
-// that of the first run that has one. An arm that is matched with itself is compared with the first run.
+// matched asks about a match: an old and a new arm that are versions of one layer. It asks one question for every run
+// that has the new arm. Such a question compares the new arm with the old arm of the same run. If this run has no old
+// arm, the first run that has one gives it. If old and new arm are the same arm, each run is compared with the first
+// run.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -71,7 +73,8 @@ func (c *comparison) matched(s shared, m match) []changeQuestion {
 	return list
 }
 
-// floors asks how the control's overhead differs between every two runs whose overheads are compared.
+// floors asks, for every two runs whose overheads are compared, how much the control's overhead differs between these
+// runs.
 func (c *comparison) floors(s shared, asked []changeQuestion) []changeQuestion {
 	var list []changeQuestion
 	for _, a := range asked {
@@ -107,7 +110,7 @@ func (c *comparison) questions(list []changeQuestion) []analysis.Question {
 	return questions
 }
 
-// against returns a key for the two runs of a question. A change of the control between the same runs has the same
+// against returns a key for the two runs that a question compares. The control's change between these runs has the same
 // key.
 func (a changeQuestion) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
@@ -117,10 +120,11 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
 	if strings.HasPrefix(answer.Method, contrast.MethodWelchSum) {
-		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // Baseline and Treated describe samples of values, but an overhead is no sample of values
+		// overheads are no samples of values, which Baseline and Treated would describe
+		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{}
 	}
 	if a.from != a.to {
-		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // MDE and Needed are about more rounds, which would not add occasions
+		ch.MDE, ch.Needed, ch.NeededRange = 0, 0, nil // MDE and Needed tell what more rounds would show; a change needs more occasions instead
 	}
 	switch withheld := c.withheld(&ch.Comparison, a.cell, a.from, a.to); {
 	case withheld:
@@ -134,8 +138,8 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 	return ch
 }
 
-// between returns the standard deviation of the old arm's overheads between runs without any change, and
-// the number of these runs; 0: unknown.
+// between returns by how much the old arm's overheads differ (standard deviation) between runs among which nothing has
+// changed. The second result is the number of these runs. Both are 0 if unknown.
 func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	if c.options.Occasions == nil {
 		return 0, 0
@@ -143,8 +147,8 @@ func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions withholds a verdict if the deviation of overheads between occasions is unknown. If the comparison is not
-// resolved, occasions gives the deviation as the reason.
+// occasions withholds a verdict if it is unknown how much overheads deviate between occasions. If the comparison is not
+// resolved, occasions makes this deviation the reason.
 func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {
@@ -171,8 +175,8 @@ func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to
 	return true
 }
 
-// unlike returns the settings of a cell that differ between the files of two imports. It leaves out the settings that
-// either import allows to differ.
+// unlike returns the settings of a cell in which two imports differ. It leaves out each setting that one of the imports
+// allows to differ.
 func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
 	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
 	if a.Import == nil || b.Import == nil {
@@ -205,12 +209,12 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 	return list
 }
 
-// levels compares the values of every arm except controls with the reference, in the cells and metrics that both runs
-// have. It compares arms of the reference's run by rounds, and arms of other runs as independent samples. If the
-// reference is the baseline of its run, the run's own analysis gives the comparisons within the run.
+// levels compares the values of every arm except controls with those of the reference, in the cells and metrics that
+// both runs have. Arms of the reference's run are compared by rounds, and arms of other runs as independent samples. If
+// the reference is the baseline of its run, that run's own analysis gives the comparisons within the run.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
-	var places []int // places[k] is the index of the level that questions[k] is about
+	var places []int // places[k] is the index of the entry in the comparison's levels for questions[k]
 	ref, based := c.reference.Run-1, c.reference.Arm == c.plan().ArmWith(experiment.Baseline)
 	for _, s := range list {
 		if !s.in(ref) {

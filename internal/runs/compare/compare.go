@@ -35,24 +35,24 @@ const Schema = "tare.comparison/v1"
 
 // Input is one run to be compared.
 type Input struct {
-	Name   string // the directory, as the user named it
+	Name   string // the run's directory, in the words of the user's command
 	Run    *analysis.Run
 	Trials []journal.Trial // the trials that Run was analysed from
 }
 
 // Options select the comparisons.
 type Options struct {
-	Reference reference // arm that all others are compared with; zero: the baseline of the first run
+	Reference reference // the arm with which all other arms are compared; zero: the first run's baseline
 	Matches   []match
-	// Occasions returns how much an overhead differs between runs without any change: the standard deviation of its
-	// contrasts (0: unknown), and the number of runs. If Occasions is nil, the deviation is unknown.
+	// Occasions returns two numbers for an overhead: the standard deviation of its contrasts between runs of an
+	// unchanged layer (0: unknown), and the number of these runs. If Occasions is nil, the deviation is unknown.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
 // Occasions is the reason why a change from one run to another has no verdict or is not resolved:
 // overheads differ from occasion to occasion even without any change.
 type Occasions struct {
-	Deviation float64 `json:"deviation"` // standard deviation on the scale of overheads; 0: unknown, so there is no verdict
+	Deviation float64 `json:"deviation"` // standard deviation of overheads between occasions; 0: unknown, so no verdict
 	Runs      int     `json:"runs"`      // the number of runs that Deviation comes from
 }
 
@@ -90,15 +90,15 @@ type Result struct {
 	Apart   []NotShared `json:"apart,omitempty"`
 	Family  family      `json:"family"`
 	Changes []Change    `json:"changes"`
-	// Floors are the changes of the controls, whose layers do not change.
+	// Floors are the changes of the controls. They show only noise, since a control has no layer that changes.
 	Floors   []Change           `json:"floors,omitempty"`
 	Levels   []Level            `json:"levels"`
 	Warnings []analysis.Finding `json:"-"`
 	Plans    []*experiment.Plan `json:"-"`
 }
 
-// family holds the numbers of hypotheses on headline metrics, for Holm's correction. All changes are one family, and
-// all levels are another.
+// family holds the sizes of two families for Holm's correction: all changes of headline metrics are one family, and all
+// levels of headline metrics are another.
 type family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`
@@ -132,7 +132,7 @@ type NotShared struct {
 	What string `json:"what"` // "arm", "cell" or "metric"
 	Name string `json:"name"`
 	Runs []int  `json:"runs"` // numbers of the runs that have the arm, cell or metric
-	// Other are the runs that have a metric of this name with another unit, direction or scale.
+	// Other lists the runs whose metric of this name has another unit, direction or scale.
 	Other []int `json:"other,omitempty"`
 }
 
@@ -142,16 +142,16 @@ type Change struct {
 	To   Overhead `json:"to"`
 	// Direct is set if both arms are in one run and were compared directly, without the baseline.
 	Direct bool `json:"direct,omitempty"`
-	// Comparison compares the two overheads. Its Overhead is how much more To costs than From: a share or, on the
-	// scale difference, an amount.
+	// Comparison compares From and To. Its field Overhead says how much more To costs than From: as a share or, on the
+	// scale difference, as an amount.
 	analysis.Comparison
 }
 
-// Overhead is an arm's overhead in a run, against the run's own baseline.
+// Overhead is the overhead of an arm in one run, relative to the baseline of the same run.
 type Overhead struct {
 	Run      int               `json:"run"`
 	Arm      string            `json:"arm"`
-	Known    bool              `json:"known"` // set if the run has an estimate
+	Known    bool              `json:"known"` // set if the run has an estimate of this overhead
 	Overhead analysis.Interval `json:"overhead"`
 	// PointOnly is set if Overhead has no interval: both bounds then equal the point.
 	PointOnly bool             `json:"pointOnly,omitempty"`
@@ -233,7 +233,7 @@ func distinct(in []Input) error {
 			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)
 		}
 		for k, earlier := range in[:i] {
-			a, b := earlier.Run, r.Run // copies of a run have the same values at the same times
+			a, b := earlier.Run, r.Run // two copies of one run have the same start and the same values
 			if a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells) {
 				return fmt.Errorf("%w: runs %d (%s) and %d (%s) hold the same trials", ErrSameRun, k+1, earlier.Name, i+1, r.Name)
 			}

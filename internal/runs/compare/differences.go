@@ -12,7 +12,8 @@ import (
 	"tare/internal/run/machine"
 )
 
-// minorOnMachines are the properties of a machine that seldom affect measurements. Tools are a group of their own.
+// minorOnMachines are the properties of a machine that seldom affect measurements. Versions of tools are not among
+// them, since tools are a group of their own.
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
 	machine.FlagsProperty, "cipher driver of "}
 
@@ -29,8 +30,8 @@ func (c *comparison) differences() {
 	c.result.Differences, c.result.Same = p.split()
 }
 
-// compareMachines compares the records of the runs' machines. If trials ran on clusters, properties of the machine on
-// which Tare was started are minor.
+// compareMachines compares what the runs record about their machines. If trials ran on clusters, the machine on which
+// Tare was started counts little: its properties are marked as minor.
 func (c *comparison) compareMachines(p *properties) {
 	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
 	var without []int
@@ -57,7 +58,8 @@ func (c *comparison) compareMachines(p *properties) {
 	}
 }
 
-// compareArms compares the layers of arms with the same name, and of arms that are matched as versions of one layer.
+// compareArms compares the layers of arms across runs. It compares arms with the same name, and arms that are matched
+// as versions of one layer.
 func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.names(armNames) {
 		arms := make([]*experiment.PlannedArm, len(c.in))
@@ -112,7 +114,7 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 	return cmp.Or(strings.Join(list, ", "), "none"), leaves
 }
 
-// leaves returns properties by path, for each run. The function list finds the properties in the run's plan.
+// leaves returns, for each run, its properties by path. The function list returns the properties in a run's plan.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
 	leaves := make([]map[string]string, len(c.in))
 	for i, in := range c.in {
@@ -212,7 +214,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 			continue
 		}
 		for _, one := range cells {
-			if one.differs { // left out: a parameter that differs between cells but not between runs, since the names of cells show it
+			if one.differs { // a parameter in which cells differ, but not runs, is left out: cells' names show it
 				one.Path += ": " + path
 				*p = append(*p, one)
 			}

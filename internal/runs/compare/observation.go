@@ -9,7 +9,7 @@ import (
 	"tare/internal/experiment"
 )
 
-// Observation is the reason why a comparison across runs is not an experiment.
+// Observation says why the comparison of several runs is not an experiment, such as different machines or times.
 type Observation struct {
 	// Starts are the start times of the runs, in the order of the runs; zero: unknown.
 	Starts   []time.Time `json:"starts"`
@@ -40,7 +40,7 @@ type (
 		Run int `json:"run"`
 		analysis.Unfinished
 	}
-	// InvalidRun: a run gives no verdicts, so comparisons with that run give no verdicts either.
+	// InvalidRun says that a run gives no verdicts. Comparisons with this run then give no verdicts either.
 	InvalidRun struct {
 		Run     int               `json:"run"`
 		Reasons []analysis.Reason `json:"-"`
@@ -50,7 +50,7 @@ type (
 	PilotRounds struct {
 		Run int `json:"run"`
 	}
-	// OtherRules: a run has another confidence, margin or power in its plan.
+	// OtherRules: the plan of run Run has another confidence, margin or power than the plan of run Reference.
 	OtherRules struct {
 		Run       int `json:"run"`
 		Reference int `json:"reference"` // number of the run whose confidence, margin and power are used

@@ -12,7 +12,7 @@ import (
 // Group is the kind of object that a property belongs to.
 type Group string
 
-// The groups, the most important first.
+// The groups of properties, the most important group first.
 const (
 	layers    Group = "layers"
 	imported  Group = "imported facts"
@@ -28,7 +28,7 @@ var groups = []Group{layers, imported, Machine, testbed, workloads, tools, desig
 // Property is one fact that runs record about themselves, with its value in each run.
 type Property struct {
 	Group   Group    `json:"group"`
-	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
+	Path    string   `json:"path"`            // name of the property, such as "kernel" or "wireguard: wireguard.implementation"
 	Values  []string `json:"values"`          // one per run; "": unknown, or absent
 	Minor   bool     `json:"minor,omitempty"` // set if the property seldom affects measurements
 	Limit   bool     `json:"-"`               // set for a time limit, which affects only trials that fail
@@ -37,8 +37,8 @@ type Property struct {
 
 type properties []Property
 
-// add adds a property. Values has the property's value in each run, and has[i] is true if run i is compared. The
-// property is dropped if fewer than two runs are compared, or if none of these runs has a value.
+// add adds a property of the runs. values holds its value in each run, and has[i] is true if run i is compared. The
+// property is dropped if fewer than two runs are compared, or if it has no value in any of them.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -55,7 +55,8 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
-// addLeaves adds a property for every path in the maps of the runs. A run with a nil map is not compared.
+// addLeaves adds a property for each path that any run's map has. A run whose map is nil takes no part in the
+// comparison.
 func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
 	all, has := map[string]bool{}, make([]bool, len(leaves))
 	for i, of := range leaves {
@@ -162,12 +163,13 @@ func scalar(v any) string {
 	case json.Number:
 		return t.String()
 	}
-	data, _ := json.Marshal(v) // no error: the value was read from JSON
+	data, _ := json.Marshal(v) // no error is possible, because the value was read from JSON
 	return string(data)
 }
 
-// Properties compares the properties of runs and aligns their cells. Its result has only Runs, Differences, Same,
-// Unknown and Apart. It returns an error if two runs hold the same trials, or if the runs have no cell in common.
+// Properties compares the properties of runs and aligns their cells. It fills only the fields Runs, Differences, Same,
+// Unknown and Apart of the Result. It returns an error if two runs hold the same trials, or if the runs have no cell in
+// common.
 func Properties(in []Input) (*Result, error) {
 	c, _, err := begin(in, Options{})
 	if err != nil {
@@ -191,8 +193,8 @@ func (p Property) InQuestion() bool {
 	return false
 }
 
-// AffectsResult reports whether a property outside the question may affect the result. The slicing of trials may
-// affect it. If some trials failed (failed = true), their time limits may affect it, too.
+// AffectsResult reports whether the property may affect the result, although it is no part of the question that is
+// compared. The slicing of trials may do so. Time limits may do so if some trials failed (failed = true).
 func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }

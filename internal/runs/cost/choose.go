@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// Error is an error in the options, with a hint.
+// Error is an error in the user's options, with a hint how to correct them.
 type Error struct{ Text, Hint string }
 
 func (e *Error) Error() string { return e.Text }
@@ -44,8 +44,8 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric that the options select, and the capacities of its cell that count the same unit of
-// work. Without a CPU metric, it finds the capacity that the options select.
+// choose finds the CPU metric that the options select. It adds the capacities of the same cell that count the CPU
+// metric's unit of work. Without a CPU metric, it finds the capacity that the options select.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
@@ -89,7 +89,8 @@ func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	return chosen, nil
 }
 
-// Sources lists the metrics of a plan from which the needs of arms can be computed, in the plan's order.
+// Sources lists those metrics of a plan from which the number of nodes that an arm needs can be computed, in the plan's
+// order.
 func Sources(plan *experiment.Plan) (list []source) {
 	for _, c := range plan.Cells {
 		for _, m := range c.Metrics {

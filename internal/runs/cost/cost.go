@@ -29,15 +29,15 @@ const Schema = "tare.cost/v1"
 // hoursPerMonth is a twelfth of the hours of a year of 365 days.
 const hoursPerMonth = 730
 
-// Options describe the work, the nodes, and the metric to compute from.
+// Options describes the work and the nodes, and selects the metric from which bills are computed.
 type Options struct {
 	Rate        string // the rate of work: "12000/s", or with a unit "40Gbit/s"
 	NodeCPUs    float64
 	NodePrice   float64 // the price of a node per hour; 0: unknown
 	Currency    string  // the currency of the price; may be empty
 	Utilisation float64 // the share of a node's CPUs, or of its capacity, that may be used; 0 to 1
-	// Metric and Cell select the metric that the answer is computed from. They may be "" if the plan has only one
-	// such metric.
+	// Metric and Cell select the metric from which the answer is computed. They may be "" if only one metric of the
+	// plan is suitable.
 	Metric, Cell string
 }
 
@@ -87,7 +87,7 @@ type Arm struct {
 	More *more `json:"more,omitempty"`
 }
 
-// more is the need of an arm beyond the baseline's need; negative if the arm needs less.
+// more is the difference of an arm's need from the baseline's need, in cores and nodes; negative if the arm needs less.
 type more struct {
 	Needs
 	Verdict analysis.Verdict `json:"verdict"` // the verdict on the metric
@@ -95,7 +95,7 @@ type more struct {
 }
 
 // Needs are the cores and nodes that an arm needs. Nodes is the exact number of nodes, and Whole is Nodes rounded up.
-// In a More, all numbers are differences from the baseline. Whole is then the difference of two rounded numbers.
+// In a More, each number is the arm's minus the baseline's. Whole is then the difference of two rounded numbers.
 type Needs struct {
 	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
 	Nodes     analysis.Interval `json:"nodes"`
@@ -177,8 +177,8 @@ func (w *worker) bill(s source) (Bill, bool) {
 	return b, true
 }
 
-// positionEffects returns how a trial's position in its round affects the values of an arm. The arm is the treatment
-// with side = 0, and the baseline with side = 1. The result nil means that there are no effects to remove.
+// positionEffects returns how positions in the round affect the values of an arm: of the treatment with side = 0, or of
+// the baseline with side = 1. Nil: there are no effects to remove.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])
@@ -186,7 +186,7 @@ func positionEffects(d contrast.Data, side int) (effects []float64) {
 	return effects
 }
 
-// nodes converts values to numbers of nodes. It removes the effects of positions first.
+// nodes converts each measured value to a number of nodes. It first removes the effect of the position within a round.
 func (w *worker) nodes(s source, values, effects []float64) []float64 {
 	list := make([]float64, len(values))
 	for i, v := range values {
@@ -202,7 +202,7 @@ func (w *worker) nodes(s source, values, effects []float64) []float64 {
 	return list
 }
 
-// level converts numbers of nodes back to values of the metric.
+// level returns the values of the metric at which an arm would need the given numbers of nodes.
 func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 	back := func(n float64) float64 {
 		if s.basis == Capacity {
@@ -229,7 +229,8 @@ func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval
 	return analysis.Interval(e.Main.At.Map(math.Exp)), true
 }
 
-// more returns the need of an arm beyond the baseline's need. The need of paired trials is estimated within rounds.
+// more returns how many more cores and nodes an arm needs than the baseline. For paired trials, this difference is
+// estimated within rounds.
 func (w *worker) more(s source, arm string, d contrast.Data, nodes []float64, base Arm) *more {
 	based := w.nodes(s, d.Baseline, positionEffects(d, 1))
 	if len(based) == 0 {
@@ -261,7 +262,8 @@ func (w *worker) needs(nodes analysis.Interval, pointOnly bool) Needs {
 		Whole: analysis.Interval(stats.Interval(nodes).Map(up))}
 }
 
-// up rounds nodes up. It ignores rounding errors just above a whole number.
+// up rounds a number of nodes up to a whole number. A number that exceeds a whole number only by a rounding error is
+// rounded down.
 func up(nodes float64) float64 { return contrast.Finite(math.Ceil(nodes * (1 - 1e-12))) }
 
 func point(v float64) analysis.Interval { return analysis.Interval{Point: v, Lo: v, Hi: v} }

@@ -42,7 +42,7 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // outcome for the reasons no-verdicts, not-finished, not-varying and other-work
+	Invalid    Outcome = "invalid" // the reason is no-verdicts, not-finished, not-varying or other-work
 )
 
 // Reason is the reason for a case's outcome.
@@ -53,7 +53,7 @@ const (
 	Exceeds     Reason = "exceeds"      // the overhead is shown to exceed the limit
 	Straddles   Reason = "straddles"    // the limit lies within the interval
 	NotByHolm   Reason = "not-by-holm"  // the overhead is shown to exceed the limit, but not after the correction for the number of cases
-	UnderBias   Reason = "under-bias"   // the overhead is nearer to the limit than the control is to the baseline
+	UnderBias   Reason = "under-bias"   // the control is farther from the baseline than the overhead is from the limit
 	TooFew      Reason = "too-few"      // the values are too few for an interval that holds for noise of any shape
 	NoData      Reason = "no-data"      // the arm or the baseline has no values
 	NoControl   Reason = "no-control"   // the control has too few values to compare with
@@ -76,7 +76,7 @@ type Result struct {
 	Name    string            `json:"name"`
 	Labels  experiment.Labels `json:"labels,omitempty"` // labels of the version under test
 	Outcome Outcome           `json:"outcome"`
-	// Valid is set if the run gives verdicts. Otherwise, Reasons lists the reasons against verdicts.
+	// Valid is set if the run gives verdicts. Otherwise, Reasons lists why the run gives none.
 	Valid   bool              `json:"valid"`
 	Reasons []analysis.Reason `json:"-"`
 	// Observation is the reason why the run is no experiment in rounds of random order, which makes the outcome
@@ -88,15 +88,15 @@ type Result struct {
 	Baseline   string  `json:"baseline"`
 	Confidence float64 `json:"confidence"` // the confidence of the intervals
 	Level      float64 `json:"level"`      // the largest chance that any case fails by mistake
-	// Paired is set if trials of the same round are compared. Otherwise, the field Rounds is the largest number of
-	// values of an arm in a cell.
+	// Paired is set if trials of the same round are compared. If it is not set, the field Rounds is the largest number
+	// of values that an arm has in a cell.
 	Paired bool `json:"paired"`
 	Rounds int  `json:"rounds"`
-	// Occasions is the number of runs that are judged together; 0 for a single run. For several runs, Rounds is the
-	// number of runs, too.
+	// Occasions is the number of runs that are judged together; 0 for a single run. If several runs are judged, Rounds
+	// equals Occasions.
 	Occasions int `json:"occasions,omitempty"`
-	// Start is the start of the first trial, and Seconds the time of all trials. Seconds is 0 for imported trials,
-	// which may have overlapped.
+	// Start is the time at which the first trial starts. Seconds is the sum of the trials' durations. It is 0 for
+	// imported trials, which may have overlapped.
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds,omitempty"`
 	Cases   []Case    `json:"cases"`
@@ -114,7 +114,7 @@ type Case struct {
 	Limit   experiment.Bound  `json:"limit"`  // the limit as a number
 	Outcome Outcome           `json:"outcome"`
 	Reason  Reason            `json:"kind"`
-	Gap     analysis.Reason   `json:"-"` // the details of the reasons NoHistory and Behaves; nil for other reasons
+	Gap     analysis.Reason   `json:"-"` // details of the reasons NoHistory and Behaves; nil if Reason is another one
 	// Estimated is set if the case has an interval; otherwise Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
@@ -124,24 +124,25 @@ type Case struct {
 	Grade     analysis.Grade `json:"grade,omitempty"`
 	P         float64        `json:"p"`              // one-sided p-value of "the overhead is the limit or less"
 	PAdjusted float64        `json:"pAdjusted"`      // P, corrected by Holm's method
-	Bias      float64        `json:"bias,omitempty"` // the difference of the control from the baseline, if it exceeds chance
+	Bias      float64        `json:"bias,omitempty"` // the control's difference from the baseline; 0: it may be chance
 	Size      int            `json:"size"`           // the number of pairs, of values in the smaller sample, or of runs in the history
 	Needed    int            `json:"roundsNeeded"`   // the rounds (or values in each arm) that resolve the case in a new run; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
-	// Seconds is the duration of the arm's trials in the cell, divided by the number of cases about this arm and cell.
+	// Seconds is the part of the trials' time that falls to this case. It is the duration of the arm's trials in the
+	// cell, divided by the number of cases about this arm and cell.
 	Seconds float64 `json:"seconds,omitempty"`
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
-	// Previous compares the run with the run before it. Only cases of the recent part have this comparison. It does
-	// not affect the outcome.
+	// Previous compares the run with the run before it. It is nil except in cases of the history's recent part, and
+	// does not affect the outcome.
 	Previous *history.Previous `json:"previous,omitempty"`
 
 	data       contrast.Data // the values of the arm and of its own run's baseline
 	estimate   contrast.Estimate
-	stands     analysis.Interval // interval of Overhead that covers all values that the failed trials could have had
-	seen       float64           // p-value P without regard to failed trials
-	mean       float64           // the overhead of the mean, or of the typical round if there is no mean
+	stands     analysis.Interval // interval of Overhead over all values that the failed trials could have had
+	seen       float64           // p-value from the values that exist, as if no trial had failed
+	mean       float64           // overhead of the mean; without a mean, overhead of the typical round
 	ofFailures bool              // set if the case is about the frequency of failures
 }
 
@@ -157,7 +158,7 @@ type Stretch struct {
 // The parts of a history.
 const (
 	PartRecent = "recent" // the runs since the last change
-	PartAnchor = "anchor" // the first runs, which reveal a slow decline
+	PartAnchor = "anchor" // the first runs of the history; a comparison with them reveals a slow decline
 )
 
 // Count returns the number of cases with the given outcome.
@@ -171,8 +172,8 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-// decide gives every case its outcome. Holm's correction is over all cases except FailsMore, which the analysis
-// of a run has decided. A case that already has a reason keeps it.
+// decide gives every case its outcome. Holm's correction is over all cases except those with the reason FailsMore,
+// which the analysis of the run has already decided. A case that already has a reason keeps it.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64
@@ -192,7 +193,7 @@ func decide(cases []Case, level float64) {
 			c.Outcome, c.Reason = c.decide(level)
 		case NoVerdicts, NotFinished, NotVarying, OtherWork:
 			c.Outcome = Invalid
-		case FailsMore: // the analysis of the run has decided the case
+		case FailsMore: // the run's analysis has shown already that the program fails more often
 			c.Outcome = Fail
 		default:
 			c.Outcome = Unresolved
@@ -200,16 +201,17 @@ func decide(cases []Case, level float64) {
 	}
 }
 
-// settled gives a case an estimate that no failed trial could change. The mean is the point of the estimate.
+// settled gives a case an estimate that no failed trial could change. The point of this estimate also serves as the
+// mean.
 func (c *Case) settled(at analysis.Interval, p float64) {
 	c.Estimated, c.Overhead, c.P = true, at, p
 	c.stands, c.seen, c.mean = at, p, at.Point
 }
 
 // decide returns the outcome of a case and the reason for it. The overhead must be farther from the limit than the
-// control is from the baseline, since the control's difference arises without any layer. A case is not decided if its
-// outcome depends on the values of failed trials. A case does not pass if the typical round is within the limit but
-// the mean is not.
+// control is from the baseline, since the control differs without any layer. A case is not decided if its outcome
+// depends on values that failed trials would have had. A case does not pass if the typical round is within the limit
+// but the mean is not.
 func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
@@ -239,12 +241,12 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 	return Unresolved, Straddles
 }
 
-// Fewest returns the number of cases that the budgets of a plan make. The results pass and fail are the smallest
-// numbers of rounds in which a case can pass, and can fail. Failing needs more rounds, since it is corrected for the
-// number of cases.
+// Fewest returns how many cases the budgets of a plan make. The result pass is the smallest number of rounds in which a
+// case can pass. The result fail is the smallest number in which a case can fail. Failing is corrected for the number
+// of cases, and so may need more rounds.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
-	if err != nil || len(all) == 0 { // impossible budgets are reported when the experiment file is read
+	if err != nil || len(all) == 0 { // no report here: impossible budgets are reported when the experiment file is read
 		return 0, 0, 0
 	}
 	both := contrast.Rules{Alpha: 1 - float64(plan.Judged())}
@@ -252,11 +254,11 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
-// needed returns about how many rounds a new run needs to resolve a case with the probability power. The overhead
-// counts as uncertain. Otherwise, an estimate near the limit would lead to thousands of rounds. To fail, a case must
-// be significant after Holm's correction for the given number of cases.
+// needed returns about how many rounds a new run needs to resolve a case with the probability power. It treats the
+// overhead as uncertain. Otherwise an estimate near the limit would demand thousands of rounds. To fail, a case must be
+// significant after Holm's correction for the given number of cases.
 func needed(c *Case, level float64, cases int, power float64) int {
-	const mostRounds = 10_000 // the largest value of Case.Needed
+	const mostRounds = 10_000 // upper bound of Case.Needed: a larger number of rounds is not reported
 	d := &c.data
 	fewest := func(cases int) int {
 		return contrast.Rules{Alpha: 2 * level}.Fewest(d.Paired, d.Controlled() > 0, cases)

@@ -13,10 +13,10 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Against judges how much worse a run is than the runs of a history, which has the given name. The growths have the
-// given confidence. A limit of a ratio metric must be a share. Each metric with a limit makes two cases, which must
-// both pass. The comparison with the runs since the last change finds small jumps. The comparison with the first
-// runs finds a slow decline.
+// Against compares a run with the runs of a history, and judges how much worse the run is. name is the history's name,
+// and confidence that of the growths. A limit of a ratio metric must be a share. Each metric with a limit makes two
+// cases, which must both pass. The comparison with the runs since the last change finds small jumps. The comparison
+// with the first runs finds a slow decline.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
@@ -140,7 +140,7 @@ func combinedCase(r *combine.Result, c Case) Case {
 	c.settled(own.Overhead, own.Exceeds(c.Limit.Value))
 	c.Reason = ""
 	if r.FailuresOf(c.Cell, c.Arm) != nil {
-		c.stands.Hi = math.Inf(1) // the cost of a failed trial has no upper limit
+		c.stands.Hi = math.Inf(1) // the cost of a failed trial can be any amount, so the interval has no upper end
 	}
 	control := r.Comparison(c.Cell, r.Plan.ArmWith(experiment.Control), c.Metric.Name)
 	if control != nil && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan).Alpha {

@@ -19,7 +19,7 @@ type Limits struct {
 
 type addition struct {
 	arm   string // "": all arms
-	key   string // METRIC or METRIC@CELL, as budgets in a plan
+	key   string // METRIC or METRIC@CELL, written as in the budgets of a plan
 	limit quantity.Limit
 }
 
@@ -33,9 +33,9 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It replaces the plan's limits on the metric, arm and cell. If
-// several added limits fit a case, a limit that names the arm comes first. Next comes the limit with the closest
-// cell, and then the last one.
+// Add adds a limit, written [ARM:]METRIC[@CELL]=LIMIT. Where it fits, it replaces the plan's limit. Several added
+// limits may fit a case. A limit that names the arm then wins, next one with the closest cell, and next the one added
+// last.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -94,8 +94,8 @@ func (l *Limits) Metrics() []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// arms lists the names of arms that can have a budget. An arm with a factor has two names: the name in the experiment
-// file, which stands for all levels, and the name with the level.
+// arms lists the names to which a user can give a budget. An arm with a factor has two names. The name in the
+// experiment file stands for all levels. The name with the level stands for this level.
 func (l *Limits) arms() []string {
 	var names []string
 	for _, a := range l.plan.Arms {
@@ -119,7 +119,7 @@ func family(a experiment.PlannedArm) string {
 // before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
-	var rank, near int // rank and near: how closely the best limit so far fits the arm and the cell
+	var rank, near int // how closely the best limit so far fits: rank for the arm, near for metric and cell
 	for _, a := range l.added {
 		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {

@@ -13,15 +13,15 @@ import (
 
 // Options are the conditions under which a run is judged.
 type Options struct {
-	// Observational allows a run whose arms did not run in rounds of random order. The gate then judges other
-	// differences between the arms together with the layers.
+	// Observational allows a run whose arms did not run in rounds of random order. Differences other than the layers,
+	// such as the time of day, then count as if they were costs of the layers.
 	Observational bool
-	// Normal allows the t interval to decide cases with very few values. The t interval holds if noise is normal.
+	// Normal allows the t interval to decide cases with very few values. The t interval holds only if noise is normal.
 	Normal bool
 }
 
-// Run judges a run by its own baseline. The run was analysed from the trials. The error is ErrNoBudget if there is no
-// limit, and a *LimitError for an impossible limit.
+// Run judges a run by comparing its arms with its own baseline. The argument run is the analysis of the trials. Without
+// any limit, the error is ErrNoBudget. For an impossible limit, it is a *LimitError.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
@@ -102,7 +102,7 @@ func (r *Result) settle(trials []journal.Trial, o Options, runs ...*analysis.Run
 	}
 }
 
-// withhold sets the reason of all cases if the run allows no decision. Of several reasons, it sets the strongest.
+// withhold finds the strongest reason why the run allows no decision. If there is one, all cases get this reason.
 func (r *Result) withhold(o Options) {
 	var reason Reason
 	switch {
@@ -148,7 +148,7 @@ type judge struct {
 }
 
 func (j *judge) add(c Case) {
-	const fewestNormal = 3 // the smallest number of values in each arm that decides a case if noise is assumed to be normal
+	const fewestNormal = 3 // fewest values in each arm that can decide a case if noise is assumed to be normal
 	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
 	est := j.rules.Estimate(&d)
 	c.Size, c.Method, c.P = d.Size(), est.Method, 1
@@ -166,7 +166,7 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	var void Reason // the reason why no number of values could decide the case
+	var void Reason // set if no number of values could decide the case; it says why
 	if own := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil {
 		switch own.Reason.(type) {
 		case analysis.DoesNotVary:
@@ -189,8 +189,9 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// withstand sets the parts of an estimate that hold whatever values the failed trials would have had. It assumes
-// values beyond all other values and beyond the limit, first on the worse side and then on the better side.
+// withstand sets those parts of a case that must hold whatever values the failed trials would have had. It assumes that
+// these values lie beyond all other values and beyond the limit: in one estimate on the worse side, and in another on
+// the better side.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
@@ -209,8 +210,8 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	}
 }
 
-// control returns the difference of the control from the baseline, if this difference exceeds chance; otherwise 0. It
-// returns a reason if the control has too few values.
+// control returns how far the control may lie from the baseline, if their difference is significant; otherwise 0. If
+// the control has too few values, control returns a reason.
 func (j *judge) control(c *Case) (Reason, float64) {
 	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
 	if of == nil {
@@ -229,24 +230,24 @@ func (j *judge) control(c *Case) (Reason, float64) {
 
 func largest(i analysis.Interval) float64 { return math.Max(math.Abs(i.Lo), math.Abs(i.Hi)) }
 
-// onScale returns data on the scale of a budget. A budget may be an amount although the metric's overhead is a share.
-// Such a budget bounds the difference of the values.
+// onScale converts data to the scale of a budget. If a budget is an amount, such as 1 ms, it limits the difference
+// between the values of two arms. This holds even for a metric whose overhead is a share.
 func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	if d.Metric.Scale == s || s != experiment.Difference {
 		return d
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		d.PositionEffects = nil // effects of positions are shares, and the budget is an amount
+		d.PositionEffects = nil // position effects are shares, but the budget is an amount in the metric's unit
 		d.Compare()
 	}
 	return d
 }
 
-// Failures of a program make two kinds of cases. A budget of "failures" limits the share of executions that fail in
-// an arm, by the exact interval of the share and the binomial test. An arm without such a budget fails if the
-// analysis gives the verdict that it fails more often than the baseline, since a program can be fast because it
-// fails.
+// A gate judges failures of a program by two kinds of cases. A budget of "failures" limits the share of an arm's
+// executions that fail; the case rests on the exact interval of this share and the binomial test. Without such a
+// budget, an arm fails the gate if the analysis shows that it fails more often than the baseline. Otherwise a program
+// could pass because it fails fast.
 
 func (c Case) ofShare(n analysis.Frequency) Case {
 	c.Size, c.Method = n.Of, "binomial"
@@ -256,7 +257,7 @@ func (c Case) ofShare(n analysis.Frequency) Case {
 	}
 	p := 1.0
 	if n.Count > 0 {
-		p = stats.BinomialTail(n.Count, n.Of, c.Limit.Value) // the chance of this many failures or more, if the limit is the true share
+		p = stats.BinomialTail(n.Count, n.Of, c.Limit.Value) // if the true share equals the limit: the chance of at least this many failures
 	}
 	c.settled(n.Share, p)
 	return c
@@ -268,7 +269,7 @@ func failsMore(cell, arm string, failed, baseline analysis.Frequency, method str
 		Estimated: true, Overhead: failed.Share, Method: method, P: p, PAdjusted: adjusted, Size: failed.Of, ofFailures: true}
 }
 
-// unboundedFailures reports for each judged arm in a cell whether a budget of failures is missing.
+// unboundedFailures reports, for each arm that is judged in a cell, whether no budget limits its failures.
 func unboundedFailures(cases []Case) map[cellArm]bool {
 	unbounded := map[cellArm]bool{}
 	for _, c := range cases {

@@ -22,9 +22,9 @@ type stretchValues struct {
 	changes []int // the index of the first value after each change
 }
 
-// detect finds the changes of every series. The chance of any false change on headline metrics is at most alpha
-// (Bonferroni), and so is the chance on exploratory metrics. Holm's correction would not suffice, since one series
-// may have several changes.
+// detect finds the changes of every series. The chance of at least one false change is at most alpha on all headline
+// metrics together (Bonferroni), and at most alpha on all exploratory metrics together. Holm's correction would not
+// suffice, since one series may have several changes.
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
@@ -79,8 +79,8 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 	s.warn(residuals, o)
 }
 
-// level returns the Hodges–Lehmann estimate with its interval. For few runs, it returns Student's estimate. For one
-// run, or runs that do not vary, it returns the median with an interval of width zero.
+// level estimates the level of values: the Hodges–Lehmann estimate with its interval, or Student's estimate for few
+// runs. For one run, or runs that do not vary, it is the median with an interval of width zero.
 func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, confidence); err == nil {
 		return e.Interval
@@ -142,22 +142,22 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// The autocorrelation of independent values exceeds the limit 2.58/√n in one of a hundred series. The same limit
-	// serves for the rounds within a run. The residuals lack the reported changes, so they have less autocorrelation
-	// than the values.
+	// A series of independent values exceeds the limit 2.58/√n in one of a hundred cases. The autocorrelation of rounds
+	// within a run has the same limit. The residuals lack the reported changes, so they have less autocorrelation than
+	// the values.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// search finds the changes of a stretch. It finds single changes first, one split at a time, and then interludes
-// between them. An interlude is a series of values that differs from the values before and after, such as a
-// regression that was fixed after a week. A single split hardly finds an interlude. The chance of a claim without any
-// change is at most alpha, which the two tests share. If neighbouring runs resemble each other, neighbours in the
-// surrogate series for the tests do so, too (stats.surrogates).
+// search returns the changes of a stretch. It first looks for single changes, one split at a time, and then for
+// interludes between them. An interlude is a group of values that differs from the values before and after, such as a
+// regression that was fixed after a week. A single split hardly finds it. Without any change, the chance of a claim is
+// at most alpha, which the two tests share. If neighbouring runs resemble each other, so do neighbours in the surrogate
+// series of the tests (stats.surrogates).
 func search(x []float64, alpha float64, least int) []int {
-	const interludeShare = 0.25 // the share of alpha for interludes; single changes have the rest
+	const interludeShare = 0.25 // share of alpha for groups of runs between changes; single changes get the rest
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -179,10 +179,10 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the values [from, to) that differ most from the values around them. The result found is true only
-// if fewer than a share alpha of the surrogates differ as much. The interlude has at least `least` values, and so
-// has each side of it. A test on ranks would miss interludes: six values cannot have higher ranks than the six
-// highest, however far they are from the rest.
+// interlude finds the group of values [from, to) that differs most from the values around it. The result found is true
+// only if fewer than a share alpha of the surrogates have a group that differs as much. The group has at least `least`
+// values, and so has each side of it. A test on ranks would miss a short group: six values cannot have higher ranks
+// than the six highest, however far they are from the rest.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
 	// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
@@ -195,7 +195,7 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	sums := make([]float64, len(x)+1)
 	from, to, _ = mostApart(values, least, sums, 1)
 	_, _, observed := mostApart(values, least, sums, lengthStep)
-	observed -= 1e-9 * observed // a rounding error must not decide between equal statistics
+	observed -= 1e-9 * observed // equal statistics may differ by a rounding error, which must not decide
 	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
 	return from, to, stats.Significant(observed, alpha, func() float64 {
 		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
@@ -230,7 +230,7 @@ func mostApart(values []float64, least int, sums []float64, step float64) (from,
 // changeSite is the estimated position of a change. A position is the index of the first value of the new level.
 type changeSite struct {
 	earliest, latest int     // the true position lies between these bounds with the probability confidence
-	sure             float64 // the probability of the claimed position
+	sure             float64 // probability that the claimed position is the true position
 }
 
 // locate estimates how certain the position of the single change in x is. The argument at is the claimed position.
@@ -241,7 +241,7 @@ type changeSite struct {
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)
 	n := len(y)
-	logs := make([]float64, n) // logarithms of probabilities by position; positions 0 and 1 stay impossible
+	logs := make([]float64, n) // logarithm of the probability of each position; positions 0 and 1 are impossible
 	top := math.Inf(-1)
 	total, whole := sums(y)
 	left, leftSquares := 0.0, 0.0
@@ -283,9 +283,9 @@ func siteFrom(logs []float64, top float64, at int) changeSite {
 	return out
 }
 
-// winsorized limits each value to three robust standard deviations around the median of its side of a change. The
-// standard deviation is over both sides. The median of the left side becomes 0, so that sums of squares keep their
-// precision.
+// winsorized limits each value to three robust standard deviations around a median: that of the value's own side of a
+// change. The standard deviation is over both sides. All values are moved, so that the median of the left side is 0 and
+// sums of squares keep their precision.
 func winsorized(x []float64, at int) []float64 {
 	const robust = 1.4826 // the standard deviation of normal values per median absolute deviation
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])
@@ -301,7 +301,7 @@ func winsorized(x []float64, at int) []float64 {
 	}
 	reach := 3 * robust * stats.Median(out)
 	for i, v := range x {
-		if c := centre(i); reach > 0 { // reach is 0 if most values are equal
+		if c := centre(i); reach > 0 { // if most values are equal, reach is 0, and no value is limited
 			v = min(max(v, c-reach), c+reach)
 		}
 		out[i] = v - left

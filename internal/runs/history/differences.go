@@ -85,7 +85,7 @@ func factsOf(j *journal.Run) facts {
 		}
 	}
 	f.design["arms"] = strings.Join(arms, ", ")
-	if j.Plan.Import == nil { // left out for an import, whose number of rounds is only its number of files
+	if j.Plan.Import == nil { // left out for an import: there the number of rounds is just the number of files
 		for _, name := range []string{"rounds", "slices", "looks", "precision"} {
 			if v := design[name]; v != "none" {
 				f.design[name] = v
@@ -107,8 +107,8 @@ func factsOf(j *journal.Run) facts {
 	return f
 }
 
-// recordEvents records in every run the facts that differ from earlier runs. A fact is compared with the last
-// earlier run that records facts of this kind.
+// recordEvents records in every run which facts have changed. It compares a fact with the last earlier run that has
+// facts of this kind.
 func recordEvents(runs []*Run) {
 	var last facts
 	for _, r := range runs {

@@ -15,17 +15,17 @@ type Growth struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"`
-	// Of is the quantity that is compared: "overhead" against the run's own baseline or, in histories without a
-	// baseline, "level", which is the arm's own values.
+	// Of names the quantity that is compared. "overhead" is the arm's overhead against its run's own baseline. "level"
+	// is the arm's own values, in histories without a baseline.
 	Of string `json:"of"`
-	// Recent compares the new run with the runs since the last change. Anchor compares it with the reference runs at
-	// the beginning, and shows a slow decline. Growths are shares (0.02: costs 2 % more than before) or, on a
-	// difference scale, in the metric's unit. Positive is worse.
+	// Recent compares the new run with the runs since the last change. Anchor compares the new run with the first runs,
+	// the reference, and so shows a slow decline. A growth is a share (0.02: costs 2 % more than before) or, on a
+	// difference scale, an amount in the metric's unit. A positive growth is worse.
 	Recent GrowthEstimate `json:"recent"`
 	Anchor GrowthEstimate `json:"anchor"`
 	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.
 	Previous *Previous `json:"previous,omitempty"`
-	// Gap is the reason why Recent or Anchor has no estimate; nil: both have an estimate.
+	// Gap is the reason why Recent (latest runs) or Anchor (first runs) has no estimate; nil: both have an estimate.
 	Gap analysis.Reason `json:"-"`
 }
 
@@ -34,7 +34,7 @@ type Growth struct {
 type Previous struct {
 	Run    string            `json:"run"` // the directory of the earlier run
 	Labels experiment.Labels `json:"labels,omitempty"`
-	// Change is a share or, on a difference scale, in the metric's unit. Positive is worse.
+	// Change is positive if the new run is worse. It is a share or, on a difference scale, in the metric's unit.
 	Change float64 `json:"change"`
 }
 
@@ -78,7 +78,7 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	return list, nil
 }
 
-// before returns the experiment of a run, without this run and the runs after it.
+// before returns the experiment of a run with the earlier runs only. This run and all later runs are left out.
 func (h *History) before(run *Run) *Experiment {
 	at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == run.Name })
 	if at < 0 {
@@ -106,7 +106,7 @@ type comparison struct {
 
 func never(float64) float64 { return 1 }
 
-// fill makes the comparisons Recent and Anchor, or returns the reason why it cannot.
+// fill makes the comparisons Recent and Anchor of g. If it cannot, it returns the reason as gap.
 func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	scale := scale{c.value.metric, c.value.of}
 	if c.new.LeftOut != nil {
@@ -152,8 +152,8 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	return gap
 }
 
-// comparable finds the series that the new value continues, and the stretch of its runs that have the new run's
-// parameters. Without such a stretch, comparable returns the reason.
+// comparable finds the earlier runs for a comparison with the new run: the series that the new value continues, and its
+// stretch of runs with the new run's parameters. Without such a stretch, comparable returns the reason.
 func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
@@ -196,7 +196,8 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 		sum += p.at
 		usual += p.se * p.se / k
 	}
-	difference, deviation := at-sum/k, math.Sqrt(sd*sd*(1+1/k)+max(0, se*se-usual)) // a positive difference is worse
+	// a positive difference: the new run is worse than the reference runs
+	difference, deviation := at-sum/k, math.Sqrt(sd*sd*(1+1/k)+max(0, se*se-usual))
 	if !(deviation > 0) {
 		return GrowthEstimate{P: never}, NoSpread{}
 	}

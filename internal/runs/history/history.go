@@ -54,10 +54,10 @@ type Options struct {
 	Segment int     // fewest runs between two changes; 0: DefaultSegment; numbers below LeastSegment count as LeastSegment
 }
 
-// History is many runs by experiment, in the order in which they ran.
+// History holds many runs, grouped by experiment, in the order in which they ran.
 type History struct {
 	Schema      string        `json:"schema"`
-	Alpha       float64       `json:"alpha"`      // the chance of any false change on the headline metrics of an experiment
+	Alpha       float64       `json:"alpha"`      // chance that the headline metrics of an experiment show any false change
 	Segment     int           `json:"segment"`    // the smallest number of runs between two changes
 	Confidence  float64       `json:"confidence"` // the confidence of levels, changes and growth
 	Experiments []*Experiment `json:"experiments"`
@@ -77,7 +77,7 @@ type Skipped struct {
 	Reason    string `json:"reason"`
 }
 
-// The quantities of series, in Series.Of.
+// The values of the field Series.Of: the quantity whose values a series holds.
 const (
 	OfOverhead = "overhead" // overheads, against the baselines of the runs
 	OfLevel    = "level"    // the typical values of the arm
@@ -88,8 +88,8 @@ type Series struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"` // the metric as the latest run defines it
-	// Of is OfOverhead or OfLevel. Overheads are shares (0.05: costs 5 %) or, on a difference scale, in the metric's
-	// unit. Levels are in the metric's unit.
+	// Of says what the values are: OfOverhead or OfLevel. Overheads are shares (0.05: costs 5 %) or, on a difference
+	// scale, amounts in the metric's unit. Levels are in the metric's unit.
 	Of string `json:"of"`
 	// Machine is set for the level of a baseline that treatments are compared with. A change of this level comes from
 	// the machine or the workload, and not from a layer.
@@ -106,11 +106,11 @@ type Series struct {
 // Point is one run in a series.
 type Point struct {
 	Run int `json:"run"` // the index of the run in the experiment
-	// Stretch is the index of the point's stretch in the series. It is -1 if the point is left out and no included
-	// point has its parameters.
+	// Stretch is the index of the point's stretch among the stretches of the series. It is -1 if all points with these
+	// parameters are left out, since they then form no stretch.
 	Stretch int `json:"stretch"`
-	// Value is the estimate with its interval; nil if the run has no value. The interval has width zero if the run
-	// allows none.
+	// Value is the estimate with its interval; nil if the run has no value. If the run allows no interval, the
+	// interval's width is zero.
 	Value *analysis.Interval `json:"value,omitempty"`
 	// LeftOut is the reason why statistics leave this point out; nil if they include it.
 	LeftOut analysis.Reason `json:"-"`
@@ -120,12 +120,12 @@ type Point struct {
 	asked parameters
 }
 
-// Stretch holds all runs with the same parameters, even if other runs lie between them. A run that is left out begins
-// no stretch.
+// Stretch stands for all runs of a history that have the same parameters, even if other runs lie between them. A run
+// that is left out begins no stretch.
 type Stretch struct {
 	First int `json:"first"` // the index of the first run
-	// Differs lists the parameters that differ from the last included run before the stretch; empty for the first
-	// stretch.
+	// Differs lists the parameters of the stretch that differ from those of the last included run before it. For the
+	// first stretch, Differs is empty.
 	Differs []Difference `json:"-"`
 
 	asked parameters
@@ -141,7 +141,7 @@ type segment struct {
 	// there are too few runs.
 	Level analysis.Interval `json:"level"`
 
-	values []float64 // the values on the scale of computation
+	values []float64 // estimates of the runs, on the scale of computation (see type scale)
 }
 
 // The directions of a change.
@@ -151,7 +151,7 @@ const (
 	// Rose and Fell are the directions of a metric without a better direction.
 	Rose = "rose"
 	Fell = "fell"
-	// Spread: the values vary more or less than before, without a detectable change of their level.
+	// Spread: the values scatter more widely or less widely than before, without a detectable change of their level.
 	Spread = "spread"
 )
 
@@ -162,17 +162,17 @@ type Change struct {
 	Last      int    `json:"last"`      // the index of the last run of the old level
 	Direction string `json:"direction"` // Worse, Better, Rose, Fell or Spread
 	// Size is the level after the change minus the level before: a share or, on a difference scale, in the metric's
-	// unit. Positive is worse. Changes look large, because their position is chosen where values differ most. The
-	// interval is not corrected for this choice.
+	// unit. Positive is worse. The size tends to be too large, since a change is placed where values differ most. The
+	// interval is not corrected for this.
 	Size analysis.Interval `json:"size"`
-	// The first run of the new level lies between Earliest and Latest with the history's confidence. Sure is the
-	// probability that Run is the first run of the new level. These numbers assume a single step and independent
-	// runs.
+	// The first run of the new level lies from Earliest to Latest, with the history's confidence. Sure is the
+	// probability that it is the run Run. These numbers assume that the level changes in a single step, and that runs
+	// are independent.
 	Earliest int     `json:"earliest"`
 	Latest   int     `json:"latest"`
 	Sure     float64 `json:"sure"`
-	// With lists other differences between the runs Last and Run. Near lists differences at other runs from Earliest
-	// to Latest.
+	// With lists what else differs between the runs Last and Run, such as the kernel. Near lists differences at the
+	// other runs from Earliest to Latest.
 	With []Event `json:"with,omitempty"`
 	Near []Event `json:"near,omitempty"`
 }
@@ -201,13 +201,13 @@ type Run struct {
 
 	values   []value
 	path     string // the absolute path of the directory, without links
-	identity uint64 // number that is equal in a run and its copies, as their start is
+	identity uint64 // number that a run shares with its copies, as they share their start
 	facts    facts
 }
 
-// The reasons why statistics leave out a run, or the value of a run in a series.
+// These are the reasons why statistics leave out a run, or the run's value in one series.
 type (
-	// NoTrial: the run has no trial.
+	// NoTrial is the reason of a run that has no trial.
 	NoTrial struct{}
 	// NotFinished: the run is not finished.
 	NotFinished struct{}
@@ -222,13 +222,13 @@ type (
 	NoValidTrial struct{}
 	// Incomparable: the value does not fit the scale of the series, such as 0 on a logarithmic scale.
 	Incomparable struct{}
-	// Observed: the run is observational, and other runs of the series are experiments.
+	// Observed: the run is observational. It is left out because other runs of the series are experiments.
 	Observed struct{}
 )
 
-// The reasons why the growth of a new run is unknown.
+// These are the reasons why it is unknown how much worse a new run is than earlier runs.
 type (
-	// NewRunLeftOut: statistics leave out the new run itself.
+	// NewRunLeftOut: the new run is itself left out of the statistics, for the reason Why.
 	NewRunLeftOut struct {
 		Why analysis.Reason `json:"-"`
 	}
@@ -244,7 +244,7 @@ type (
 		Runs   int `json:"runs"`
 		Fewest int `json:"fewest"`
 	}
-	// FewSinceAnchor: too few runs follow the anchor.
+	// FewSinceAnchor: too few runs follow the anchor, the first runs of the history.
 	FewSinceAnchor struct {
 		Fewest int `json:"fewest"`
 	}
@@ -267,7 +267,7 @@ type (
 		Runs   int `json:"runs"`
 		Fewest int `json:"fewest"`
 	}
-	// Wandering: neighbouring runs resemble each other.
+	// Wandering says that neighbouring runs of a series resemble each other. Lag1 measures this.
 	Wandering struct {
 		Lag1 float64 `json:"lag1"`
 	}
@@ -295,7 +295,7 @@ func (Wandering) Kind() string        { return "wandering" }
 
 // Difference is a property or parameter that differs between two runs.
 type Difference struct {
-	What    string `json:"what"` // the property of the machine, or the path of the parameter
+	What    string `json:"what"` // machine property, or path of the parameter, that differs
 	Is      string `json:"is"`   // value in the later run; "": unknown, or not set
 	Was     string `json:"was"`
 	Machine bool   `json:"machine,omitempty"` // set for a property of the machine

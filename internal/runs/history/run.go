@@ -21,13 +21,13 @@ import (
 	"tare/internal/stats"
 )
 
-// Read finds the runs below the directories, which may be runs themselves, and reads each run once. skipped lists
-// directories without a readable run. The error is that a directory could not be searched, or that ctx was cancelled.
+// Read finds the runs among and below the directories, and reads each run once. skipped lists the directories without a
+// readable run. The error says that a directory could not be searched, or that ctx was cancelled.
 func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
 	var found []string
 	seen := map[string]bool{}
 	for _, dir := range dirs {
-		below, err := journal.Find(dir + string(filepath.Separator)) // the separator makes Find follow a link
+		below, err := journal.Find(dir + string(filepath.Separator)) // Find follows a link if the path ends with the separator
 		if err != nil {
 			return nil, nil, err
 		}
@@ -66,7 +66,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	return runs, skipped, nil
 }
 
-// each calls f with the numbers from 0 to n-1, on all processors.
+// each calls f once with every number from 0 to n-1. The calls run in parallel, on all processors.
 func each(n int, f func(i int)) {
 	var calls errgroup.Group
 	calls.SetLimit(runtime.GOMAXPROCS(0))
@@ -79,7 +79,7 @@ func each(n int, f func(i int)) {
 	_ = calls.Wait() // the calls return no errors
 }
 
-// value is the value of one run in one series.
+// value is the value of one run in one series: for one metric of one arm in one cell.
 type value struct {
 	key
 	metric experiment.Metric
@@ -89,7 +89,7 @@ type value struct {
 	estimate *analysis.Interval
 	why      analysis.Reason
 	z        float64 // the approximate half-width of the interval, in standard errors
-	machine  bool    // set for the level of a baseline that treatments are compared with
+	machine  bool    // set for the level of a baseline, not for an overhead of a treatment
 }
 
 type key struct {
@@ -102,13 +102,13 @@ type key struct {
 type facts struct {
 	environment *machine.Environment
 	imported    map[string]string // facts in the files of an imported run, by name; nil: none
-	design      map[string]string // properties of the plan that are no parameters
+	design      map[string]string // properties of the plan, by name, other than parameters
 }
 
 // Of returns the data of a run that a history needs.
 func Of(j *journal.Run) *Run { return Judged(j, analysis.Judge(j.Plan, j.Trials)) }
 
-// Judged returns the data of an analysed run that a history needs.
+// Judged returns those data of an analysed run that a history needs. The argument judged is the run's analysis.
 func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Plan: j.Plan.Names(), Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
@@ -187,7 +187,7 @@ func overheads(plan *experiment.Plan, judged *analysis.Run, asked map[[2]string]
 	return list
 }
 
-// levels returns the medians of the baseline, or of the only arm.
+// levels returns the median of each metric in each cell, for the baseline or for the only arm.
 func levels(j *journal.Run, asked map[[2]string]parameters) []value {
 	plan := j.Plan
 	name := plan.ArmWith(experiment.Baseline)

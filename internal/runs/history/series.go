@@ -34,7 +34,8 @@ func New(runs []*Run, skipped []Skipped, o Options) *History {
 	return h
 }
 
-// LeastSegment is the smallest number of runs that allows a rank-sum interval against as many other runs.
+// LeastSegment is the smallest number of runs in a segment. With fewer runs in each of two segments, a rank-sum
+// interval is impossible.
 const LeastSegment = 4
 
 // arrange sorts runs by start, and leaves out copies of runs. Runs of unknown start come first.
@@ -118,7 +119,7 @@ func (s *Series) stretchOf(asked parameters) int {
 	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return maps.Equal(st.asked, asked) })
 }
 
-// toPoint maps an estimate and its standard error to the scale of computation.
+// toPoint converts an estimate and its standard error to the scale of computation.
 func (s scale) toPoint(v value) (y, se float64, ok bool) {
 	y, ok = s.compute(v.estimate.Point)
 	lo, okLo := s.compute(v.estimate.Lo)
@@ -174,7 +175,8 @@ func (s scale) compute(v float64) (y float64, ok bool) {
 	return y, !math.IsNaN(y) && math.Abs(y) <= largest
 }
 
-// largest is the largest value on the scale of computation. Its square, summed over any history, is finite.
+// largest is the largest value allowed on the scale of computation. The sum of its squares over any history is still
+// finite.
 const largest = 1e150
 
 func (s scale) value(y float64) float64 {
@@ -187,11 +189,12 @@ func (s scale) value(y float64) float64 {
 	return contrast.Finite(math.Exp(y * s.sign()))
 }
 
-// change converts a difference on the scale of computation to a share or, for difference metrics, to the metric's
-// unit. Positive is worse.
+// change converts a difference on the scale of computation to a share or, for difference metrics, to an amount in the
+// metric's unit. Positive is worse.
 func (s scale) change(d float64) float64 { return contrast.Magnitude(d, s.metric) }
 
-// difference is the inverse of change. It returns +Inf for a loss of 100 % or more.
+// difference is the inverse of change: it converts a share or amount to the scale of computation. It returns +Inf for a
+// loss of 100 % or more.
 func (s scale) difference(change float64) float64 {
 	return contrast.Cost(contrast.FromOverhead(change, s.metric), s.metric)
 }

@@ -64,7 +64,7 @@ func (t *Table) Headline() *Table {
 	return &short
 }
 
-// Arm counts the trials of an arm in a cell.
+// Arm counts the trials of one arm in one cell, by outcome.
 type Arm struct {
 	Name    string `json:"name"`
 	Trials  int    `json:"trials"`
@@ -78,14 +78,14 @@ type Cell struct {
 	Metrics []Metric `json:"metrics"`
 }
 
-// Metric is one metric in one cell.
+// Metric is one metric in one cell, with the means of arms and their differences.
 type Metric struct {
 	Metric      experiment.Metric `json:"metric"`
 	Arms        []Moments         `json:"arms"`
 	Differences []Difference      `json:"differences"`
 }
 
-// Moments are the mean of an arm's values, in the metric's unit, and their population variance, in the square of that
+// Moments holds the mean of an arm's values, in the metric's unit, and their population variance, in the square of this
 // unit.
 type Moments struct {
 	Arm      string  `json:"arm"`
@@ -107,7 +107,7 @@ type Difference struct {
 	Verdict *analysis.Comparison `json:"said,omitempty"`
 }
 
-// Of makes the table of a run. The error is that the run lacks the reference arm.
+// Of makes the table of a run. Of returns an error if the run has no arm with the name o.Reference.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
 		Observation: run.Observation, Plan: run.Plan, Margin: float64(run.Plan.Equivalence)}
@@ -251,9 +251,9 @@ func (s series) moments(cell, arm, metric string) Moments {
 
 type differenceKey struct{ cell, metric, a, b string }
 
-// judge returns the verdicts on pairs of arms. Pairs with the baseline keep the verdicts of the run. The same rules
-// judge all other pairs, as a family of their own. If the run is invalid or unfinished, these other pairs get no
-// verdict.
+// judge returns the verdicts on pairs of arms. Pairs with the baseline keep the verdicts of the run. All other pairs
+// are judged by the same rules, as one family for Holm's correction. If the run is invalid or unfinished, the other
+// pairs get no verdict.
 func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
 	verdicts := map[differenceKey]*analysis.Comparison{}
 	base := run.Plan.ArmWith(experiment.Baseline)

@@ -1,11 +1,11 @@
 // Package apart lets tests run apart from the other processes of the machine, in a
 // process id namespace of their own.
 //
-// What Tare knows of other Tares (clean, doctor, leftovers, strays) is bounded by its
-// process id namespace: a marker, a cgroup and a directory name the namespace of their
-// owner, and those of another are left alone. So tests that kill a Tare, look for
-// processes, or ask what was left behind neither see nor end what another test suite, a
-// campaign or a run on the same machine has at work.
+// Tare sees other processes of Tare only within its process id namespace (clean, doctor,
+// leftovers, strays). A marker, a cgroup and a directory name the namespace of their owner,
+// and Tare leaves those of another namespace alone. So a test in a namespace of its own may
+// kill a Tare, look for processes, or ask what was left behind. It neither sees nor ends
+// the processes of another test suite, campaign or run on the same machine.
 package apart
 
 import (
@@ -22,14 +22,14 @@ import (
 	"testing"
 )
 
-// variable names the test, or with * the test program, that a process runs apart.
+// variable is the environment variable that names the test, or with * the test program, that runs apart.
 const variable = "TARE_TEST_APART"
 
 // whole stands for all tests of a program.
 const whole = "*"
 
-// Rerun runs this test program again in a namespace of its own, and ends with its exit
-// code. It returns where the program is in one already, or this machine allows none.
+// Rerun runs this test program again in a namespace of its own, and ends with the exit code of that program. If the
+// program is in such a namespace already, or this machine allows none, Rerun returns.
 func Rerun() {
 	if os.Getenv(variable) != "" || namespace() == nil {
 		return
@@ -37,7 +37,7 @@ func Rerun() {
 	cmd, err := again(whole, os.Args[1:])
 	if err == nil {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT) // the program inside gets them, too
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT) // ignored here, since the child gets these signals too
 		err = cmd.Run()
 	}
 	var failed *exec.ExitError
@@ -48,9 +48,9 @@ func Rerun() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// Test runs a test once more in a namespace of its own, apart from the other tests of its
-// package, and gives it that result: the caller returns. It is false where the test is to
-// go on, because it is there already or because this machine allows no namespace.
+// Test runs a test once more in a namespace of its own, and gives it the result of that run. Test then returns true,
+// and the caller must return. Test returns false if the test is to go on here. This is so in the second run, and on a
+// machine that allows no namespace.
 func Test(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(variable) == t.Name() || namespace() == nil {
@@ -73,8 +73,7 @@ func Test(t *testing.T) bool {
 	return true
 }
 
-// alone changes the arguments of a test program to those that run one test, whose result is
-// kept by nobody.
+// alone changes the arguments of a test program so that it runs one test only and records nothing, such as a profile.
 func alone(name string, args []string) []string {
 	run := "^" + strings.ReplaceAll(regexp.QuoteMeta(name), "/", "$/^") + "$"
 	kept := []string{"-test.run=" + run, "-test.v"}
@@ -89,7 +88,7 @@ func alone(name string, args []string) []string {
 	return kept
 }
 
-// namespace is the command that makes one, or nil where this machine allows none.
+// namespace is the command line that runs a program in a new process id namespace; nil if this machine allows none.
 var namespace = sync.OnceValue(func() []string {
 	command := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
 	if os.Geteuid() != 0 {
@@ -107,12 +106,11 @@ func again(name string, args []string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The shell is the namespace's first process: it takes over orphans, and lets
-	// them go when they end.
+	// The shell is the first process of the namespace: it adopts orphans, and reaps them when they end.
 	command := append(namespace(), "sh", "-c", `"$@"; exit $?`, "sh", self)
 	cmd := exec.Command(command[0], append(command[1:], args...)...)
 	cmd.Env = append(os.Environ(), variable+"="+name)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // the death of the thread that starts it would end it as well
+	runtime.LockOSThread() // the child dies with the thread that starts it (Pdeathsig), so the thread must stay
 	return cmd, nil
 }

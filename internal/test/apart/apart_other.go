@@ -4,8 +4,7 @@ package apart
 
 import "testing"
 
-// Rerun returns: there are no process id namespaces here, and no Tare that leaves
-// processes behind.
+// Rerun does nothing here. This system has no process id namespaces, and on it Tare leaves no processes behind.
 func Rerun() {}
 
 // Test has the caller go on.

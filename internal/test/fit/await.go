@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Await waits until something is so, however long that takes on a busy machine: what ends
-// a wait in vain is the time limit of the test program, a moment before it would panic.
+// Await waits until the function so returns true, however long that takes on a busy machine. If it never does, the test
+// fails shortly before the time limit of the test program.
 func Await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	begun := time.Now()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// look reads the machine's counters. What a system does not tell is 0.
+// look reads the machine's counters. A counter that the system does not report is 0.
 func look() counters {
 	c := counters{at: time.Now()}
 	pressure, _ := os.ReadFile("/proc/pressure/cpu")

@@ -27,7 +27,7 @@ const (
 	mostStolen  = 0.02                  // share of the processors' time that goes to other virtual machines
 )
 
-// Machine watches the machine from now to the end of the test.
+// Machine watches, until the test ends, whether the machine is too busy for the test.
 func Machine(t testing.TB) testing.TB {
 	t.Helper()
 	w := &watched{TB: t, begun: look(), stop: make(chan struct{})}
@@ -47,10 +47,10 @@ type watched struct {
 	late time.Duration // the longest so far
 }
 
-// counters are those of the machine, at a time.
+// counters are readings of the machine's counters at one time.
 type counters struct {
 	at                     time.Time
-	waiting                time.Duration // in which a task waited for a processor; 0 where the kernel does not tell
+	waiting                time.Duration // time in which a task waited for a processor; 0: the kernel does not report it
 	processors, stolenTime float64       // in ticks
 }
 
@@ -76,7 +76,7 @@ func (w *watched) end() {
 	w.sleeper.Wait()
 }
 
-// unfit says why the machine was unfit so far; "": it was fit.
+// unfit says why the machine has been unfit for measurements so far; "": it has been fit.
 func (w *watched) unfit() string {
 	w.mu.Lock()
 	late := w.late
@@ -103,7 +103,7 @@ func (w *watched) refuse(failure string) {
 	}
 }
 
-// Error fails the test, as all below, or skips it.
+// Error fails the test, or skips it if the machine was unfit. The methods below do the same.
 func (w *watched) Error(args ...any) {
 	w.Helper()
 	w.refuse(fmt.Sprint(args...))

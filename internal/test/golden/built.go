@@ -14,10 +14,10 @@ import (
 
 var rebuild = flag.Bool("rebuild", false, "compile again what is committed, and compare")
 
-// Built checks that compiled files which are committed belong to their sources. The directory has a
-// program build, which compiles into a directory that it is given, and a file BUILT, which has the hash of
-// each of these files, as sha256sum prints it, and the compiler. With -rebuild the directory is compiled again and
-// compared. Another compiler gives another BUILT. Target is that of make which compiles it.
+// Built checks that committed compiled files belong to their sources. dir has a program build, which compiles into a
+// directory that it is given, and a file BUILT. BUILT has the SHA-256 hash of each of the files, sources and results,
+// and names the compiler. With -rebuild, the files are compiled again and compared. Another compiler gives another
+// BUILT. target is the make target that compiles the files.
 func Built(t *testing.T, dir, target string, files ...string) {
 	t.Helper()
 	record := read(t, dir, "BUILT")

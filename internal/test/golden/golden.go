@@ -1,5 +1,5 @@
-// Package golden compares what tests get with files: expected output in testdata, and pages and
-// schemas of the documentation that are made. With -update, tests write these files.
+// Package golden compares what tests get with files: the expected output in testdata, and the generated pages and
+// schemas of the documentation. With -update, tests write these files.
 package golden
 
 import (
@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files, and pages and schemas that are made")
 
-// Update says whether tests write what they compare with.
+// Update reports whether tests write the expected files anew.
 func Update() bool { return *update }
 
 // Check compares a text with a file.

@@ -13,9 +13,9 @@ var (
 	key     = regexp.MustCompile(`^[^:,\]}#\n]+`)
 )
 
-// Follow replaces the text at a position by the text that a hint suggests, and returns the new file and the
-// replaced text. Lines and columns count from 1. The hint is about a key if ofKey is set, and otherwise about a
-// value. The replaced text is "" if the hint suggests no text.
+// Follow applies a hint to a file: it replaces the text at a position by the text that the hint suggests. It returns
+// the new file and the replaced text; "" if the hint suggests nothing. Lines and columns count from 1. With ofKey =
+// true the hint is about a key, and otherwise about a value.
 func Follow(text string, line, column int, hint string, ofKey bool) (followed, was string) {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {

@@ -3,7 +3,7 @@ package slow
 
 import "testing"
 
-// Test skips the test with -short, as `make check` asks for.
+// Test skips the test if tests run with -short, as in `make check`.
 func Test(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

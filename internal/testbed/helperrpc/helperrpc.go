@@ -97,12 +97,12 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request, waits for the response, and decodes it into the value to which into points. If into is nil, the
-// response is dropped. The error comes from the helper, or says why there is no response.
+// Ask sends a request to the helper and waits for the response. It decodes the response into the value that into points
+// to; nil drops the response. The error is the helper's own, or says why there is no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := ctx.Err(); err != nil { // a helper's fast response could hide that the context is done
+	if err := ctx.Err(); err != nil { // ctx may be done, although the helper has answered fast
 		return err
 	}
 	text, err := json.Marshal(request)
@@ -145,7 +145,8 @@ func (p *pipes) end(testbed.Process) (bool, error) { return false, p.requests.Cl
 
 func (p *pipes) close() { _ = p.responses.Close() }
 
-// failure returns why an exchange failed: the context's cause, the process's exit, or err, the error of the exchange.
+// failure returns why an exchange with the helper failed. This is the cause of the context's end, the exit of the
+// helper's process, or err itself.
 func (h *Helper) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -87,8 +87,8 @@ func Listen(ctx context.Context, socket string, serve func(net.Conn)) error {
 	}
 }
 
-// Exchange sends a one-line request to a socket and returns the response. The duration patience limits its tries to
-// connect.
+// Exchange sends a one-line request to a socket and returns the response. If it cannot connect, it tries again for the
+// duration patience.
 func Exchange(ctx context.Context, socket string, patience time.Duration, request []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -53,7 +53,7 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	}
 	var mapping *meta.RESTMapping
 	what := fmt.Sprintf("the kind %s of %s", safetext.Head(gvk.Kind, 100), safetext.Head(gvk.GroupVersion().String(), 100))
-	// A definition that has just been applied may take a few seconds to be served.
+	// If a definition has just been applied, the API server may serve its kind only some seconds later.
 	err := on.Await(ctx, what, 10*time.Second, func(context.Context) (bool, string, error) {
 		var err error
 		mapping, err = on.Mapping(gvk)
@@ -112,8 +112,8 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply creates an object, or changes one of this run. Server-side apply alone would also change other owners'
-// objects.
+// apply creates an object, or changes an existing object of this run. It first looks whose object it is, since
+// server-side apply would change other owners' objects, too.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -135,8 +135,8 @@ func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstru
 	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
-	// Apply can remove a field only if it was set by apply. This patch marks the fields of the create request as set by
-	// apply.
+	// Apply can remove only a field that was set by apply. This patch makes the fields of the create request count as
+	// set by apply.
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(there, sets.New(fieldManager), fieldManager)
 	if err == nil && patch != nil {
 		if _, err := t.client.Patch(ctx, t.object.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -182,7 +182,8 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	return on.record.Remove(ctx, items...)
 }
 
-// Record records that objects of these kinds will be made with the site's labels, for Close and Clean to remove.
+// Record writes into the cluster record that objects of these kinds will be made with the site's labels. Close and
+// Clean then know that they must remove such objects.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

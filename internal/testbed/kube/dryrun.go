@@ -30,7 +30,7 @@ type dryRun struct {
 	client cluster.Client
 
 	mu       sync.Mutex
-	warnings []string // warnings of the API server that belong to the next finding
+	warnings []string // warnings of the API server since the last finding; the next finding gets them
 	findings []testbed.Finding
 }
 
@@ -57,8 +57,8 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// add adds a finding. Its detail is the error or, if err is nil, the text detail. Warnings that the API server has sent
-// since the last finding are appended.
+// add adds a finding. The finding's text is the error or, if err is nil, the argument detail. Warnings that the API
+// server has sent since the last finding are appended.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,14 +122,14 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// tryNamespace tries to make the site's namespace, and returns a namespace in which pods can be tried. The API server
-// refuses every pod in a missing namespace. If the site's own namespace does not exist yet, the result is therefore
-// "default".
+// tryNamespace tries to make the site's namespace by a dry run. It returns a namespace in which pods can be tried. If
+// the site's namespace does not exist yet, this is "default", since the API server refuses every pod in a missing
+// namespace.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
 		switch {
-		case apierrors.IsForbidden(err): // this right is optional: if the namespace is missing, trying the pods shows it
+		case apierrors.IsForbidden(err): // this right is optional: trying the pods also shows whether the namespace is missing
 		case err != nil:
 			d.add("namespace "+s.level.Namespace, "", err)
 		default:
@@ -153,8 +153,8 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod in a namespace. If the site will have another namespace, a refusal by quota or Pod
-// Security proves nothing.
+// tryPod tries to make a pod in a namespace, as a dry run. If the site will have another namespace, a refusal by the
+// quota or Pod Security of this one proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -169,8 +169,8 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because of the namespace where it was tried. If so, it adds
-// a finding.
+// wrongNamespace reports whether an object was refused only because of the namespace where Tare tried it, for example
+// by a quota. In this case it adds a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
@@ -191,7 +191,8 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the claim, and looks for its storage class. A pod would wait forever for a missing class.
+// tryVolume tries to make the volume's claim, and looks for the claim's storage class. If the class were missing, a pod
+// with this claim would wait forever.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where

@@ -45,15 +45,15 @@ type Testbed struct {
 	options Options
 	session inventory.Session
 
-	connecting sync.Mutex // held while a connection is made, which may take long; locked before the mutex fields
+	connecting sync.Mutex // held while a connection is made, which may take long; always locked before fields
 
-	fields   sync.Mutex // guards the fields from here to host
+	fields   sync.Mutex // guards the fields from this line down to host
 	closed   bool
 	clusters map[string]*clusterRun
 	host     testbed.Testbed // testbed on Tare's own machine; nil until a program needs it
 
 	mu      sync.Mutex
-	number  int                 // number of sites with a new unique name so far
+	number  int                 // number of sites so far that got a new unique name
 	sites   []*Site             // open sites
 	retired []*Site             // closed sites, whose namespaces still exist for further sites
 	missing *accounting.Missing // counters that are unknown in some arm; nil until Describe is called
@@ -151,7 +151,7 @@ func (s *Site) Close() error {
 	}
 	var items []inventory.Item
 	for _, p := range made {
-		p.Disconnect() // the pod is about to be deleted
+		p.Disconnect() // ends connections, since the pod is about to be deleted
 		items = append(items, p.Item())
 	}
 	if s.needs.Pods() && s.hasServer() {
@@ -186,7 +186,7 @@ func (t *Testbed) reuse(s *Site) bool {
 	if i < 0 {
 		return false
 	}
-	// The layers of the new site need the namespace as it was before the layers of the old site changed it.
+	// The new site's layers need the original namespace, without the changes by the old site's layers.
 	s.unique, s.bare, s.namespace = t.retired[i].unique, t.retired[i].bare, t.retired[i].bare.DeepCopy()
 	t.retired = slices.Delete(t.retired, i, i+1)
 	return true
@@ -198,7 +198,8 @@ type Options struct {
 	Version    string
 	Run        string
 	Resumed    bool // set if an earlier session began the run; Tare removes its leftovers
-	// Host makes the testbed for programs on this machine, when a program needs it. The cluster's testbed closes it.
+	// Host makes the testbed for programs on this machine. It is called when a program first needs this testbed. The
+	// cluster's testbed closes it.
 	Host func() (testbed.Testbed, error)
 	Say  func(string) // takes a line of progress ("waiting for pod …: pulling the image"); nil drops it
 }

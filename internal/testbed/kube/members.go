@@ -20,8 +20,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// memberLabel is a label with the number of a pod. If there are several members, all have this label. Of the clients,
-// all but the first have it.
+// memberLabel is a label with a pod's number. It is on the pods of all members if a service has several, and on all
+// client pods except the first.
 const memberLabel = "tare/member"
 
 func (s *Site) clients() int {
@@ -46,14 +46,15 @@ func (s *Site) members() int {
 	return max(s.needs.Members, 1)
 }
 
-// places lists all places at which the site may have pods. Pods are made in this order.
+// places lists all places at which the site may have pods, in the order in which the pods are made.
 func (s *Site) places() []testbed.Place {
 	return testbed.Places(experiment.Needs{
 		Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients,
 	})
 }
 
-// planAt returns the pod of a client or member without the changes of layers. Clients and members are counted from 1.
+// planAt returns the pod of a client or member as it is before layers change it. The argument number counts clients and
+// members from 1.
 func (s *Site) planAt(where testbed.Place, role string, number int) *corev1.Pod {
 	pod := s.planPod(role)
 	if number > 1 || role == roleServer && s.members() > 1 {
@@ -85,8 +86,8 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns the number of nodes that n pods are on. The function place returns a pod's place by its number,
-// from 1.
+// nodeCount returns the number of nodes that the pods 1 to n run on. The function place returns the place of a pod,
+// such as the first client, by the pod's number.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +196,8 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0, since the rate of a cluster's network is unknown.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes service in front of the server. If the service has several members, the server is
-// the first.
+// planService returns the Kubernetes Service by which clients reach the workload's server. If the server has several
+// members, the Service leads to the first member.
 func (s *Site) planService() *corev1.Service {
 	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{
@@ -205,7 +206,7 @@ func (s *Site) planService() *corev1.Service {
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	if s.members() > 1 {
-		want.Spec.Selector[memberLabel] = "1" // without this label, connections would go to a random member
+		want.Spec.Selector[memberLabel] = "1" // the Service leads to member 1 alone; otherwise connections would go to a random member
 	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {

@@ -58,7 +58,7 @@ func (s *Site) Self(where testbed.Place) string {
 	where, container := containerAt(where)
 	p, err := s.pod(where)
 	if err != nil {
-		return pods.Program // the pods have not been made yet
+		return pods.Program // the site's pods have not been made yet
 	}
 	return pods.ProgramIn(p.Plan(), container)
 }
@@ -74,7 +74,7 @@ type program struct {
 	err   error
 }
 
-// follow finishes the tally as soon as the program has ended, even if nobody calls Wait.
+// follow waits for the program's end and then finishes the tally of its CPU time and memory, even if nobody calls Wait.
 func (p *program) follow(t *accounting.Tally) {
 	defer close(p.done)
 	p.usage, p.err = p.Process.Wait()
@@ -148,7 +148,7 @@ func (s *sampler) Start(ctx context.Context, site testbed.Site) error {
 	return err
 }
 
-// Stop ends the sample. A cluster's sample does not contain the load of Tare's own machine.
+// Stop ends the sample. A sample of a cluster leaves out the load of the machine on which Tare runs.
 func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, error) {
 	sample := s.sample
 	if sample == nil {
@@ -164,7 +164,7 @@ func (s *sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 // Meter reads the use of processors and networks, as the agents in the pods see them. The capacity of the networks is
 // unknown.
 func (s *Site) Meter(ctx context.Context) (list []testbed.Resource, err error) {
-	all, sides := s.podList(), map[string]string{} // sides maps each boot id to the resource name of the machine's processors
+	all, sides := s.podList(), map[string]string{} // sides maps a machine's boot id to the resource name of its processors
 	counted := make([]agent.Counters, len(all))
 	err = cluster.Each(all, func(i int, p *pods.Pod) (err error) {
 		counted[i], err = p.Agent().Counters(ctx, agent.CountersRequest{})

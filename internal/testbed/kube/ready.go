@@ -22,7 +22,8 @@ import (
 // Ready makes the site with the layers' changes, and waits until its pods, if any, are ready.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.PodsOnClusters() {
-		// If a workload works only on clusters, every arm needs the namespace, for example for its proofs.
+		// A workload that works only on clusters, as Only says, needs a namespace in every arm, for example for its
+		// proofs.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
@@ -115,8 +116,8 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds pods that use the network of their node, and stand for programs on the node. Layers do not change
-// them.
+// planOnNodes adds the pods that stand for programs on nodes. These pods use the network of their node, and no layer
+// changes them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.bed.options.Say("pods in the host's network need Pod Security " + privileged +
 		": the path node-to-node is measured on the nodes themselves")
@@ -195,7 +196,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The pod's name is cut, and nodes' names often differ only at their end. The digest makes the name unique.
+	// The pod's name is cut off if it is too long, and nodes' names often differ only at their end. So a digest of the
+	// node's name makes the pod's name unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

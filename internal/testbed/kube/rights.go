@@ -119,8 +119,8 @@ func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Na
 // confined is in the message of the policy in hack/deploy/rbac/confine.yaml whenever the policy refuses a request.
 const confined = "Tare is confined to namespaces of its own"
 
-// scope finds out in which namespaces the user's rights hold, by a dry run in the namespace default, which is not
-// Tare's.
+// scope finds out in which namespaces the user's rights hold. It makes an object by a dry run in the namespace default,
+// which is not Tare's.
 func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
 	if u.Namespace != "" {
@@ -146,7 +146,7 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 // examination holds findings about one cluster. They come from requests that make nothing on the cluster.
 type examination struct {
 	Context  string
-	Reach    testbed.Finding   // namespaces where the user's rights hold; a run works with any result
+	Reach    testbed.Finding   // namespaces in which the user's rights hold; a run is possible whatever they are
 	Findings []testbed.Finding // the API server and the required rights; a run needs all of them
 	Optional []testbed.Finding // rights without which a run records less
 }
@@ -276,7 +276,8 @@ func Rights(u Use) []experiment.Right {
 	return merge(list)
 }
 
-// merge combines all rights to one resource in one namespace into one. This right is optional only if all of them are.
+// merge combines all rights to one resource in one namespace into a single right. This single right is optional only if
+// all combined rights are optional.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

@@ -142,8 +142,8 @@ func (s *Site) name(plain string) string {
 	return plain
 }
 
-// ShapeNamespace registers a function that changes the plan of the site's namespace. If the namespace is shared, it
-// fails.
+// ShapeNamespace registers a function that changes the plan of the site's namespace. It returns an error if the site
+// shares its namespace.
 func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error {
 	if s.sharesNamespace() {
 		return fmt.Errorf("arm %s changes its namespace, but testbed.kubernetes.namespace is %s, "+

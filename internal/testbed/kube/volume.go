@@ -165,7 +165,7 @@ func (s *Site) bound(ctx context.Context, v volume) (b boundClaim, err error) {
 	return b, nil
 }
 
-// withClaim adds an unbound claim, if there is one, to an error about pods: a pod may be waiting for the claim.
+// withClaim adds to an error about pods which volume claim is not bound, if any: a pod may be waiting for it.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -28,7 +28,7 @@ type Settings struct {
 	// Seccomp is a filter of system calls. If this user may install filters only with no_new_privs, the launcher sets
 	// it.
 	Seccomp       *Seccomp  `json:"seccomp,omitempty"`
-	Landlock      *Landlock `json:"landlock,omitempty"`      // rules for files; with them, the launcher sets no_new_privs
+	Landlock      *Landlock `json:"landlock,omitempty"`      // rules for files; with such rules, the launcher also sets no_new_privs
 	Drop          uint64    `json:"drop,omitempty"`          // bit set of capabilities that the program loses and cannot regain
 	AppArmor      string    `json:"appArmor,omitempty"`      // name of the program's profile
 	UserNamespace bool      `json:"userNamespace,omitempty"` // set if the program is root in its own user namespace
@@ -69,8 +69,8 @@ type Landlock struct {
 
 // Bundle makes the launcher start a runtime of the Open Container Initiative, which runs the program in a container.
 // The container has the program's environment, user and directory, and the machine's file system. The runtime's files
-// are in memory, mounted on the empty Directory. They end with the container's processes, in whose mount namespace they
-// are. Nothing is left, even if these processes are killed.
+// lie in memory, mounted on the empty directory Directory. Only the container's processes see this mount. The files
+// vanish with these processes, even if they are killed.
 type Bundle struct {
 	Directory string `json:"directory"`
 	// Runtime is the runtime's command line. The launcher runs it, with the container's name as the last argument,
@@ -99,7 +99,7 @@ func Count(args []string) (n int) {
 
 type prepared struct {
 	Args  []string
-	Files []*os.File // descriptors 3 and following: the command's files, then the launchers' files
+	Files []*os.File // become descriptors 3 and up: first the files of the command, then those of the launchers
 	own   []*os.File
 }
 
@@ -110,8 +110,8 @@ func (p prepared) Close() {
 	}
 }
 
-// Prepare replaces those arguments that stand for launchers. The environment, directory and files are those of the
-// command. The files get the descriptors from 3 on.
+// Prepare replaces the arguments that stand for launchers. The other parameters are the environment, directory and
+// files of the command. The files get the descriptors from 3 on.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {

@@ -27,7 +27,7 @@ func (p *prepared) open(content []byte) (string, error) {
 		return "", errors.New("the launcher is written for x86-64 and arm64")
 	}
 	fd, err := unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, this flag is unknown, and all files in memory are executable
+	if errors.Is(err, unix.EINVAL) { // the kernel is older than Linux 6.3: it lacks MFD_EXEC, and its files are executable
 		fd, err = unix.MemfdCreate("tare-launcher", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
@@ -39,9 +39,9 @@ func (p *prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter returns the filter in the kernel's format: a sequence of struct sock_filter. If the argument of a call does
-// not match a rule, the library's code goes on to the next rule. There it compares only the argument, and not the
-// number of the call. This is harmless: all rules have the same condition, and so no later rule matches.
+// filter returns the filter in the kernel's format: a sequence of struct sock_filter. The library has a flaw: if a
+// call's argument does not match a rule, the next rules compare only the argument, and not the number of the call. This
+// is harmless here: all rules require the same argument, so no later rule matches either.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {
@@ -70,7 +70,7 @@ func (s *Seccomp) filter() (text []byte, err error) {
 const (
 	// allRights is the set of all rights to files in version 5 of Landlock, the newest known version.
 	allRights = syscall.AccessFSIoctlDev<<1 - 1
-	// grantedEverywhere is the set of all rights except creating and removing files.
+	// grantedEverywhere is the set of rights that hold for all files: all rights except creating and removing files.
 	grantedEverywhere = fileRights | syscall.AccessFSReadDir
 	// fileRights is the set of rights that a rule for a file may grant.
 	fileRights = syscall.AccessFSExecute | syscall.AccessFSWriteFile | syscall.AccessFSReadFile | syscall.AccessFSTruncate | syscall.AccessFSIoctlDev
@@ -88,8 +88,8 @@ func rights(version int) uint64 {
 	return allRights
 }
 
-// ruleset makes the ruleset. Its rules hold for the files that Tare sees now, even if a wrapper later changes the root
-// directory.
+// ruleset makes the Landlock ruleset. Each rule holds for the file that Tare now sees at the rule's path, even if a
+// wrapper later changes the root directory.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -101,7 +101,7 @@ func (l *Landlock) ruleset() (*os.File, error) {
 		return nil, err
 	}
 	ruleset := os.NewFile(uintptr(fd), "landlock")
-	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // to reach the number of rules: files that every system has and no program needs
+	more, err := files("/proc/sys", l.Rules-1-len(l.Writable)) // fills up the number of rules, with files that every system has and no program needs
 	err = errors.Join(err, rule(fd, "/", grantedEverywhere&handled))
 	for _, directory := range l.Writable {
 		err = errors.Join(err, rule(fd, directory, handled&^syscall.AccessFSRefer))
@@ -146,8 +146,8 @@ func files(below string, n int) ([]string, error) {
 	return names, err
 }
 
-// Helper prepares the command in its own arguments (Prepare), and then becomes the command by exec. It is for commands
-// that the kubelet starts, and not Tare.
+// Helper prepares the command that its own arguments give (Prepare), and then replaces itself by the command. It is for
+// commands that the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -163,8 +163,8 @@ func become(context.Context) error {
 	if path == "" {
 		return fmt.Errorf("%s is not in PATH", p.Args[0])
 	}
-	// The command expects the files at certain descriptors. The files first move to higher numbers, so that none
-	// overwrites another.
+	// The command expects its files at the descriptors 3, 4 and so on. The files first move to higher numbers, so that
+	// no file overwrites another.
 	var at []int
 	for _, f := range p.Files {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3+len(p.Files))
@@ -213,7 +213,8 @@ func (p *prepared) contain(b *Bundle, args, environment []string, directory stri
 	return nil
 }
 
-// capabilities lists the capabilities that root has in a sandbox. The sandbox decides what they allow.
+// capabilities lists the capabilities that root gets in a sandbox. What a capability allows there depends on the
+// sandbox.
 var capabilities = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
 	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_CHROOT",
 	"CAP_SYS_PTRACE", "CAP_SYS_ADMIN", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_MKNOD", "CAP_AUDIT_WRITE", "CAP_SETFCAP"}

@@ -20,7 +20,7 @@ import (
 
 var commands process.Keeper
 
-// scopes makes the cgroups of commands. It returns nil if this process may not make cgroups.
+// scopes makes the cgroups for commands. It is nil if this process may not make cgroups.
 var scopes = sync.OnceValue(func() *process.Scopes {
 	s, err := process.OpenScopes()
 	if err != nil {
@@ -31,8 +31,8 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place. The parent group contains the command's cgroup; nil: the cgroup of
-// this process contains it. After Close, start fails.
+// start forks a command on the thread of its place. The command gets its cgroup in the group parent or, if parent is
+// nil, in the cgroup of this process. After Close, start fails.
 func (t *Testbed) start(ctx context.Context, place *thread, parent *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, parent *process.Grou
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {
-				t.mu.Lock() // otherwise Close could miss this command
+				t.mu.Lock() // without the lock, Close could miss this command
 				defer t.mu.Unlock()
 				if t.closed {
 					return errStopped
@@ -94,13 +94,13 @@ func lookUp(program, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
 }
 
-// Here is a site for probes: this machine, without nodes. Its programs are kept, marked and guarded like those of other
-// sites.
+// Here is this machine as a site for probes; it has no nodes. Its programs are kept, marked and guarded like those of
+// other sites.
 var Here testbed.Site = here{}
 
 type here struct{}
 
-// hereBed returns the testbed of Here, which ends with this process.
+// hereBed returns the testbed that Here starts programs on. This testbed ends with this process.
 var hereBed = sync.OnceValues(New)
 
 func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
@@ -116,7 +116,7 @@ func (here) Start(ctx context.Context, where testbed.Place, cmd testbed.Command)
 
 // groups are the cgroups for a site's programs under test. They are nil until a layer requests a cgroup.
 type groups struct {
-	all, servers, others *process.Group // the groups servers and others are in the group all
+	all, servers, others *process.Group // all is the parent cgroup of servers and of others
 }
 
 // Cgroup opens the directory of the cgroup for the programs under test at a place.
@@ -145,7 +145,7 @@ func (s *site) makeGroups() error {
 		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
 	var g groups
-	// g.all must be made first, since it contains the other groups.
+	// The group g.all must be made before the others, because the loop makes them inside it.
 	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
 		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
 		if err != nil {

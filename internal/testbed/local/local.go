@@ -29,7 +29,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// Shaping is the name of the finding about rate limits on the wire (Probe).
+// Shaping is the name of a result of Probe: whether this machine can limit the rate of a link.
 const Shaping = "shaping (tbf)"
 
 // Delays is the name of the finding about delay and loss on the wire (ProbeDelays).

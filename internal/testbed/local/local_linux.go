@@ -108,7 +108,7 @@ func (t *Testbed) Close() error {
 	}
 	_, left := endMarked(context.Background(), func(m marker) bool { return m.owner == t.owner && m.bed == t.number })
 	err = errors.Join(err, left)
-	for _, s := range t.sites { // a closed testbed gets no further sites
+	for _, s := range t.sites { // no site is added meanwhile, since a closed testbed opens none
 		err = errors.Join(err, s.Close())
 	}
 	t.host.stop()
@@ -205,8 +205,8 @@ func (t *thread) stop() {
 	<-t.gone
 }
 
-// onOwnThread runs a function on a new OS thread, which ends after it. The main thread is never used: it cannot end,
-// and its namespace counts as the namespace of all threads.
+// onOwnThread runs the function f on a new OS thread, which ends when f returns. It never uses the main thread, for two
+// reasons. The main thread cannot end. Its namespace also counts as that of the whole process.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()

@@ -21,8 +21,8 @@ var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runt
 
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
-// Testbed starts programs on this machine that control a cluster. Its only site is the testbed itself, with the place
-// Host.
+// Testbed only starts programs on this machine that control a cluster, since no trials run on this system. Its only
+// site is the testbed itself, with the place Host.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.
@@ -112,7 +112,7 @@ type process struct {
 
 func (p *process) Wait() (testbed.Usage, error) {
 	err := p.cmd.Wait()
-	// Unavailable is set because systems count CPU time and memory differently.
+	// CPU time and memory are unavailable, since each system counts them differently.
 	usage := testbed.Usage{Wall: time.Since(p.started), Unavailable: true}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
 		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}

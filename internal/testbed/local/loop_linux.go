@@ -59,7 +59,7 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 		return nil, "", fmt.Errorf("%w (modprobe loop)", err)
 	}
 	defer func() { _ = control.Close() }()
-	for range 16 { // another program may take the free device first
+	for range 16 { // tries again, since another program may take the free device first
 		var n int
 		if n, err = unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE); err != nil {
 			return nil, "", err
@@ -106,12 +106,12 @@ func closeMapping(name string) error {
 	return err
 }
 
-// mappings lists the kernel's device mappings of a volume. They have its name, or its name with an underscore and a
-// suffix.
+// mappings lists the kernel's device mappings of a volume. A mapping has the volume's name, or this name with an
+// underscore and a suffix.
 func mappings(name string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // an unreadable file means that the mapping has ended
+		text, _ := os.ReadFile(file) // if the file cannot be read, its mapping has just ended
 		if one := strings.TrimSpace(string(text)); one == name || strings.HasPrefix(one, name+"_") {
 			list = append(list, one)
 		}
@@ -161,14 +161,16 @@ func (v *volume) writeMark() error {
 	return v.pod.do(func() error { return os.Remove(name) })
 }
 
-// scan counts a pattern in a file, without the file's holes and without the page cache.
+// scan counts how often a pattern stands in a file. It reads from the disk, not from the page cache, and skips the
+// file's holes.
 func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = f.Close() }()
-	// The buffer begins with a page for the end of the previous piece of the file. The present piece follows.
+	// The buffer's first page keeps the end of the piece of the file that was read last. The next piece is read behind
+	// this page.
 	buffer, err := unix.Mmap(-1, 0, alignment+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, 0, err
@@ -183,7 +185,7 @@ func scan(file string, pattern []byte) (found int, scanned int64, err error) {
 		if err := cmp.Or(err, err2); err != nil {
 			return found, scanned, err
 		}
-		tail := 0 // number of bytes that are kept of the previous piece
+		tail := 0 // number of bytes kept from the end of the previous piece of the file
 		for at = begin / alignment * alignment; at < end; {
 			n, err := unix.Pread(int(f.Fd()), buffer[alignment:], at)
 			if err != nil || n == 0 {

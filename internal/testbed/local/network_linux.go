@@ -63,7 +63,7 @@ type network struct {
 	wire     *netNamespace
 	nodes    []*node           // the client's node, then the members' nodes
 	pods     []*pod            // the client's pod, then the members' pods
-	built    map[string]string // description of each part as it was built, for Mend
+	built    map[string]string // description of each part when it was built; the method Mend compares with it
 
 	volumes []string // directories of the members' volumes; nil if not requested
 }
@@ -128,7 +128,7 @@ func (n *network) build(spread []int) error {
 		return err
 	}
 	err = n.nodes[0].Do(addService)
-	if err == nil { // a route for the node's own packets to the service: they are translated when they leave the node
+	if err == nil { // route for the node's packets to the service: their address changes when they leave
 		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
 	}
 	if err != nil {
@@ -152,8 +152,8 @@ func openSpace(name string) (*netNamespace, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
-		// The handle must be opened here: NewHandleAt would return to the original namespace, which an ordinary user
-		// may not enter.
+		// The handle must be opened here, in the new namespace. NewHandleAt would return to the original namespace,
+		// which an ordinary user may not enter.
 		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		if err != nil {
 			return fmt.Errorf("%s: netlink: %w", name, err)
@@ -272,7 +272,8 @@ func (n *network) pod(where testbed.Place) (*pod, error) {
 	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
 }
 
-// DeliverBetween sends one datagram between any two pods. The port is random, and none of the service's ports.
+// DeliverBetween sends one datagram between any two pods. Its port is random, and none of the ports that the service
+// forwards.
 func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
 	var sockets [2]*net.UDPConn
 	for i, where := range []testbed.Place{from, to} {

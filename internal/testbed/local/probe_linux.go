@@ -34,7 +34,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 		{Shaping, func() error { return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu}) }, "modprobe sch_tbf"},
 		{"nftables dnat", func() error { return n.nodes[0].Do(addService) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
-	var missing string // failed step without which later steps cannot work
+	var missing string // name of the first step that failed; steps after it cannot work, and are not tried
 	for i, step := range steps {
 		finding := testbed.Finding{Name: step.name, Status: testbed.Works}
 		if missing != "" {
@@ -147,7 +147,7 @@ func ProbeDelays() testbed.Finding {
 	return f
 }
 
-// ProbeVolume tests a volume of 64 MiB.
+// ProbeVolume tries whether this machine can make a volume, of 64 MiB.
 func ProbeVolume(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: "loop device with direct I/O, and ext4", Status: testbed.Works}
 	err := Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: 64 << 20}}, func(site testbed.Site) error {

@@ -23,9 +23,9 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Strays lists the processes that ended Tare processes have left, as their markers show. Root gets the strays of all
-// users, and other users get only their own. Direct children of a Tare die with it, and so every stray is a further
-// descendant.
+// Strays lists the processes that were left by Tare processes that have ended. Their marks name these owners. Root gets
+// the strays of all users, and other users get only their own. A direct child of Tare dies with Tare, so every stray is
+// a further descendant.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -38,7 +38,7 @@ func Strays() ([]Stray, error) {
 		if !ok || !m.owner.Orphaned(self) {
 			continue
 		}
-		// A process that is ending has lost its command line.
+		// A process that is ending has no command line any more, and is left out.
 		if s := describe(p.PID, m); s.Command != "" {
 			strays = append(strays, s)
 		}
@@ -72,8 +72,8 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace, for at most endLimit. It is for the guard of
-// a Tare that has this user namespace for itself.
+// endNamespace kills all other processes in this process's user namespace. It stops after endLimit. Only the guard of a
+// Tare that has a user namespace of its own may call it.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -114,8 +114,8 @@ func straysIn(group *process.Group) []Stray {
 	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
-// ownMarked returns the marker of another process of this user; for root, of any user. The marker is in the process's
-// environment. If that has none, a resource limit may hold the marker (owned.Marked).
+// ownMarked returns the marker of another process of this user, or of any process if this user is root. The marker is
+// in the process's environment. If the environment has none, a resource limit may hold it (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -137,8 +137,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker the function meant accepts, and waits for their end. They may have started
-// others: it repeats this until it finds none.
+// endMarked kills all processes whose marker the function meant accepts, and waits for their end. Since killed
+// processes may have started others, endMarked repeats this until it finds none.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -207,8 +207,8 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
 }
 
-// guardVariable is set in the environment of a guard, and of the cleaner that the guard becomes. The value 1 means that
-// the user namespace was made for this Tare alone.
+// guardVariable is set in the environment of a guard, and of the cleaner that the guard becomes. With the value 1, the
+// user namespace was made only for the process of Tare that the guard watches.
 const guardVariable = "TARE_GUARD"
 
 // guard is the state of this process's guard, a shell that waits for the end of this process.
@@ -216,7 +216,7 @@ var guard struct {
 	mu      sync.Mutex
 	cleaner []string
 	shell   *exec.Cmd // process of the shell; nil: not started
-	pipe    *os.File  // end of the pipe that only this process holds open
+	pipe    *os.File  // write end of the pipe, held by this process alone: it closes when the process ends
 }
 
 func isGuard(pid int) bool {
@@ -256,7 +256,7 @@ func raiseGuard() error {
 		alone = "1"
 	}
 	cmd.Env = append(os.Environ(), guardVariable+"="+alone)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard continues when the terminal closes
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the guard outlives the terminal
 	if err := cmd.Start(); err != nil {
 		_ = writer.Close()
 		return fmt.Errorf("guard %s: %w", testbed.Quote(guard.cleaner), err)
@@ -266,7 +266,7 @@ func raiseGuard() error {
 	return nil
 }
 
-// Dismiss ends the guard. The cleaner does not run.
+// Dismiss ends the guard. The guard's cleaner then does not run.
 func Dismiss() {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()
@@ -287,8 +287,8 @@ const (
 // marker identifies a command by variables in its environment. The command's descendants inherit them.
 type marker struct {
 	owner  owned.Owner
-	bed    int // number of the testbed in the owner's process
-	serial int // number of the command in the owner's process
+	bed    int // number of the testbed among those that the owner's process has opened
+	serial int // number of the command within the owner's process
 }
 
 const scopeKind = "run"

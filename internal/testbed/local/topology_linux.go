@@ -25,7 +25,8 @@ func (n *network) buildWire() error {
 	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
 		return fmt.Errorf("add a bridge: %w", err)
 	}
-	// If br_netfilter is loaded, the kernel sends bridged frames through iptables, which makes the wire slower.
+	// With br_netfilter, the kernel sends bridged frames through iptables, which makes the wire slower. The loop turns
+	// this off.
 	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
 		if err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0"); err != nil && !os.IsNotExist(err) {
 			return err
@@ -105,7 +106,7 @@ func (p *pod) build() error {
 	if err := p.addAddress(ethernet, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
-	if p.number > 0 { // the pod needs routes, since it shares no network with its node or the first pod
+	if p.number > 0 { // only pod 0 shares a network with its node; other pods need routes
 		own := netip.PrefixFrom(p.address, p.address.BitLen())
 		err := p.routeOver(netip.PrefixFrom(gateway, gateway.BitLen()), ethernet)
 		if err == nil {
@@ -266,8 +267,8 @@ func (n *node) MTU() int { return n.network.mtu }
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
 // RouteVia routes the node's traffic to the pods of another node over the interface dev. Packets of the node's pods on
-// this route then have at most mtu bytes. On the client's node, this limit for the server's pods holds for the service,
-// too. With dev = "", the route over the wire is restored, and the limit removed.
+// this route then have at most mtu bytes. If the route leads from the client's node to the server's pods, packets to
+// the service have this limit, too. With dev = "", RouteVia restores the route over the wire and removes the limit.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {

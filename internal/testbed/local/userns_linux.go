@@ -71,8 +71,8 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace returns the attributes of a process that is root in a new user namespace. Outside, it has the present
-// user.
+// inUserNamespace returns the attributes for starting a process in a new user namespace. Inside, the process is root.
+// Outside, it has the rights of the present user.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -91,7 +91,7 @@ func ownUserNamespace() bool {
 		return false
 	}
 	defer own.Close()
-	// If so, the parent is outside of the namespace, and cannot be inspected.
+	// If the namespace was made for this Tare alone, the parent is outside of it, and cannot be inspected.
 	return !below(os.Getppid(), inode(own))
 }
 
@@ -124,8 +124,8 @@ var forwarded = []os.Signal{
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
 }
 
-// forward forwards signals until the process has ended. If the terminal asks for a stop, forward sends SIGSTOP, which
-// cannot be caught. It then stops this process, so that the shell notices.
+// forward passes signals on to the process until it has ended. If the terminal asks for a stop (Ctrl-Z), forward sends
+// SIGSTOP instead, which a process cannot catch. Then it stops this process as well, so that the shell notices.
 func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	for {
 		select {

@@ -48,7 +48,7 @@ type volume struct {
 
 	dir        string   // directory of the file and the mount point; its name contains the owner
 	loop       *os.File // open loop device; nil while the mount keeps the device
-	holdLoop   bool     // set if the loop device is not mounted itself: it must then be held open
+	holdLoop   bool     // set if no mount keeps the loop device open, so that Tare must hold it open
 	mountPoint string   // mount point of the file system; "": not mounted
 	path       string   // directory or device for the workload; "": not made yet
 	parts      []testbed.VolumePart
@@ -146,7 +146,7 @@ func (v *volume) build(ctx context.Context) error {
 	if err := v.mount(ctx, device); err != nil {
 		return err
 	}
-	if !v.holdLoop { // from here on, the mount keeps the device
+	if !v.holdLoop { // the mount now keeps the loop device in use
 		_ = v.loop.Close()
 		v.loop = nil
 	}
@@ -166,9 +166,9 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. With these options, mkfs writes tables immediately, not during trials, and
-// does not release the file's disk space. Small file systems have the block size of large ones. The option encrypt sets
-// a flag that allows encrypted files (fscrypt), in all arms.
+// makeFS holds the default options of mkfs. mkfs then writes tables immediately, not during trials, and keeps the
+// file's disk space. Small file systems have the same block size as large ones. The option encrypt allows encrypted
+// files (fscrypt). It is set in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
 	"xfs":  {"-f", "-q", "-K"},

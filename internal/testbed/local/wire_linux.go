@@ -160,12 +160,12 @@ func (s *netNamespace) describe(parts map[string]string) error {
 const (
 	queueSeconds     = 0.020
 	bucketBytes      = 1 << 20
-	maxBucketSeconds = 0.010 // below about 840 Mbit/s, the bucket is smaller
+	maxBucketSeconds = 0.010 // longest time of traffic that the bucket holds; it applies below about 840 Mbit/s
 	minBucketSeconds = 0.0008
 	minBucketFrames  = 4
 )
 
-// bucket returns the size of the bucket in bytes, for a rate in byte/s.
+// bucket returns the size, in bytes, of the token bucket that limits the wire to a rate in byte/s.
 func bucket(rate float64, mtu int) float64 {
 	const ethernetHeader = 14
 	return max(min(bucketBytes, rate*maxBucketSeconds), rate*minBucketSeconds, minBucketFrames*float64(mtu+ethernetHeader))
@@ -299,8 +299,8 @@ func (n *network) Shaped() (testbed.Shape, error) {
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and the wire's properties. The queueing discipline root sets these
-// properties; nil if there is none.
+// shaped returns the interface to the wire and the wire's properties, such as its delay. The result root is the
+// queueing discipline that sets these properties; nil: there is none.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

@@ -23,7 +23,7 @@ type family struct {
 	all       map[int]proc.Stat // all descendants of this process
 	of        map[int]bool
 	abandoned []int         // dead children of this process whose program is unknown
-	unsettled time.Duration // longest time for which an empty environment may only mean an exec or exit
+	unsettled time.Duration // an environment may be empty for up to this time only because of an exec or an exit
 }
 
 func descendants() map[int]proc.Stat {
@@ -68,8 +68,8 @@ func (p *Program) family() family {
 		case alone && (p.keeper.First || p.keeper.mayBeOurs(s)) || p.processes[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
-			// Some children in this process's group, or in their own group, belong to no program. Other code reaps
-			// them.
+			// A dead child in this process's group, or in a group of its own, may belong to no program. Other code
+			// reaps such a child.
 			if s.PGRP != group && s.PGRP != pid && running[s.PGRP] == nil {
 				f.abandoned = append(f.abandoned, pid)
 			}
@@ -79,7 +79,7 @@ func (p *Program) family() family {
 			f.unsettled = max(f.unsettled, unsettled)
 		}
 	}
-	for grown := true; grown; { // add the descendants of the program's known processes
+	for grown := true; grown; { // add all descendants of the processes that are known to be the program's
 		grown = false
 		for pid, s := range f.all {
 			if !f.of[pid] && f.of[s.PPID] && running[pid] == nil {
@@ -91,8 +91,8 @@ func (p *Program) family() family {
 	return f
 }
 
-// onlyProgram reports whether no other running program can have started an orphan. The caller must hold the keeper's
-// lock.
+// onlyProgram reports whether p is the only running program apart from helpers. Every orphan then comes from p. The
+// caller must hold the keeper's lock.
 func (p *Program) onlyProgram() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.spec.Helper {
@@ -107,10 +107,11 @@ func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// An empty environment may be that of a process in an exec. After these limits, it counts as really empty.
+// A process whose environment looks empty may be in an exec, which hides its variables for a short time. After these
+// limits, the environment counts as really empty.
 const (
-	execLimit      = 2 * time.Second       // limit for a process without arguments: it may be in an exec or in its exit
-	variablesLimit = 50 * time.Millisecond // limit for a process with arguments: its variables follow soon
+	execLimit      = 2 * time.Second       // limit for a process without arguments: it may be in an exec, or it may be ending
+	variablesLimit = 50 * time.Millisecond // limit for a process with arguments, whose variables must appear soon
 )
 
 // Environment reads the variables of a process. If it finds none, an exec may still hide them, for up to unsettled.
@@ -130,7 +131,7 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 }
 
 // awaitLeftovers waits until the leader's descendants have ended, but no longer than leftGrace. It returns the names of
-// those that still run.
+// the descendants that still run.
 func (p *Program) awaitLeftovers() (names []string) {
 	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
 		p.keeper.mu.Lock()
@@ -160,8 +161,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps the processes that a leader has left. Their children then become children of this process.
-// endFamily therefore repeats its search until two searches in a row find nothing.
+// endFamily kills and reaps the processes that a leader has left. The children of a killed process then become children
+// of this process. So endFamily searches until two searches in a row find nothing.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {

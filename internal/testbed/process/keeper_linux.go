@@ -16,21 +16,22 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// ErrClosed is the error of Start after the keeper is closed.
+// ErrClosed is the error that Start returns once the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
 // Keeper starts and ends all programs of this process. A process must have only one Keeper, since another could take
 // its orphans. The exported fields must be set before the first Start.
 type Keeper struct {
-	// First is set if this process is the first of its process id namespace, and so the parent of all orphans in it.
+	// First is set if this process is the first of its PID namespace. This process is then the parent of all orphans in
+	// the namespace.
 	First       bool
 	Scopes      *Scopes // maker of a cgroup for each program; nil if cgroups cannot be made
-	OutputLimit int64   // limit in bytes in place of OutputLimit, unless 0
+	OutputLimit int64   // limit in bytes; 0: the constant OutputLimit applies
 
 	mu         sync.Mutex
 	closed     bool
 	firstStart uint64           // start of the first program, in ticks since boot
-	beside     map[int]bool     // children of this process that belong to no program
+	beside     map[int]bool     // ids of this process's children that belong to no program
 	running    map[int]*Program // programs by the process id of their leader, until the leader is reaped
 }
 
@@ -51,8 +52,8 @@ type Spec struct {
 	By     any        // owner of the program, see Running
 	// Attributes are the process attributes. They must make the program the leader of a process group.
 	Attributes *syscall.SysProcAttr
-	// Fork starts the program by calling start, at a time and on a thread of its choice. If Fork is nil, the program
-	// starts at once.
+	// Fork calls start, which starts the program. Fork chooses the time and the thread for this. If Fork is nil, the
+	// program starts at once.
 	Fork func(start func() error) error
 }
 
@@ -143,7 +144,8 @@ func (k *Keeper) Close() {
 	k.closed = true
 }
 
-// Reap reaps the programs' orphans until the context is done. With First set, it reaps all orphans.
+// Reap reaps (waits for) the programs' orphans until ctx is done. If First is set, it reaps all orphans, whoever
+// started them.
 func (k *Keeper) Reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1) // room for one signal is enough, since each pass finds all ended processes
 	signal.Notify(ended, unix.SIGCHLD)
@@ -185,7 +187,8 @@ func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	return k.running[dead.PGRP]
 }
 
-// reap reaps a dead child and adds its usage to the owner, unless that is nil. It reports whether the child is gone.
+// reap takes a dead child from the kernel. If owner is not nil, the child's usage counts for owner. The result is true
+// if the child is gone.
 func reap(pid int, owner *Program) bool {
 	var used unix.Rusage
 	for {

@@ -20,7 +20,7 @@ const OutputDelay = 2 * time.Second
 // EndLimit is how long killed descendants may take to end. A process that waits for a disk ends only after the wait.
 const EndLimit = 10 * time.Second
 
-// leftGrace is how long descendants may continue after the program's end. They are then killed (Usage.Left).
+// leftGrace is how long descendants may run after the program's end. Then Tare kills them (Usage.Left).
 const leftGrace = 2 * time.Second
 
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.
@@ -44,8 +44,8 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks are the intervals between readings of the memory of a program and its descendants. They are short at first, for
-// short programs. Later they are long, so that a long trial is not disturbed.
+// looks holds the pauses between two readings of the memory of a program and its descendants. The first pauses are
+// short, for short programs. Later pauses are long, so that readings do not disturb a long trial.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}
@@ -57,13 +57,13 @@ const tailSize = 4096
 
 // Tail passes on all bytes that are written to it. It keeps the last bytes for error messages.
 type Tail struct {
-	To io.Writer // nil: the bytes are not passed on
+	To io.Writer // receives the bytes that are passed on; nil: none are passed on
 
 	mu   sync.Mutex
 	last []byte
 }
 
-// Write keeps and passes on bytes. Its error comes from To.
+// Write keeps the last bytes, and passes all bytes on to To. It returns the error of To.
 func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	t.last = append(t.last, b...)

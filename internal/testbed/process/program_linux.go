@@ -21,13 +21,13 @@ type Program struct {
 	keeper *Keeper
 	spec   Spec
 	cmd    *exec.Cmd
-	tail   *Tail // end of the program's standard error; nil if that is a file
+	tail   *Tail // end of what the program wrote to standard error; nil if a file takes it
 	scope  *Group
 	pid    int
 	begun  time.Time
 	peak   proc.Peak
 
-	// The keeper's lock guards the fields from here to processes.
+	// The keeper's lock guards the fields from exited to processes.
 	exited    bool // set when the leader has ended; its id may be reused soon
 	killed    bool // set when this process has killed the program
 	spoilt    error
@@ -46,7 +46,8 @@ type end struct {
 	Tail   string        // end of the program's standard error
 	Left   error         // error in ending the descendants that the leader left
 	Spoilt error         // reason why the program was killed: too much output, or output that could not be kept
-	// Lost is the reason why Code and Signal are unknown. Held is set if a descendant still holds the program's output open.
+	// Lost is the reason why Code and Signal are unknown; nil: they are known. Held is set if a descendant still holds
+	// the program's output open.
 	Lost error
 	Held bool
 
@@ -54,7 +55,8 @@ type end struct {
 	cancelled error // reason why the context was done before the program ended
 }
 
-// fork starts the program and registers its process. The lock keeps other code from taking the process for an orphan.
+// fork starts the program and registers its process. It holds the keeper's lock, so that other code does not take the
+// process for an orphan and reap it.
 func (p *Program) fork() error {
 	k := p.keeper
 	k.mu.Lock()
@@ -167,8 +169,8 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the program, and reports whether it did. If the leader has ended, Signal does nothing: the leader's id
-// may have been reused, and follow ends the descendants.
+// Signal kills the program, and reports whether it did. If the leader has ended, Signal does nothing, since another
+// process may have the leader's id by now. The method follow then ends the descendants.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -263,7 +265,8 @@ func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional returns the present resident memory of the program in bytes, with shared pages divided (PSS).
+// Proportional returns the present resident memory of the program in bytes. The size of a page that several processes
+// share is divided among these processes (PSS).
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {

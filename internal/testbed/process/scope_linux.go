@@ -64,7 +64,8 @@ func (s *Group) start() error {
 	return nil
 }
 
-// Mounted mounts a file system of the kernel, such as cgroup2. Only the returned file gives access to the mount.
+// Mounted mounts a file system that the kernel makes, such as cgroup2. The mount has no path: only the returned file
+// gives access to it.
 func Mounted(kind string) (*os.File, error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -171,11 +172,12 @@ func (s *Group) has(pid int) bool {
 // unreported is the CPU time that Unreported returns, in nanoseconds.
 var unreported atomic.Int64
 
-// Unreported returns CPU time that getrusage omits. It is that of processes of programs for which no parent waited.
+// Unreported returns the CPU time of those processes of programs for which no parent waited. getrusage does not report
+// it.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
 // used returns the CPU time of all processes that have run in the cgroup. It includes processes for which no parent
-// waited, as when the first process of a process id namespace dies. The times are 0 if unknown.
+// waited, such as those that were killed with their process id namespace. An unknown time is 0.
 func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	times := map[string]time.Duration{}

@@ -26,8 +26,8 @@ type Watch struct {
 	err     error
 }
 
-// Open begins to watch all interfaces of the calling thread's network namespace in both directions, except the
-// loopback interface. The watch may count a frame more than once. Open needs CAP_NET_RAW.
+// Open begins to watch all interfaces of the calling thread's network namespace, except the loopback interface. It
+// counts frames in both directions that contain the pattern, some frames perhaps twice. Open needs CAP_NET_RAW.
 func Open(pattern []byte) (*Watch, error) {
 	if len(pattern) == 0 {
 		return nil, errors.New("no pattern given")
@@ -53,7 +53,7 @@ func (w *Watch) End() (int, error) {
 	return w.frames, w.err
 }
 
-// On returns the number of counted frames on the interface with this index.
+// On returns the number of counted frames on one network interface, whose number in the kernel is index.
 func (w *Watch) On(index int) int {
 	<-w.ended
 	return w.on[index]

@@ -61,8 +61,9 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: if a FIFO has replaced the file since Stat, opening does not wait
 }
 
-// UntilDone returns a reader that fails when the context ends, even while the source blocks, as standard input may. The
-// source is closed after its last read. If it still blocks, its goroutine stays until the process ends.
+// UntilDone returns a reader that fails when the context ends, even while reading from the source blocks, as standard
+// input may. The source is closed after its last read. A read that never returns keeps its goroutine until the process
+// ends.
 func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })

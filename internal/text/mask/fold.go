@@ -18,9 +18,9 @@ type folder struct {
 	last      int        // end, in the original text, of what is folded so far
 
 	line  lineState
-	colon bool // a colon follows the offset of a dump's line, as xxd writes it
-	// For a line of a dump: data counts the digits so far, without the offset; columns counts the blanks since the last
-	// digit.
+	colon bool // the offset of the dump's line ends with a colon, as xxd writes it
+	// If the line is one of a dump: data counts the line's digits so far, without those of the offset. columns counts
+	// the blanks since the last digit.
 	data, columns int
 }
 
@@ -31,12 +31,12 @@ type lineState int
 const (
 	lineBegins lineState = iota
 	lineGoesOn
-	lineOfDump // a line of a dump, after its offset
-	lineEnds   // a line of a dump, in the characters at its right
+	lineOfDump // in the data of a dump's line, after its offset
+	lineEnds   // a line of a dump, in the characters at the line's right end
 )
 
 const (
-	mostGap       = 256 // largest number of bytes of the original text between two bytes of a secret; more break it apart
+	mostGap       = 256 // largest number of original bytes between two bytes of one secret
 	longestOffset = 16
 	longestLine   = 512 // largest number of digits in a line of a dump
 	longestEscape = 6   // length of the longest simple escape, such as \u0041
@@ -64,17 +64,18 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// add folds the next bytes p of a text. start is the position of the first one in the original text.
+// add folds p, the next bytes of a text. start is the position of p's first byte in the original text.
 func (f *folder) add(p []byte, start int) {
 	for i := 0; i < len(p); i++ {
 		b, here := p[i], position{start + i, start + i + 1}
-		if here.start-f.last > mostGap { // after a large gap, a zero byte keeps both sides apart, since no secret contains one
+		if here.start-f.last > mostGap { // after a large gap, a zero byte separates the texts: no secret contains a zero byte
 			f.text, f.positions, f.last = append(f.text, 0), append(f.positions, here), here.end
 		}
 		if f.line != lineGoesOn && f.outside(b, here) {
 			continue
 		}
-		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape { // fast path for most bytes: no escape is near
+		// fast path for most bytes: it copies a series of plain bytes if no escape is near
+		if f.line == lineGoesOn && plain[b] && len(f.text)-f.escape >= longestEscape {
 			begin, places := i, f.positions
 			for ; i < len(p) && plain[p[i]]; i++ {
 				places = append(places, position{start + i, start + i + 1})
@@ -89,8 +90,8 @@ func (f *folder) add(p []byte, start int) {
 	}
 }
 
-// outside reports whether a byte is to be dropped, since it is no data: it belongs to the offset or the characters of a
-// dump's line.
+// outside reports whether folding drops a byte, because the byte is no data of a dump. It then belongs to the offset at
+// the beginning of a dump's line, or to the characters at its end.
 func (f *folder) outside(b byte, at position) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.lineStart
 	switch {
@@ -100,12 +101,13 @@ func (f *folder) outside(b byte, at position) bool {
 		f.text, f.positions = f.text[:f.lineStart], f.positions[:f.lineStart]
 		f.line, f.colon = lineOfDump, b == ':'
 		return true
-	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine: // such a line is no dump; without the two limits, the text that is held back could grow for ever
+	// no dump; without these limits, the text that is held back could grow without end
+	case f.line == lineBegins || f.columns > mostGap || f.data > longestLine:
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
-		// If the line's data hold a secret, the characters at its end show the secret, too. The positions of the data
-		// are therefore extended to them.
+		// A dump shows a secret twice: in its digits and in the characters at the line's end. So the positions of the
+		// digits are extended to these characters, and both are masked.
 		for i := f.lineStart; i < len(f.positions); i++ {
 			f.positions[i].end = at.end
 		}
@@ -120,8 +122,9 @@ func (f *folder) outside(b byte, at position) bool {
 	return false
 }
 
-// put appends a byte. If the byte completes an escape, put decodes it. A decoded byte gets a position that starts at
-// most mostGap bytes before its end, however many escapes are nested. This limits the text that is held back.
+// put appends a byte to the decoded text. If the byte completes an escape such as \n, put replaces the escape by what
+// it stands for. A decoded byte's position in the original text spans at most mostGap bytes, however many escapes are
+// nested. This limits the text that is held back.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.lineStart && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {
@@ -169,8 +172,8 @@ func (f *folder) final() int {
 	return max(len(f.text)-longestOffset, 0)
 }
 
-// forget drops the folded bytes that lie before a position of the original text, as far as later bytes cannot change
-// them.
+// forget drops the folded bytes that lie before a position of the original text. It keeps bytes that later bytes may
+// still change.
 func (f *folder) forget(before int) {
 	n, sure := 0, f.final()
 	for n < sure && f.positions[n].start < before {

@@ -30,10 +30,10 @@ type Mask struct {
 	raw, folded searcher
 }
 
-// searcher finds needles in the original or in the folded text. A needle is a form of a secret.
+// searcher finds needles, the forms of secrets. One searcher is for the original text, and one for the folded text.
 type searcher struct {
 	needles []*needle
-	seeds   map[uint32][]*needle // needles by their first four bytes
+	seeds   map[uint32][]*needle // all needles, under their first four bytes as the key
 	// maybe[h] is true if the first bytes of some needle have the hash h. One look-up rules out most bytes of a text.
 	maybe [1 << 14]bool
 }
@@ -78,7 +78,8 @@ func (m *Mask) Add(name, value string) bool {
 	return masked
 }
 
-// printable replaces characters of a secret's name that not every text or JSON can hold.
+// printable returns '_' for a character of a secret's name that some texts or JSON cannot hold. It returns any other
+// character as it is.
 func printable(r rune) rune {
 	if r < ' ' || r >= utf8.RuneSelf || strings.ContainsRune(`"'\<>&]`, r) {
 		return '_'
@@ -86,10 +87,10 @@ func printable(r rune) rune {
 	return r
 }
 
-// encodings returns the forms of a value that stay different after folding. The encoded forms are hexadecimal, base64,
-// octal dumps, and dumps of two-byte words with the low byte first. Such words may begin at the value's first or second
-// byte. In other forms, runs of blanks are one blank, blanks are +, and characters are escaped for HTML or as JSON's
-// surrogates.
+// encodings returns the forms of a value that still differ after folding. Some are encodings: hexadecimal, base64,
+// octal, and dumps of two-byte words with the low byte first. These words may begin at the value's first or second
+// byte. In the other forms, several blanks are one blank, blanks are +, and characters are escaped for HTML or as
+// JSON's surrogates.
 func encodings(value string) []string {
 	// leastEncoded is the smallest length, in bytes, of a value that is found in base64 inside a longer value. Only the
 	// middle of its base64 is searched: the first and last characters depend on the neighbouring bytes, too.
@@ -112,9 +113,11 @@ func encodings(value string) []string {
 	}
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, e.EncodeToString(raw))
-		for before := 0; before < 3 && len(value) >= leastEncoded; before++ { // before is the possible number of bytes that share the first group of base64 with the value
+		// before: bytes ahead of the value that base64 may encode in one group with its first byte
+		for before := 0; before < 3 && len(value) >= leastEncoded; before++ {
 			text := e.EncodeToString(append(make([]byte, before), raw...))
-			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6]) // only the characters that the value alone determines
+			// only the characters that depend on value alone, and not on the bytes around it
+			all = append(all, text[(before*8+5)/6:(before+len(raw))*8/6])
 		}
 	}
 	return all
@@ -128,9 +131,9 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of needles, even overlapping ones. With last = true, it also returns a needle's
-// beginning at the end of the text. safe is a position in the text: no needle that begins before it is cut off by the
-// end of the text.
+// find returns all occurrences of needles, even if they overlap. With last = true, it also returns a needle of which
+// only the beginning is in the text, at the end. The result safe is a position in the text. Every needle that begins
+// before safe lies completely in the text.
 func (v *searcher) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -183,7 +186,8 @@ func (m *Mask) Text(text string) string {
 	return out.String()
 }
 
-// cuts finds parts of a needle in a text that was cut off: its beginning before a cut, and its end after a cut.
+// cuts finds parts of a secret (the needle) in a text that was cut off: the secret's beginning at the text's end, or
+// its end at the text's beginning.
 func cuts(text []byte, n *needle) []span {
 	var all []span
 	for i := range text {
@@ -209,7 +213,8 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// ends reports whether a text looks cut off before the bytes rest: they are none, or begin with a quote or an ellipsis.
+// ends reports whether rest, the bytes after a text, are a sign that the text was cut off. The sign is no bytes at all,
+// a quote, or an ellipsis.
 func ends(rest []byte) bool {
 	return len(rest) == 0 || strings.ContainsRune(`"'`, rune(rest[0])) || bytes.HasPrefix(rest, []byte("…")) || bytes.HasPrefix(rest, []byte("..."))
 }
@@ -261,8 +266,8 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find returns the secrets in the held text. safe is a position in the complete text: no secret that begins before it
-// is cut off by the end of the held text.
+// find returns the secrets in the held text. The second result is a position in the complete text: a secret that begins
+// before it also ends within the held text.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {
@@ -286,8 +291,8 @@ func (w *Writer) find(last bool) (all []span, safe int) {
 	return all, safe
 }
 
-// pass writes the held text up to the position safe (see find), with secrets and the spans in extra masked. It keeps
-// the text after this position.
+// pass writes the held text up to the position that find returns as safe, and keeps the rest. It masks the secrets, and
+// the spans in extra.
 func (w *Writer) pass(extra []span, last bool) error {
 	all, safe := w.find(last)
 	out, at := w.out[:0], max(w.base, min(w.covered, safe))

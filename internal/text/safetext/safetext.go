@@ -28,8 +28,8 @@ import (
 	"unicode/utf8"
 )
 
-// sequence matches the control sequences of terminals, also in their 8-bit forms. These are CSI sequences, strings such
-// as OSC that BEL or ST ends, and short escapes. Of a string without an end, sequence matches only the first
+// sequence matches the control sequences of terminals, also in their 8-bit forms: CSI sequences, strings such as OSC
+// (which BEL or ST ends), and short escapes. If the end of such a string is missing, sequence matches only its first
 // characters, so that the text after them stays visible.
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
@@ -77,8 +77,8 @@ func Tail(s string, most int) string {
 	return "…" + strings.TrimLeftFunc(string(line[len(line)-most:]), leans)
 }
 
-// leans reports whether a character should not stand next to an ellipsis: a space, or a character that changes its
-// neighbour.
+// leans reports whether a character must not stand next to an ellipsis. Such a character is white space, or changes how
+// its neighbour looks, such as a combining accent.
 func leans(r rune) bool {
 	return unicode.In(r, unicode.Join_Control, unicode.Variation_Selector, unicode.M) || unicode.IsSpace(r)
 }
@@ -134,8 +134,8 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends the text s to dst, with the function write for each character that needs an escape. prev is the
-// character before s. The second result is the last character of s; 0 if it was escaped.
+// spell appends the text s to dst. It calls the function write for each character that needs an escape. The argument
+// prev is the character before s. The second result is the last character of s; 0 if it was escaped.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -171,15 +171,15 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
 }
 
-// joining lists the scripts in which a joiner, an invisible character, can join or separate letters.
+// joining lists the scripts, such as Arabic, in which an invisible character (a joiner) may join or separate letters.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
 	unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins reports whether a joiner makes sense next to the character r. It does beside a letter or mark of a joining
-// script, and beside a part of an emoji.
+// joins reports whether an invisible joiner makes sense next to the character r. It does if r is a letter or mark of a
+// script in joining, or a part of an emoji.
 func joins(r rune) bool {
 	switch {
 	case r < 0x80 || hidden(r):
@@ -190,7 +190,7 @@ func joins(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || unicode.In(r, joining...)
 }
 
-// plain reports whether a text needs no escapes, since it has only printable ASCII and the characters in extra.
+// plain reports whether a text needs no escapes: it has only printable ASCII, and characters of extra.
 func plain[T string | []byte](s T, extra string) bool {
 	for i := range len(s) {
 		if b := s[i]; (b < ' ' || b > '~') && strings.IndexByte(extra, b) < 0 {
@@ -216,8 +216,8 @@ type writer struct {
 // NewWriter returns a writer that escapes text for another writer. It is the last check before a terminal or a pipe.
 func NewWriter(to io.Writer) *writer { return &writer{to: to} }
 
-// style matches the escape sequences that reports use: for weights and colours, but not for hidden text. partStyle
-// matches the beginning of one at the end of a text.
+// style matches the escape sequences that reports use for weights and colours, and none that hides text. partStyle
+// matches the beginning of an escape sequence at the end of a text.
 var (
 	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
 	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
@@ -264,8 +264,8 @@ func (w *writer) Flush() error {
 	return w.err
 }
 
-// whole returns the length of the text without its last characters, if these can only be judged together with later
-// text.
+// whole returns the length of the text without an incomplete end. The end is incomplete if it can only be judged
+// together with later text, such as half a character.
 func (w *writer) whole(text []byte) int {
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= end; back++ {

@@ -37,8 +37,8 @@ func Parse(name, text string) (*Template, error) {
 	return &Template{trees[name]}, possible(trees[name].Root)
 }
 
-// possible returns an error if a list of nodes contains a loop or a call of another template. A nil list contains
-// nothing.
+// possible returns an error if nodes of a template contain a loop or a call of another template, which Tare's templates
+// do not support. A nil list contains nothing.
 func possible(list *parse.ListNode) error {
 	if list == nil {
 		return nil
@@ -177,8 +177,8 @@ func (s *state) variable(name string) *variable {
 	return nil
 }
 
-// command returns the value of one command of a pipeline. last holds the value of the command before it; it is empty
-// for the first command.
+// command returns the value of one command of a pipeline, such as quote in {{.NAME | quote}}. last holds the value of
+// the command before it; it is empty for the first command.
 func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) {
 	name, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok {
@@ -195,7 +195,7 @@ func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) 
 		}
 		args = append(args, v)
 		if name.Ident == "and" && !truth(v) || name.Ident == "or" && truth(v) {
-			return v, nil // "and" and "or" do not evaluate their other arguments
+			return v, nil // once the result is known, "and" and "or" do not evaluate further arguments
 		}
 	}
 	args = append(args, last...)
@@ -265,8 +265,8 @@ func fields(v any, keys []string) (any, error) {
 	return v, nil
 }
 
-// functions holds the functions that templates can call, except "and" and "or": the method command evaluates these
-// itself.
+// functions holds the functions that templates can call. It lacks "and" and "or", since the method command evaluates
+// these two.
 var functions = map[string]func(args ...any) (any, error){
 	"eq":      equal,
 	"ne":      ordered(func(c int) bool { return c != 0 }),
@@ -319,7 +319,7 @@ func slice(args ...any) (any, error) {
 	return text[from:to], nil
 }
 
-// whole makes a template's function of a function of two whole numbers.
+// whole turns f, a function of two whole numbers, into a function for templates.
 func whole(f func(a, b int) int) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
@@ -334,7 +334,7 @@ func whole(f func(a, b int) int) func(...any) (any, error) {
 	}
 }
 
-// divided adds a check to the function f: a divisor of 0 is an error.
+// divided returns f with a check: a divisor of 0, the second argument, is an error.
 func divided(f func(...any) (any, error)) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) == 2 && args[1] == 0 {
@@ -378,7 +378,7 @@ func printf(args ...any) (any, error) {
 	return short(args, func() string { return fmt.Sprintf(format, args[1:]...) })
 }
 
-// equal reports whether the first argument equals one of the other arguments.
+// equal reports whether the first argument is equal to at least one of the other arguments.
 func equal(args ...any) (any, error) {
 	if len(args) < 2 {
 		return nil, errors.New("fewer than two arguments")
@@ -392,8 +392,8 @@ func equal(args ...any) (any, error) {
 	return false, nil
 }
 
-// ordered returns a function that compares two arguments. The function holds turns the result of the comparison (below
-// 0, 0, or above 0) into the answer.
+// ordered returns a function for templates that compares its two arguments. The function holds turns the result of the
+// comparison (-1: less, 0: equal, 1: greater) into true or false.
 func ordered(holds func(int) bool) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
@@ -404,7 +404,8 @@ func ordered(holds func(int) bool) func(...any) (any, error) {
 	}
 }
 
-// compared returns -1 if a is less than b, 0 if they are equal, and +1 if a is greater. Different booleans give 1.
+// compared returns -1 if a is less than b, 0 if they are equal, and +1 if a is greater. Two booleans that differ give
+// +1 in either order.
 func compared(a, b any) (int, error) {
 	switch a := a.(type) {
 	case int:

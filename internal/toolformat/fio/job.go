@@ -12,7 +12,7 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// NamedWay holds the results for a kind of I/O: "read", "write", "trim" or "mixed".
+// NamedWay holds the results for one kind of I/O, with its name: "read", "write", "trim" or "mixed".
 type NamedWay struct {
 	Name string
 	*Way
@@ -71,8 +71,8 @@ var meanings = map[float64]string{
 	84: "verification found other data than was written",
 }
 
-// Bandwidth returns the bandwidth in B/s. Reports before fio 3.2 have a rounded bandwidth in KiB/s, so there it is
-// computed from bytes and run time if possible.
+// Bandwidth returns the bandwidth in B/s. Before version 3.2, fio reports only a rounded bandwidth in KiB/s. For such a
+// report, Bandwidth divides the bytes by the run time if both are known.
 func (w *Way) Bandwidth() float64 {
 	switch {
 	case w.BytesRate > 0:
@@ -111,12 +111,13 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
-// Option returns a job's option, or else that of the [global] section. It takes the main name of an option in job
-// files. fio reports an option under this name, even if the user wrote a synonym.
+// Option returns the value of an option for a job, or else the value in the section [global]. The argument name is the
+// option's main name in job files: fio reports the option under it, even if the user wrote a synonym.
 func (r *Report) Option(j *Job, name string) string { return cmp.Or(j.Options[name], r.Options[name]) }
 
-// Setting returns an option in a form in which equal values look equal. Sizes are written as "4k", and a limit that is
-// turned off as "". A missing option direct follows from its opposite, buffered.
+// Setting returns an option's value in a form that is the same for equal values. Sizes are written as "4k". A limit
+// that is turned off is "". If the option direct is missing, its value comes from the option buffered, which is its
+// opposite.
 func (r *Report) Setting(j *Job, name string) string {
 	value := r.Option(j, name)
 	switch name {
@@ -146,8 +147,9 @@ func (r *Report) number(j *Job, name string) float64 {
 // the bandwidth. With a fixed block size, both metrics give the same overheads.
 const SmallBlock = 32 << 10
 
-// BlockSize returns the block size of one kind of I/O, in bytes; 0: unknown. It is the size in the options or, if they
-// give several sizes or none, the mean size of the I/Os.
+// BlockSize returns the block size of one kind of I/O, in bytes; 0: unknown. The argument way is the kind, such as
+// write. If the options give a single size for it, this size is the result. Otherwise the result is the mean size of
+// the I/Os.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
@@ -177,7 +179,8 @@ func parseSize(text string) (bytes float64, ok bool) {
 	return float64(n) * factor, err == nil && n > 0
 }
 
-// plainSize writes a size in the largest fitting unit: "4096" and "4KiB" become "4k". Another text stays as it is.
+// plainSize writes a size in the largest unit that gives a whole number: "4096" and "4KiB" become "4k". It returns a
+// text that is no size unchanged.
 func plainSize(text string) string {
 	size, ok := parseSize(text)
 	if !ok {
@@ -197,9 +200,9 @@ func plainSize(text string) string {
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
 // Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for one
-// thread, or with group_reporting for all threads of the job (numjobs). alone = true says that no other entry has the
-// job's name, so the entry stands for all threads. If the run time does not fit the number of threads, the entry merges
-// different jobs, and the result is 0.
+// thread, or with group_reporting for all threads of the job (numjobs). The argument alone is true if no other entry
+// has the job's name: the entry then stands for all threads. If the run time does not fit the number of threads, the
+// entry merges different jobs, and Workers returns 0.
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {
@@ -215,13 +218,14 @@ func (r *Report) Workers(j *Job, alone bool) float64 {
 	switch {
 	case slices.Contains(synchronous, engine) || depth == 1:
 		return threads
-	case engine == "": // without an option, the engine depends on the system that fio was built for
+	case engine == "": // no engine is given: fio's default, and so the load, depends on fio's system
 		return 0
 	}
 	return threads * depth
 }
 
-// Paced reports whether the job pauses between I/Os or has a limit on its rate. Its load is then no closed loop.
+// Paced reports whether the job pauses between I/Os or limits its rate. Its load is then no closed loop, in which
+// workers never pause.
 func (r *Report) Paced(j *Job) bool {
 	return slices.ContainsFunc([]string{"rate", "rate_iops", "rate_min", "thinktime", "latency_target"}, func(name string) bool {
 		value := r.Option(j, name)

@@ -42,12 +42,12 @@ type Job struct {
 	Runtime     float64  `json:"job_runtime"` // run time in ms, as the sum over all threads; since fio 3.8
 	UserCPU     float64  `json:"usr_cpu"`     // CPU time in user mode, in % of one CPU, as the mean over the threads
 	SystemCPU   float64  `json:"sys_cpu"`
-	Depth       float64  `json:"latency_depth"` // depth that the job had, even if no option sets the iodepth
+	Depth       float64  `json:"latency_depth"` // I/O depth of the job, even if the option iodepth is not set
 	Options     Options  `json:"job options"`
 	Read        *Way     `json:"read"`
 	Write       *Way     `json:"write"`
 	Trim        *Way     `json:"trim"`
-	Mixed       *Way     `json:"mixed"` // all kinds of I/O merged, with unified_rw_reporting
+	Mixed       *Way     `json:"mixed"` // all kinds of I/O together; only with unified_rw_reporting
 	Sync        *Way     `json:"sync"`  // fsync and similar calls, of which only number and latency are known
 }
 
@@ -60,7 +60,7 @@ type Way struct {
 	Runtime   float64 `json:"runtime"`   // the run time, in ms
 	Total     float64 `json:"total_ios"` // issued I/Os, including failed ones
 	Complete  Latency `json:"clat_ns"`   // latency from submission to completion (clat)
-	Whole     Latency `json:"lat_ns"`    // latency with the time of the submission (lat)
+	Whole     Latency `json:"lat_ns"`    // latency that includes the time of submission (fio's lat)
 }
 
 // Options holds the texts of options by name, as the user wrote them: "bs": "4k".
@@ -89,11 +89,11 @@ func Parse(r io.Reader) (*Report, error) {
 	return last, err
 }
 
-// continuedBy reports whether a later report can be of the same run. The jobs must have the same names and starts, and
-// the elapsed time must not have fallen. Times that are missing are not compared. If servers wrote both reports, the
-// result is true, since servers answer in any order.
+// continuedBy reports whether a later report can be about the same fio run. The jobs must have the same names and
+// starts, and the elapsed time must not have become less. Missing times are not compared. If fio's servers wrote both
+// reports, the result is true, since servers answer in any order.
 func (r *Report) continuedBy(later *Report) bool {
-	const slack = 2 * time.Second // allowance for rounding: fio writes the elapsed time in whole seconds
+	const slack = 2 * time.Second // fio writes the elapsed time in whole seconds, so times may differ by rounding
 	if r.clients && later.clients {
 		return true
 	}
@@ -194,15 +194,18 @@ type Latency struct {
 	Bins pairs `json:"bins"`
 }
 
-// pairs holds the members of a JSON object in the order of the file. Their names and values are numbers.
+// pairs holds the members of a JSON object, in the order of the file. The name and the value of each member are
+// numbers.
 type pairs []pair
 
-// mostPairs is a little more than the size of fio's histogram (FIO_IO_U_PLAT_NR).
+// mostPairs is the largest number of pairs that are read. It is a little more than the size of fio's histogram
+// (FIO_IO_U_PLAT_NR).
 const mostPairs = 1 << 12
 
 type pair struct{ Key, Value float64 }
 
-// UnmarshalJSON reads pairs in order, unlike a map. They are by far the longest part of json+.
+// UnmarshalJSON reads the pairs of a JSON object in their order, which a map would lose. Pairs are by far the longest
+// part of fio's json+.
 func (p *pairs) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -243,9 +246,9 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile in ns, such as that for percent = 99.9. If fio reports this percentile, it is fio's
-// number. Otherwise it is the middle of the first bin at which that share of all latencies is reached, as fio computes
-// it. The result ok is false if the latency is unknown.
+// Quantile returns a percentile in ns; percent is 99.9, for example. If fio reports this percentile, the result is
+// fio's number. Otherwise it is the middle of the first bin at which percent of all latencies are reached, as fio
+// computes it. The result ok is false if the latency is unknown.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {

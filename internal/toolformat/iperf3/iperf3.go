@@ -22,8 +22,8 @@ type Report struct {
 	End       end        `json:"end"`
 	Error     string     `json:"error"` // the reason why the test failed
 
-	// The following fields are for --json-stream, which writes a document for each event: the event's name, and a part
-	// of the report as its data.
+	// The following fields are for --json-stream. It writes one document for each event: the event's name (Event) and a
+	// part of the report (Data).
 	Event string          `json:"event"`
 	Data  json.RawMessage `json:"data"`
 }
@@ -93,8 +93,8 @@ type end struct {
 		Receiver *Sum `json:"receiver"`
 		UDP      *Sum `json:"udp"` // sum of a UDP stream, in place of Sender and Receiver
 	} `json:"streams"`
-	// Sum is for UDP: the sent bytes and the lost packets. Sent and Received are for TCP and, since version 3.11, for
-	// UDP, too.
+	// Sum has, for a test over UDP, the sent bytes and the lost packets. Sent and Received are for TCP and, since
+	// version 3.11, also for UDP.
 	Sum      *Sum `json:"sum"`
 	Sent     *Sum `json:"sum_sent"`
 	Received *Sum `json:"sum_received"`
@@ -112,7 +112,7 @@ type end struct {
 // UDP reports whether the test used UDP.
 func (r *Report) UDP() bool { return r.Start.TestStart != nil && r.Start.TestStart.Protocol == "UDP" }
 
-// Count returns the true value of a count below zero. iperf3 writes it as an unsigned number of 64 bits.
+// Count corrects a count below zero. iperf3 writes such a count as an unsigned number of 64 bits, which is very large.
 func Count(v float64) float64 {
 	if v >= 1<<63 {
 		return v - 1<<64
@@ -122,13 +122,14 @@ func Count(v float64) float64 {
 
 type stream struct {
 	tests  []*Report
-	failed string  // why a test failed before iperf3 had set it up
+	failed string  // reason of a failure before iperf3 had set up the test
 	open   *Report // test whose events are being read; nil: none
 	cookie string  // cookie of the last test that was read from events
 }
 
 // Tests returns a report for each test in a file, in order. A server also reports connections that never became a test,
-// such as the probes of a load balancer. They are left out. If the file has nothing else, Tests returns their error.
+// such as the probes of a load balancer. These connections are left out. If the file has no test, Tests returns the
+// error of such a connection.
 func Tests(r io.Reader) ([]*Report, error) {
 	var s stream
 	if err := jsondoc.Each(r, s.take); err != nil {
@@ -152,7 +153,7 @@ func (s *stream) take(d *Report) error {
 		return nil // the document is not iperf3's
 	}
 	s.close(cutOff)
-	if s.cookie == "" || d.Start.Cookie != s.cookie { // with --json-stream-full-output, a document that repeats all events follows; it has the cookie of their test
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // with --json-stream-full-output, a document with the same cookie repeats all events
 		s.finish(d)
 	}
 	return nil
@@ -178,7 +179,7 @@ func (s *stream) event(d *Report) error {
 	case "end":
 		into = &s.open.End
 	default:
-		return nil // an event that is not read, such as the server's output (--get-server-output)
+		return nil // other events are ignored, such as the server's output (--get-server-output)
 	}
 	if len(d.Data) == 0 {
 		return fmt.Errorf("event %q has no data", d.Event)

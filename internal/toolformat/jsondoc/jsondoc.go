@@ -26,7 +26,7 @@ type reader struct {
 	text    text
 	decoder *json.Decoder // decoder that reads the last document; nil: no document yet
 	blank   bool          // set while only white space was read
-	begun   int64         // number of bytes in the stream before those that decoder was given
+	begun   int64         // number of bytes of the stream that came before decoder's first byte
 	start   int64         // number of bytes in the stream before the last document
 }
 
@@ -62,11 +62,11 @@ func (r *reader) next() (*json.Decoder, error) {
 			r.text.passed += int64(n)
 		}
 	} else {
-		// If a stream of events continues with the next event, the same decoder goes on reading: it has the following
-		// text in its buffer.
+		// If the stream goes on with another event, this decoder also reads that event: the text that follows is in its
+		// buffer.
 		left := r.decoder.Buffered()
 		glimpse := make([]byte, glance)
-		n, _ := io.ReadFull(left, glimpse) // reading from memory fails only if there are fewer bytes
+		n, _ := io.ReadFull(left, glimpse) // the error only says that fewer bytes are left in memory
 		next := bytes.TrimLeft(glimpse[:n], space)
 		if begins(next) == yes {
 			r.start = r.begun + r.decoder.InputOffset() + int64(n-len(next))
@@ -162,8 +162,8 @@ func Explain(err error) error {
 	return err
 }
 
-// found has the words for a JSON value of the wrong type. The keys are encoding/json's words; those that are not here,
-// such as "number 1e999", stay.
+// found has the words with which an error names a JSON value of the wrong type. The keys are the words of
+// encoding/json. A word without a key, such as "number 1e999", is not replaced.
 var found = map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
 
 // expected has the words for the JSON value that a Go type needs. All types that are not here need a number.
@@ -181,7 +181,7 @@ var expected = map[reflect.Kind]string{
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T
-	var other error // error of the first ignored document
+	var other error // why the first ignored document has a member of the wrong type
 	err := documents.Each(func(decoder *json.Decoder) error {
 		doc := new(T)
 		err := decoder.Decode(doc)
@@ -222,14 +222,14 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 	})
 }
 
-// Second returns an error about the last document: it is a second result in the file. The error names the byte at which
-// it begins, counted from 1 as tail -c does.
+// Second returns the error for a file that has two results. The error names the byte at which the second document
+// begins, counted from 1 as tail -c does.
 func (r *reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.start+1)
 }
 
-// Time returns the time that lies a number of milliseconds after 1970 began; zero for a number that is not positive or
-// beyond the year 9999.
+// Time converts a number of milliseconds since the beginning of 1970 to a time. It returns zero if the number is not
+// positive, or lies beyond the year 9999.
 func Time(ms float64) time.Time {
 	const end = 253402300800e3 // the beginning of the year 10000, in ms since 1970
 	if !(ms > 0 && ms < end) {

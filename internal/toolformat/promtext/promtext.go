@@ -12,7 +12,7 @@ import (
 
 // Values returns the values with the given names. A value that is missing, negative or no number is an error.
 func Values(text []byte, names ...string) (map[string]float64, error) {
-	const most = 1e18 // bound that no sensible number of bytes or seconds reaches
+	const most = 1e18 // limit: no sensible number of bytes or seconds is as large
 	values := map[string]float64{}
 	for _, name := range names {
 		values[name] = -1

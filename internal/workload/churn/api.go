@@ -33,7 +33,7 @@ func connect(config *rest.Config) (*api, error) {
 	own := rest.CopyConfig(config)
 	own.Timeout, own.UserAgent = 0, "tare/churn"
 	if own.Proxy == nil {
-		own.Proxy = http.ProxyFromEnvironment // without Proxy, client-go would share one connection among configurations
+		own.Proxy = http.ProxyFromEnvironment // if Proxy were nil, client-go would share one connection among configurations
 	}
 	client, err := rest.HTTPClientFor(own)
 	if err != nil {
@@ -61,7 +61,8 @@ func (a *apiError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", a.code, a.reason, a.message))
 }
 
-// Values of the Accept header. They ask for whole objects, or for the objects' metadata only.
+// These are values of the HTTP header Accept. Each asks the API server for complete objects, or for their metadata
+// only.
 const (
 	whole    = "application/json"
 	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
@@ -112,7 +113,7 @@ func lost(err error) error {
 const (
 	mostRefusal = 64 << 10 // bytes of an error response
 	mostSaid    = 300      // characters of a message by the server or the system
-	mostAnswer  = 64 << 20 // bytes of a list, or of a page of a list
+	mostAnswer  = 64 << 20 // bytes of a response with a list, or with a page of a list
 )
 
 func refusal(got *http.Response) error {

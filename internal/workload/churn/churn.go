@@ -44,7 +44,7 @@ import (
 	"tare/internal/workload"
 )
 
-// operation is the change that churn makes to its share of the objects.
+// operation is the kind of change that the workload churn makes to its share of the objects.
 type operation string
 
 const (
@@ -133,7 +133,7 @@ func (c *Config) Declare() experiment.Declaration {
 
 // Measures returns the metrics of a trial, and its duration.
 func (c *Config) Measures() experiment.Measures {
-	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // two limits: for making objects, and for deleting leftovers
+	prepare := 2*c.paceLimit() + 2*c.Ready.Std() + 2*c.Settle.Std() // twice each limit: for deleting leftovers, and for making objects
 	limit := prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
@@ -191,9 +191,8 @@ func (c *Config) fixed() int {
 	return n
 }
 
-// rights lists the rights that the workload needs: to make, change, watch and delete objects, and to remove
-// leftovers of a run. The name of a resource is guessed from its kind by Kubernetes' usual spelling, such as pods
-// from Pod.
+// rights lists the rights that the workload needs: to make, change, watch and delete objects, and to remove leftovers
+// of a run. It derives the name of a resource from its kind by Kubernetes' usual spelling, such as pods from Pod.
 func (c *Config) rights(namespace string) []experiment.Right {
 	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)
@@ -306,7 +305,7 @@ func (s *source) tryOut(scales bool) error {
 	return nil
 }
 
-// judge checks the trial by the rules that other workloads do not have.
+// judge returns an error if a trial breaks a rule that only this workload has.
 func (c *Config) judge(t *workload.Trial, out *outcome) error {
 	lag := time.Duration(out.lag.ValueAtPercentile(99))
 	reached := out.rate()

@@ -101,9 +101,9 @@ func (p *target) request(o *timedRequest) request {
 // background makes the garbage collector delete an object's dependents after the object, as kubectl does.
 var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)
 
-// foreground makes the API server keep an object until its dependents are gone. Tare therefore waits for the object
-// only. Pods have no dependents. Tare deletes pods without foreground, which would cost the garbage collector work
-// for each pod.
+// foreground makes the API server keep a deleted object until its dependents are gone, so Tare waits for the object
+// only. Pods have no dependents. Tare deletes pods without foreground, which would cost the garbage collector work for
+// each pod.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is the number of deletions that are requested at the same time.
@@ -129,7 +129,7 @@ func (p *target) clean(ctx context.Context, limit time.Duration) error {
 
 // cleanOne deletes the objects of one resource. If it fails, left describes the remaining objects.
 func (p *target) cleanOne(ctx context.Context, r schema.GroupVersionResource) (left string, err error) {
-	asked := map[types.UID]bool{} // objects whose deletion was requested; each is requested once
+	asked := map[types.UID]bool{} // objects whose deletion was already requested, so that it is not requested again
 	for wait := shortestClean; ; wait = min(2*wait, time.Second) {
 		var page metav1.PartialObjectMetadataList
 		if err := p.api.get(ctx, p.query(r, url.Values{"limit": {"1000"}}), metadata, &page); err != nil {

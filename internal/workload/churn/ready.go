@@ -127,7 +127,8 @@ type watchedObject struct {
 	Status json.RawMessage `json:"status"`
 }
 
-// status is the part of an object's status that conditions need. It fits objects of any kind.
+// status holds the fields of an object's status that conditions are checked against. It can be read from objects of any
+// kind.
 type status struct {
 	Available  int64             `json:"availableReplicas"`
 	Updated    *int64            `json:"updatedReplicas"`
@@ -141,8 +142,8 @@ type statusCondition struct {
 	Observed *int64 `json:"observedGeneration"`
 }
 
-// met reports whether an object is ready. An object that is being deleted is not ready. Neither is an object whose
-// status cannot be decoded: a kind may put anything into its status.
+// met reports whether an object is ready. It returns false for an object that is being deleted. It also returns false
+// for a status that cannot be decoded, since a kind may put anything into its status.
 func (c Condition) met(o *watchedObject) bool {
 	if o.Metadata.DeletionTimestamp != "" {
 		return false
@@ -206,7 +207,7 @@ func (s status) complete(o *watchedObject) bool {
 	return s.Available == want && s.Replicas == want
 }
 
-// fieldMet compares a field of the status, as text, with the value that the condition asks for.
+// fieldMet reports whether a field of the status, as text, equals the value that the condition asks for.
 func (c Condition) fieldMet(o *watchedObject) bool {
 	var status map[string]any
 	if json.Unmarshal(o.Status, &status) != nil {
@@ -267,9 +268,9 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated is called with requests on an object whose status has no observedGeneration, so that the end of an
-// update does not show. It keeps the first update among the requests for an error message. It returns true if
-// requests[0] is an update.
+// noteUndated handles requests on an object whose status has no observedGeneration. On such an object nobody can see
+// when an update is done. noteUndated keeps the first update among the requests for an error message. It returns true
+// if requests[0] is an update.
 func (w *watch) noteUndated(requests []*timedRequest) bool {
 	for _, o := range requests {
 		if o.verb == update {
@@ -280,7 +281,7 @@ func (w *watch) noteUndated(requests []*timedRequest) bool {
 	return requests[0].verb == update
 }
 
-// checkUndated returns an error if noteUndated has kept an update.
+// checkUndated returns an error if an update may not be finished although the object's status counts as ready.
 func (t *tracker) checkUndated() error {
 	o := t.undated.Load()
 	if o == nil {

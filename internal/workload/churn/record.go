@@ -39,8 +39,8 @@ func (h *histogram) add(d time.Duration) {
 }
 
 // values adds the mean and the quantiles, in s, to a map of metrics. Failed requests, and objects that were never
-// ready, have no value. They count as slower than all values. Otherwise an arm that loses its slowest requests would
-// look faster. A quantile that falls on a missing value is left out. The mean is left out if any value is missing.
+// ready, have no value, and count as slower than all values. Otherwise an arm that loses its slowest requests would
+// look faster. A quantile that falls on a missing value is left out, and so is the mean if any value is missing.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
 	if n > 0 && n >= h.planned {
@@ -113,8 +113,8 @@ func summarize(requests []*timedRequest, offered float64, start time.Time) *outc
 // mostFailures is the greatest number of different messages that are kept.
 const mostFailures = 20
 
-// rate returns the number of successful requests per second. The time is the planned time of sending, or the actual
-// time if that was longer.
+// rate returns the number of successful requests per second of sending. If sending took longer than planned, rate uses
+// the longer time.
 func (out *outcome) rate() float64 {
 	return out.perSecond(out.succeeded, out.lastSent+due(1, out.offered))
 }
@@ -140,7 +140,7 @@ func (out *outcome) values() map[string]float64 {
 	return values
 }
 
-// failed returns the share of requests that failed, or whose objects were never ready.
+// failed returns the share of requests that failed. A request whose object was never ready counts as failed, too.
 func (out *outcome) failed() float64 {
 	return float64(len(out.requests)-out.succeeded+out.unready) / float64(len(out.requests))
 }
@@ -196,7 +196,8 @@ func (out *outcome) summary() map[string]any {
 // that did not happen is empty.
 func (out *outcome) writeRequests(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // Error below returns this error
+	// c.Error below returns the error of this call
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"})
 	seconds := func(d time.Duration) string {
 		if d <= 0 {
 			return ""

@@ -25,7 +25,7 @@ func (v verb) String() string { return [...]string{"create", "update", "delete"}
 
 func (v verb) metric() string { return v.String() + "-latency" }
 
-// readyMetric is the first part of metric names such as ready-p99: times until an object is ready.
+// readyMetric is the first part of the names of metrics of the time until an object is ready, such as ready-p99.
 const readyMetric = "ready"
 
 // timedRequest is one request with its due time and its result. All its times count from the beginning of sendAll.
@@ -77,8 +77,8 @@ func (c *Config) churned() int {
 	return min(max(n, 1), c.Objects.One())
 }
 
-// turns returns how often each churned object is churned. A turn that the duration would cut off is left out, but
-// there is at least one turn.
+// turns returns how often a trial changes each of its churned objects. If the duration would cut off a last turn, that
+// turn is left out, but at least one is made.
 func (c *Config) turns() int {
 	requests := c.churned()
 	if c.Operation != Update {
@@ -87,7 +87,7 @@ func (c *Config) turns() int {
 	return max(1, int(c.Duration.Std().Seconds()*float64(c.Rate.One()))/requests)
 }
 
-// span returns the number of measured requests divided by the rate: the time that sending takes.
+// span returns the time that sending takes: the number of measured requests divided by the rate.
 func (c *Config) span() time.Duration {
 	n := 0
 	for _, k := range c.counts() {
@@ -101,16 +101,16 @@ func due(i int, rate float64) time.Duration {
 	return time.Duration(float64(i) / rate * float64(time.Second))
 }
 
-// schedule is all requests of a trial.
+// schedule holds all requests of a trial.
 type schedule struct {
-	base     []*timedRequest // requests sent before the measurement, which make fixed objects and, with churn, all other objects
+	base     []*timedRequest // requests before the measured time: they make fixed objects; with churn, all objects
 	measured []*timedRequest
 }
 
 // scheduleBuilder makes the requests of a trial.
 type scheduleBuilder struct {
 	*target
-	moving []int // indexes of the templates that are not fixed
+	moving []int // indexes of the templates without a fixed number of objects
 	bytes  int
 	latest map[int]*timedRequest // by the object's index: the latest request on this object
 }
@@ -166,8 +166,8 @@ func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
 	return o, l.write(o, "")
 }
 
-// churn makes the requests of all turns. In a turn, each churned object is changed, or goes down and up again. With
-// 10 of 100 objects, every tenth object is churned.
+// churn makes the requests of all turns. In each turn, a churned object is changed, or goes down and up again. The
+// churned objects are spread evenly: if 10 of 100 objects are churned, they are every tenth object.
 func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	c := l.config
 	var list []*timedRequest
@@ -213,7 +213,7 @@ func (l *scheduleBuilder) changes(turn int) []func(index int) (*timedRequest, er
 	}
 }
 
-// waitFor makes a request wait for the response to the last request on the same object.
+// waitFor makes the request o wait until the request before has a response. Both requests are about one object.
 func (l *scheduleBuilder) waitFor(o, before *timedRequest) {
 	if before.answered == nil {
 		before.answered = make(chan struct{})
@@ -228,8 +228,8 @@ const (
 	up   = "up"
 )
 
-// write encodes the body of a request. A request that scales has scale = "down" or "up"; any other request has scale
-// = "".
+// write encodes the body of a request. The argument scale is "down" or "up" for a request that scales an object, and ""
+// for any other request.
 func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	s := l.sources[o.source]
 	v := values{Index: o.index, Name: o.name, Namespace: l.namespace, Objects: l.config.Objects.One(), Revision: o.revision}
@@ -250,7 +250,7 @@ func (l *scheduleBuilder) write(o *timedRequest, scale string) error {
 	return nil
 }
 
-// scaling returns the patch that scales an object to no replicas (down), or to its template's number (up).
+// scaling returns a patch that sets an object's number of replicas: to 0 (down), or to the number in its template (up).
 func scaling(object map[string]any, direction string, revision int) ([]byte, error) {
 	spec, _ := object["spec"].(map[string]any)
 	n, ok := spec["replicas"].(int64)

@@ -38,13 +38,13 @@ func (k kind) String() string {
 	return k.group + "/" + k.version + " " + k.name
 }
 
-// revisionKey is an annotation that holds the object's revision. By the revision, the watch sees which update an
-// event shows.
+// revisionKey is the annotation with the object's revision. The revision tells the watch which update an event belongs
+// to.
 const revisionKey = "tare/revision"
 
 type source struct {
 	template *tmpl.Template
-	ready    Condition // condition for the template's kind, never auto
+	ready    Condition // condition for being ready, for objects of the template's kind; never auto
 	fixed    int
 	kind     kind
 	resource schema.GroupVersionResource // resource of the template's kind; newTarget sets this field
@@ -133,7 +133,7 @@ func oneObject(text string) (map[string]any, error) {
 	return found, nil
 }
 
-// kindOf returns the kind of an object by its apiVersion and kind.
+// kindOf reads the kind of an object from its fields apiVersion and kind.
 func kindOf(object map[string]any) (kind, error) {
 	apiVersion, _ := object["apiVersion"].(string)
 	name, _ := object["kind"].(string)

@@ -30,7 +30,7 @@ const role = "churn"
 type target struct {
 	config    *Config
 	api       *api // connection for requests and lists
-	watching  *api // second connection, so that events do not wait behind responses
+	watching  *api // second connection, for the watch: its events do not wait behind responses
 	namespace string
 	stem      string // beginning of the objects' names
 	own       ownership
@@ -270,7 +270,7 @@ func (s *runningTrial) finish(ctx context.Context, t *workload.Trial) (workload.
 	return workload.Result{Values: out.values(), Work: float64(out.succeeded), Failed: out.failed()}, nil
 }
 
-// broken returns the error of a broken rule, or the context's error if the context has ended.
+// broken returns an error which says that the trial broke a rule. If ctx has ended, it returns ctx's error instead.
 func broken(ctx context.Context, rule, format string, args ...any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -294,8 +294,8 @@ func (p *target) keepExamples(raw workload.Raw, all *schedule) error {
 	return nil
 }
 
-// Try makes one object of each template, waits until the object is ready, and deletes it. Try is a trial without
-// churn. In it, late requests break no rule.
+// Try makes one object of each template, waits until the object is ready, and deletes it. Try runs a trial in which
+// nothing is changed afterwards, and in which late requests break no rule.
 func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	on, err := kube.Of(site)
 	if err != nil {
@@ -322,8 +322,8 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	return err
 }
 
-// single returns a copy of the workload with one object of each template. The copy waits for the objects no longer
-// than the time limit for pods.
+// single returns a copy of the workload that makes one object of each template. The copy waits for the objects at most
+// for the time ready, the time limit for pods.
 func (c *Config) single(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)

@@ -29,7 +29,7 @@ type tracker struct {
 	all     chan struct{}             // receives a value when left reaches 0
 	watches []*watch
 	running sync.WaitGroup               // goroutines of the watches
-	undated atomic.Pointer[timedRequest] // an update whose completion the object's status does not show
+	undated atomic.Pointer[timedRequest] // an update whose completion cannot be seen in the object's status
 }
 
 type watch struct {
@@ -62,8 +62,8 @@ func (p *target) newTracker(requests ...[]*timedRequest) *tracker {
 	return t
 }
 
-// run starts the watches, which run until the context is done. It returns when every watch has its start version, so
-// that no object made afterwards is missed.
+// run starts the watches, which go on until the context is done. It returns when every watch knows the version from
+// which it starts. From then on, no new object is missed.
 func (t *tracker) run(ctx context.Context) error {
 	for _, w := range t.watches {
 		if err := w.list(ctx); err != nil {
@@ -76,8 +76,8 @@ func (t *tracker) run(ctx context.Context) error {
 	return nil
 }
 
-// phase begins a phase of the trial, such as the measured part. The tracker then waits for the objects of the
-// phase's requests. Their times count from start, the beginning of the phase.
+// phase begins a phase of the trial, such as the measured part. From now on, the tracker waits for the objects of the
+// phase's requests. It counts their times from start.
 func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
 	for _, o := range requests {
@@ -130,13 +130,13 @@ type event struct {
 // refusal returns the error in an event of type ERROR.
 func (e *event) refusal() error {
 	a := &apiError{}
-	_ = json.Unmarshal(e.Object.Code, &a.code) // without a code, the event counts as a broken connection
+	_ = json.Unmarshal(e.Object.Code, &a.code) // if the code is missing, the event counts as a broken connection
 	a.reason, a.message = safetext.Head(string(e.Object.Reason), mostSaid), safetext.Head(string(e.Object.Message), mostSaid)
 	return a
 }
 
-// seeObject gets the new state of an object. It ends the wait for each request on this object whose condition is now
-// met.
+// seeObject takes the new state of an object. If the state meets the condition of a request on this object, the wait
+// for this request ends.
 func (w *watch) seeObject(o *watchedObject) {
 	waiting := w.awaited[o.Metadata.Name]
 	if len(waiting) == 0 {
@@ -262,8 +262,9 @@ func (w *watch) stream(ctx context.Context, alive func()) error {
 	}
 }
 
-// unseen sums up what watches missed: the longest time without a connection of any one watch, and the number of
-// breaks of all watches. The watches must have ended.
+// unseen sums up the times in which watches had no connection, and so could miss events. The result longest is the
+// longest such time of a single watch. The result breaks is the number of interruptions of all watches together. The
+// watches must have ended.
 func (t *tracker) unseen() (longest time.Duration, breaks int) {
 	for _, w := range t.watches {
 		longest, breaks = max(longest, w.lost), breaks+w.breaks

@@ -175,8 +175,8 @@ func (c *Config) place() testbed.Place {
 	return c.In
 }
 
-// needs asks for the network if the program runs in a pod or node. If the file gives an image for the pods, needs
-// asks for a cluster.
+// needs returns what the workload needs of a testbed. It needs a network if the program runs in a pod or on a node. It
+// needs a cluster if the file gives an image for the pods.
 func (c *Config) needs() experiment.Needs {
 	in := c.place()
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}

@@ -132,7 +132,7 @@ func jsonNumbers(text []byte, where string) ([]float64, error) {
 	return nil, errors.New("no JSON")
 }
 
-// pick returns the number that c selects from a list. The list must not be empty.
+// pick returns the number that the choice c selects from a list, such as the last one. The list must not be empty.
 func (c choice) pick(numbers []float64) float64 {
 	total := 0.0
 	for _, v := range numbers {
@@ -163,11 +163,12 @@ func snippet(text []byte) string {
 // expected is the property of the program's standard output that must be the same in all arms.
 type expected string
 
-const same expected = "same" // the program must print the same bytes in every run
+const same expected = "same" // each execution of the program must print the same bytes
 
 func (expected) Values() []string { return []string{string(same)} }
 
-// recordBehaviour records what one run did: its standard output, and which of the files in Makes it made.
+// recordBehaviour records the behaviour of one execution of the program: its standard output, and for each file in
+// Makes whether the execution made the file.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	seen := stdout.behaviour.Seen()
 	if stdout.digest != nil {

@@ -31,7 +31,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	}, nil
 }
 
-// PrepareSlices does the warm-up runs. Each slice is one run of the program.
+// PrepareSlices does the warm-up runs of the program. Each slice then executes the program once.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
 	runs, err := c.begin(ctx, t)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return runs, nil
 }
 
-// begin does the warm-up runs. It returns totals, still empty, for the measured runs.
+// begin does the warm-up runs of the program. It returns empty totals, to which the measured runs are added later.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (*totals, error) {
 	r := runner{config: c, site: t.Site, raw: t.Raw}
 	r.server, _ = t.Standing.(*service.Server)
@@ -64,8 +64,8 @@ func numbered(title string, n int, err error) error {
 	return fmt.Errorf("%s %d: %w", title, n, err)
 }
 
-// values holds the program's environment variables. It also holds a replacer, which puts addresses in place of
-// $(TARE_PEER) and the like in arguments.
+// values holds the program's environment variables. Its replacer puts addresses into arguments, in place of variables
+// such as $(TARE_PEER).
 type values struct {
 	variables []string
 	fill      *strings.Replacer
@@ -184,12 +184,12 @@ func closeAll(outputs map[stream]*output) error {
 	return errors.Join(errs...)
 }
 
-// totals adds up the results of a trial's measured runs.
+// totals adds up the results of a trial's measured executions of the program.
 type totals struct {
 	runner
 	runs      int
 	used      testbed.Usage
-	sums      map[string]float64 // by metric: the sum of the numbers that the runs printed
+	sums      map[string]float64 // by metric: sum of the numbers that the program printed in all executions
 	behaviour workload.Behaviour
 	served    testbed.Usage // resources that the server used during the measured runs
 }
@@ -240,7 +240,7 @@ func (t *totals) add(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Finish returns the averages over the runs. For memory, it returns the maximum over the runs.
+// Finish returns the averages over the executions of the program. For memory, it returns the maximum.
 func (t *totals) Finish(context.Context) (workload.Result, error) { return t.outcome(), t.keep() }
 
 func (t *totals) outcome() workload.Result {

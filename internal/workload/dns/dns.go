@@ -43,7 +43,7 @@ type resolution string
 
 const (
 	byDNS resolution = "dns"  // a proxy asks DNS for each host again and again
-	none  resolution = "none" // a proxy forwards a connection to its original address, and needs no DNS
+	none  resolution = "none" // a proxy sends each connection to the address that the client dialled, and asks no DNS
 )
 
 func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
@@ -67,7 +67,7 @@ type Config struct {
 	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
 	Duration   quantity.Duration                     `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
 	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
-	// Timeout is shorter than helperrpc.Limit, the longest time that a helper may take for a request.
+	// Timeout must be shorter than helperrpc.Limit, the longest time that a helper may take for a request.
 	Timeout quantity.Duration `yaml:"timeout" json:"timeout" min:"1ms" max:"15s" doc:"time after which a query without a response is lost"`
 	Late    quantity.Percent  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
 	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`

@@ -130,9 +130,9 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	return r, nil
 }
 
-// windowStart returns how long after the first lookup the measured time begins. This is the warm-up, prolonged so
-// that the measured time begins halfway between two lookups of a host. A lookup that comes a little late then still
-// falls into the same period.
+// windowStart returns the time from the first lookup to the beginning of the measured time. This is the warm-up,
+// prolonged so that the measured time begins halfway between two lookups of a host. A lookup that comes a little late
+// is then still in its own period.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == none || period <= 0 {
@@ -142,7 +142,8 @@ func (c *Config) windowStart() time.Duration {
 	return whole*period + period/2
 }
 
-// wholePeriods reports whether a duration is a whole number of periods, or at least three periods.
+// wholePeriods reports whether a duration consists of whole periods, such as exactly one or two, or else lasts at least
+// three periods.
 func wholePeriods(duration, period quantity.Duration) bool {
 	return duration >= 3*period || duration > 0 && duration%period == 0
 }

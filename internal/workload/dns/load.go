@@ -27,7 +27,7 @@ func (c *Config) rate() float64 { return cmp.Or(float64(c.Rate.OrZero()), usual)
 type clientRequest struct {
 	Open   *query.Config `json:"open,omitempty"`
 	Begin  *load.Span    `json:"begin,omitempty"`  // request to begin a span; the response comes at once
-	Result *struct{}     `json:"result,omitempty"` // request for the load.Result at the end of the span
+	Result *struct{}     `json:"result,omitempty"` // request for the load.Result; the response comes at the end of the span
 }
 
 // runClient is the generator, which runs as a helper. It carries out requests from standard input until the input
@@ -135,8 +135,8 @@ func (l *loadTrial) destination() (query.Config, error) {
 	return to, nil
 }
 
-// run sends queries for a time. The warm-up has number = 0, and each later span another number. The number is part
-// of the seed, so that spans differ in their arrivals.
+// run sends queries for a time. The argument number is 0 for the warm-up, and differs for each later span. It is a part
+// of the seed, so that each span has other arrivals.
 func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int) (*load.Result, error) {
 	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(number)}
 	if err := l.client.Ask(ctx, clientRequest{Begin: &span}, nil); err != nil {
@@ -218,7 +218,8 @@ func (l *loadTrial) judge(sent *load.Result, r workload.Result) (workload.Result
 	return r, sent.Judge(l.t, l.Late, "queries")
 }
 
-// record writes raw files: the result of the load, and the numbers of queries that the builtin server counted.
+// record writes raw files: the result of the load and, for the builtin server, the numbers of queries that the server
+// counted.
 func (l *loadTrial) record(ctx context.Context, sent *load.Result) error {
 	if err := workload.KeepJSON(l.t.Raw, "load.json", sent); err != nil || l.label == "" {
 		return err

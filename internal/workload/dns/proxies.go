@@ -33,8 +33,8 @@ const (
 // readyLimit is the time within which proxies must have looked up all their hosts.
 const readyLimit = 30 * time.Second
 
-// proxyMeasures returns the metrics of a trial with proxies. With resolution none, proxies send no queries, and 0 is
-// a valid value of the metrics.
+// proxyMeasures returns the metrics of a trial with proxies. With resolution: none, proxies send no queries, so the
+// value 0 is valid for these metrics.
 func (c *Config) proxyMeasures() experiment.Measures {
 	m := experiment.Measures{Expected: time.Second + c.windowStart() + c.Duration.Std(), Limit: readyLimit + c.windowStart() + 2*c.Duration.Std() + 30*time.Second}
 	scale := experiment.Ratio
@@ -128,7 +128,7 @@ func (p *proxyTrial) start(ctx context.Context) error {
 		if err := os.WriteFile(base+".json", config, 0o644); err != nil {
 			return err
 		}
-		// One worker thread suffices, since there is no traffic.
+		// One worker thread is enough for a proxy that has no traffic.
 		args := []string{path, "--config-path", base + ".json", "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
 		cmd := testbed.Command{Args: args, Dir: dir, Subject: true}
 		one.Running, err = service.Start(ctx, p.t.Site, service.Program{Name: fmt.Sprintf("proxy-%d", i+1), Where: testbed.ClientPod, Command: cmd})
@@ -224,7 +224,7 @@ func (p *proxyTrial) readResolvers(ctx context.Context) ([]resolverCounts, error
 type proxyCounts struct {
 	Before    zone.Counts         `json:"before"`
 	After     zone.Counts         `json:"after"`
-	Resolvers [2][]resolverCounts `json:"resolvers"` // counters of the proxies' resolvers, before and after the measured time
+	Resolvers [2][]resolverCounts `json:"resolvers"` // resolver counters of the proxies: [0] before the measured time, [1] after it
 	used      map[string]testbed.Usage
 }
 

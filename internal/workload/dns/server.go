@@ -52,8 +52,8 @@ func runServer(ctx context.Context) error {
 
 var errEarly = errors.New("a request without content, or too early")
 
-// Shared returns a name. Cells with the same name share a server. Cells with transport TLS have a builtin server of
-// their own, which has a certificate.
+// Shared returns a name for the server: cells with the same name share one server. Cells with transport TLS have a
+// builtin server of their own, which has a certificate.
 func (c *Config) Shared() string {
 	switch {
 	case c.proxied():
@@ -151,7 +151,7 @@ func (up *server) CPU() (sum time.Duration, err error) {
 		sum, err = up.builtin.CPU()
 	}
 	for _, p := range up.proxies {
-		if p.Check(context.Background()) == nil { // an ended proxy's CPU time is part of its parent's CPU time
+		if p.Check(context.Background()) == nil { // counts only running proxies: a parent's CPU time includes that of ended ones
 			cpu, e := p.CPU()
 			sum, err = sum+cpu, errors.Join(err, e)
 		}

@@ -70,8 +70,8 @@ func (o *objective) met(r *load.Result) bool {
 	return true
 }
 
-// probe returns how long the search tries a rate. In this time, enough requests are sent for each quantile that has
-// a limit.
+// probe returns how long the search tries one rate. The time is long enough to send the requests that each quantile
+// with a limit needs.
 func (o *objective) probe(rate float64) time.Duration {
 	longest := cmp.Or(o.Probe.Std(), time.Second)
 	for _, l := range o.limits() {
@@ -113,7 +113,7 @@ func (r *Trial) capacity(ctx context.Context) (workload.Result, error) {
 	})
 	var beyond *load.Result
 	var resources []testbed.Resource
-	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // the last tries are near the capacity
+	for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // only the last tries count, since they are near the capacity
 		resources = testbed.Joined(resources, t.Resources)
 	}
 	if err == nil {

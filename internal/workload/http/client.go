@@ -36,7 +36,7 @@ var (
 // Helpers are the workload's helpers.
 var Helpers = []testbed.Helper{clientHelper, requestHelper, targetHelper}
 
-// clientInput is the input of two helpers: of the client, and of the process that passes a request to the client.
+// clientInput is the input of two helpers: the client, and the helper that passes a request to the running client.
 type clientInput struct {
 	Socket  string              `json:"socket"` // name of an abstract socket in the network namespace of the pod
 	Request *load.ClientRequest `json:"order,omitempty"`
@@ -65,7 +65,8 @@ func startClient(ctx context.Context, site testbed.Site, name string, where test
 	return c, nil
 }
 
-// ask sends a request to the client. It returns the result of a span, and the time by the client's clock.
+// ask sends a request to the client. It returns the response: the result of a span of load, and the time by the
+// client's clock.
 func (c *client) ask(ctx context.Context, request load.ClientRequest) (*load.Result, time.Time, error) {
 	ctx, stop := testbed.Until(ctx, c.Ended()) // stop waiting if the client has ended
 	defer stop()
@@ -86,12 +87,13 @@ func (c *client) now(ctx context.Context) (time.Time, error) {
 	return now, err
 }
 
-// runClient is a client. It carries out the requests that come through its socket, one at a time.
+// runClient is the main function of a client process. It carries out the requests that arrive at its socket, one at a
+// time.
 func runClient(ctx context.Context, in clientInput) error {
 	var client load.Client
 	defer client.Close()
 	return helperrpc.Listen(ctx, in.Socket, func(conn net.Conn) {
-		_ = client.Serve(ctx, conn, conn) // an error means that the asking process has ended
+		_ = client.Serve(ctx, conn, conn) // an error means that the process which sends the requests has ended
 	})
 }
 
@@ -125,8 +127,9 @@ func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
 }
 
-// warmUp makes all clients send the warm-up. If the request reaches a client after the common start, all clients
-// repeat the warm-up, and commonStart plans more time from then on.
+// warmUp makes all clients send the warm-up. If a client gets its request after the common start, warmUp doubles the
+// lead time of the start (at least minLead), and all clients repeat the warm-up. Later starts keep the longer lead
+// time.
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
@@ -143,13 +146,13 @@ type clock struct {
 	Client string        `json:"client"`
 	Place  testbed.Place `json:"place"`
 	Ahead  time.Duration `json:"ahead"`  // time by which the client's clock is ahead of this machine's
-	Within time.Duration `json:"within"` // error of Ahead: half the time that the response took
-	Used   bool          `json:"used"`   // true: Ahead is used; false: Ahead is within its error and not used
+	Within time.Duration `json:"within"` // largest error of Ahead: half of the time until the response came
+	Used   bool          `json:"used"`   // true: Ahead is used; false: Ahead is smaller than its error, and is ignored
 }
 
-// readClocks measures by how much the clocks of clients on other machines are ahead of this machine's clock. It is
-// needed with several clients only, which must begin together. A difference within its error counts as 0, since
-// nodes synchronise their clocks better than Tare can measure. The clocks are recorded with the trial.
+// readClocks measures how far the clocks of clients on other machines are ahead of this machine's clock. Only a load of
+// several clients needs this, since the clients must begin together. A difference within the error of its measurement
+// counts as 0: nodes synchronise their clocks better than Tare can measure. The clocks are recorded with the trial.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
@@ -174,8 +177,8 @@ func (r *Trial) readClocks(ctx context.Context) error {
 	return workload.KeepIndented(r.t.Raw, "clocks.json", slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }))
 }
 
-// Shared returns a name. Cells with the same name share a server. The name is "" if the load goes to a URL, since
-// Tare then starts no server.
+// Shared returns a name for the server of a cell. Cells with the same name share a server. If the load goes to a URL,
+// Tare starts no server, and the name is "".
 func (c *Config) Shared() string {
 	switch {
 	case c.URL != "":
@@ -271,8 +274,8 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// workersFit returns an error message if there are more workers than requests that the connections carry at a time.
-// Otherwise it returns "".
+// workersFit returns an error message if there are more workers than the connections can carry requests at the same
+// time. Otherwise it returns "".
 func (c *Config) workersFit() string {
 	streams := c.Streams[0]
 	if c.Protocol[0] == load.HTTP1 {

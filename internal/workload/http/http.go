@@ -80,7 +80,7 @@ func (c *Config) Declare() experiment.Declaration {
 		d.Needs.Clients = max(d.Needs.Clients, n)
 	}
 	if d.Needs.Clients == 1 {
-		d.Needs.Clients = 0 // 0 asks for the default, which is one client's pod
+		d.Needs.Clients = 0 // 0 asks for the default: the pod of a single client
 	}
 	c.Server.Declare(&d)
 	return d
@@ -101,7 +101,7 @@ func (c *Config) appProtocol() string {
 // builtin reports whether the server is Tare's own.
 func (c *Config) builtin() bool { return c.Server == nil && c.URL == "" }
 
-// usual is the rate if neither rate nor workers is given.
+// usual is the rate of requests if the file gives neither rate nor workers.
 const usual = quantity.Frequency(1000)
 
 // rate returns the rate of all clients together, per second; 0 in a closed loop.
@@ -118,12 +118,12 @@ func (c *Config) rate() float64 {
 // Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
 
-// MeasuresWith returns what Measures returns, and additionally the named extra metrics of package load.
+// MeasuresWith returns the metrics that Measures returns, and the extra metrics of package load that the caller names.
 func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,
 		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
-		Slice:    &experiment.Slice{}, // slices divide the duration among themselves
+		Slice:    &experiment.Slice{}, // a trial may be cut into slices, which share its duration
 	}
 	m.Cost = &experiment.Cost{Prefix: "request", Unit: "request", Parts: []string{"client", "server"}}
 	if c.URL != "" {

@@ -41,7 +41,7 @@ type Trial struct {
 	slices  int
 	results []*load.Result // one result for each client, with its slices joined
 	used    map[string]testbed.Usage
-	lead    time.Duration // least time from a request to the clients' common start; 0: minLead
+	lead    time.Duration // least time between the request to begin and the clients' common start; 0: minLead
 }
 
 func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, error) {
@@ -91,7 +91,7 @@ func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session lo
 	return r, nil
 }
 
-// share returns client i's part of n connections or workers, at least 1.
+// share divides n connections or workers among the clients, and returns the part of client i, at least 1.
 func share(n, clients, i int) int {
 	return max((n+clients-1-i)/clients, 1)
 }
@@ -142,8 +142,8 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	return results, err
 }
 
-// clientSpan returns client i's part of a span. The clients send in turn: their phases differ. Their seeds differ,
-// too, so that each draws its own requests.
+// clientSpan returns the part of a span's load that client i sends. Each client has a phase of its own, so that the
+// clients send in turn. Each has a seed of its own, so that it draws its own requests.
 func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Span {
 	n := len(r.clients)
 	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)

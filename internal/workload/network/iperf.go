@@ -34,7 +34,7 @@ type runOptions struct {
 	direction direction
 	streams   int
 	args      []string // additional arguments of the client
-	fits      bool     // true: no datagram size is given, so that iperf3 sends the largest datagrams that the path carries unfragmented
+	fits      bool     // true: iperf3 chooses the largest datagrams that the path carries without fragments
 }
 
 func (o runOptions) length() time.Duration { return o.omit + o.duration }
@@ -46,8 +46,8 @@ type runResult struct {
 	client, server testbed.Usage
 }
 
-// interval returns the seconds between two readings of iperf3. In runs of up to a minute it is short, for a useful
-// mean round-trip time. In longer runs it is a second, which limits the output.
+// interval returns the seconds between two readings of iperf3. In runs of up to a minute the interval is short, for a
+// useful mean round-trip time. In longer runs it is one second, which limits the output.
 func (o runOptions) interval() string {
 	if o.length() > time.Minute {
 		return "1"
@@ -121,8 +121,8 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain adds the side that failed to an error. A timeout of iperf3 breaks a rule. If the trial itself was
-// cancelled, explain returns the cancellation.
+// explain names in an error the side that failed. If iperf3 took too long, the error breaks the rule on timeouts. If
+// the trial itself was cancelled, explain returns the cancellation.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)
 	switch {
@@ -136,8 +136,8 @@ func (p peers) explain(ctx, limited context.Context, side string, err error) err
 	return fmt.Errorf("iperf3 %s: %w", side, err)
 }
 
-// connect starts clients until one finds the server listening. A server with JSON output prints nothing before its
-// end, and its sockets in /proc are not visible from outside of every sandbox.
+// connect starts clients until one finds the server listening. No other sign of listening is reliable: a server with
+// JSON output prints nothing before its end, and some sandboxes hide its sockets from /proc.
 func (p peers) connect(ctx context.Context, server *program, args []string) (*program, error) {
 	deadline := time.Now().Add(settle)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -163,7 +163,7 @@ type program struct {
 	args           []string
 	process        testbed.Process
 	stdout, stderr bytes.Buffer
-	done           chan struct{} // closed at the program's end, which also sets usage and err
+	done           chan struct{} // closed when the program has ended, and usage and err are set
 	usage          testbed.Usage
 	err            error
 }

@@ -41,11 +41,11 @@ func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
 
 type direction string
 
-// Directions of the data, as the client sees them.
+// The directions of the data, as the client sees them: upload goes to the server.
 const (
 	upload   direction = "upload"   // client to server
 	download direction = "download" // server to client
-	both     direction = "both"     // both ways at the same time; the bandwidth is the sum
+	both     direction = "both"     // both directions at the same time; their bandwidths are added
 )
 
 func (direction) Values() []string { return []string{string(upload), string(download), string(both)} }
@@ -98,8 +98,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Measures returns the metrics of a trial, and its duration. With UDP most of this time is for the search for the
-// rate.
+// Measures returns the metrics of a trial, and its expected duration. A UDP trial first searches for its rate, which
+// takes most of the trial's time.
 func (c *Config) Measures() experiment.Measures {
 	one := runOptions{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
 	m := experiment.Measures{
@@ -215,8 +215,8 @@ func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, erro
 	return r, nil
 }
 
-// result returns a trial's result: the values, the usage, and the traffic of this run. Sent also includes the
-// payload of earlier runs, which is before bytes.
+// result returns a trial's result: the values, the usage, and the traffic of this run of iperf3. The field Sent also
+// counts the payload of earlier runs in the trial: before bytes.
 func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,

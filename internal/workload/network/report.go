@@ -9,10 +9,9 @@ import (
 	"tare/internal/workload"
 )
 
-// parse parses the JSON of iperf3. Tare takes its results from the list of intervals, which includes the warm-up.
-// The option -O of iperf3 would leave out the warm-up. But then some of its bytes are missing, although the CPU time
-// includes the work for them. An error in the JSON breaks the rule exit-status. JSON that cannot be parsed breaks
-// the rule parse.
+// parse parses the JSON of iperf3. Tare takes its results from the list of intervals, which includes the warm-up. The
+// option -O of iperf3 leaves out the warm-up, but is not used: it leaves out some bytes whose CPU time iperf3 counts.
+// An error in the JSON breaks the rule exit-status. JSON that cannot be parsed breaks the rule parse.
 func parse(data []byte) (*iperf3.Report, error) {
 	var r iperf3.Report
 	if len(data) == 0 {
@@ -37,9 +36,10 @@ func missing(field string) error {
 	return workload.Invalidf(workload.RuleParse, "the JSON has no %s", field)
 }
 
-// totals holds sums over the intervals after the warm-up, at one side of a run and in one direction of the data.
+// totals holds sums over the intervals after the warm-up. They are sums of one side (sender or receiver) in one
+// direction of the data.
 type totals struct {
-	whole       float64 // number of bytes, warm-up included
+	whole       float64 // number of bytes, including the bytes during the warm-up
 	bytes       float64
 	seconds     float64
 	retransmits float64
@@ -60,8 +60,8 @@ type side struct {
 	receives bool
 }
 
-// total adds up the intervals after the warm-up, which takes omit seconds. An interval that lies half or more in the
-// warm-up is left out.
+// total adds up the intervals after the warm-up, which takes omit seconds. An interval is left out if at least half of
+// it lies in the warm-up.
 func (s side) total(omit float64) (totals, error) {
 	var t totals
 	for _, i := range s.report.Intervals {
@@ -125,15 +125,15 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 	return failed
 }
 
-// known reports whether the number of retransmits is real. iperf3 reads it from the kernel together with the
-// congestion window. A real congestion window is never zero. gVisor's kernel leaves both at zero. UDP has no
-// retransmits, so their number counts as known.
+// known reports whether the number of retransmits is real. iperf3 reads this number from the kernel together with the
+// congestion window, which is never zero. gVisor's kernel leaves both at zero, so the number is then unknown. UDP has
+// no retransmits, so their number counts as known.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
 type figures struct {
 	received    float64 // rate of the received payload in bit/s, summed over both directions
 	sent        float64 // rate of the sent payload in bit/s, summed over both directions
-	loss        float64 // UDP: share of packets that were lost, 0 to 1, in the worse direction
+	loss        float64 // UDP: share of packets lost, 0 to 1, in the direction that lost more
 	jitter      float64 // UDP: mean jitter in s; 0 if unknown
 	retransmits float64 // TCP: number of segments that were sent again; -1 if unknown
 	rtt         float64 // TCP: mean of the round-trip times that the senders' kernels report, in s; 0 if unknown
@@ -186,7 +186,7 @@ func read(client, server *iperf3.Report, d direction, length, omit float64) (fig
 	return f, nil
 }
 
-// covered is the smallest share of the measured time that the intervals must cover.
+// covered is the smallest share of a trial's measured time that iperf3's reporting intervals must cover together.
 const covered = 0.5
 
 // plausible returns an error if the totals cannot come from a run with this measured time, given in seconds.

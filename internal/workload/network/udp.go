@@ -16,17 +16,17 @@ import (
 	"tare/internal/workload"
 )
 
-// The measurement may lose more than the limit, although the search found the rate. Tare then repeats the
-// measurement, until there are measureAttempts of them. The second measurement has the same rate. The third lowers
-// the rate by the share backOff. Each later one lowers it again, by twice the share of the one before.
+// The measurement may lose more packets than the limit, although the search found its rate. Tare then measures again,
+// in up to measureAttempts measurements. The second keeps the rate of the first. The third lowers the rate by the share
+// backOff. Each later measurement lowers it again, by twice the share of the measurement before.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
 )
 
 // iperf3 keeps a rate by sending a burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a burst
-// has 125 kB. The smallest buffer holds about twice as much, with the kernel's overhead for packets. At higher rates
-// a shorter period keeps bursts from growing. iperf3 cannot keep a rate with periods below shortestTick.
+// has 125 kB. The smallest buffer holds about two bursts, with the kernel's overhead for packets. At higher rates, a
+// shorter period keeps bursts from growing beyond 125 kB. With periods below shortestTick, iperf3 cannot keep a rate.
 const (
 	burst        = 125_000 // size of a burst, in bytes
 	shortestTick = 20      // shortest period of the pacing timer, in µs
@@ -39,7 +39,7 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 			return nil, err
 		}
 	}
-	moved, omit := 0.0, c.Probe.Std()/4 // the first quarter of each step is its warm-up
+	moved, omit := 0.0, c.Probe.Std()/4 // the first quarter of each step's time is its warm-up
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
 		o, err := p.run(ctx, c.udpOptions(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-omit, omit))
 		if err != nil {
@@ -59,8 +59,8 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
 
-// measureUDP measures at the rate that the search found. If this loses too much, it measures at lower rates. The
-// search has sent a payload of before bytes.
+// measureUDP measures at the rate that the search found. If too many packets are lost, it measures again, at last at
+// lower rates. The argument before is the payload, in bytes, that the search has sent.
 func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
@@ -136,14 +136,14 @@ func (o runOptions) sized(client *iperf3.Report) error {
 //     more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
-	quarter    = 0.75 // share of the last rate that the next step offers, until a rate is within the limit
-	passing    = 20   // a step whose loss is up to this many times the limit is repeated
-	reached    = 0.97 // share of the offered rate that the sender must reach
+	quarter    = 0.75 // each step offers this share of the rate before, until the loss is within the limit
+	passing    = 20   // a step is repeated if its loss is at most this many times the limit
+	reached    = 0.97 // the sender must send at least this share of the offered rate
 	usualSteps = 8    // typical number of steps, for estimates of time
 	maxSteps   = 30   // largest number of steps; a search without a result after these steps makes the trial fail
 )
 
-// step is one run of the search. Rates are in bit/s of payload, in each direction.
+// step is one test of the search, at one offered rate. Rates are in bit/s of payload, in each direction.
 type step struct {
 	Offered  float64 `json:"offered"` // offered rate; 0: as much as the sender can send
 	Sent     float64 `json:"sent"`
@@ -153,13 +153,12 @@ type step struct {
 }
 
 type search struct {
-	limit float64 // share of packets that may be lost
+	limit float64 // largest share of packets that may be lost at the rate that is searched
 	try   func(ctx context.Context, n int, offered float64) (step, error)
 	steps []step
 }
 
-// find searches the highest rate whose loss is within the limit. Rates above the ceiling are not tried; 0: no
-// ceiling.
+// find returns the highest rate whose loss is within the limit. It tries no rate above the ceiling; 0: no ceiling.
 func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	first, err := s.step(ctx, ceiling)
 	if err != nil || first.Within {
@@ -169,7 +168,7 @@ func (s *search) find(ctx context.Context, ceiling float64) (float64, error) {
 	for lower == 0 || upper/lower > 1+resolution {
 		offered := min(next, upper*0.999)
 		at, err := s.step(ctx, offered)
-		if err == nil && !at.Within && at.Loss <= passing*s.limit { // the loss may be temporary: try again
+		if err == nil && !at.Within && at.Loss <= passing*s.limit { // little more loss than the limit, perhaps temporary: try the same rate again
 			at, err = s.step(ctx, offered)
 		}
 		switch {

@@ -31,12 +31,12 @@ import (
 
 // Program is one program of a service, with the command that starts it.
 type Program struct {
-	Name    string // name such as "server", also of the log file and of the part of a trial's CPU time and memory
+	Name    string // name, such as "server"; also names the log file and the part in costs
 	Where   testbed.Place
 	Command testbed.Command // command; Start sets its outputs
 }
 
-// Running is a program that was started, for use by one goroutine.
+// Running is a program that was started. Only one goroutine may use it.
 type Running struct {
 	Program
 	process testbed.Process
@@ -92,8 +92,8 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// BrokenRule returns nil while the program runs. If the program has ended, the trial under way breaks a rule. If the
-// connection to a cluster is lost, BrokenRule returns this error.
+// BrokenRule returns nil while the program runs. If the program has ended, it returns the rule that the present trial
+// breaks. If the connection to a cluster is lost, it returns the error of the connection.
 func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
@@ -103,7 +103,8 @@ func (r *Running) BrokenRule(ctx context.Context) error {
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
-// read asks the testbed for new output of the program. Only a testbed with testbed.Printer must be asked.
+// read gets new output of the program from the testbed, if the process is a testbed.Printer. For other processes it
+// does nothing.
 func (r *Running) read() error {
 	p, ok := r.process.(testbed.Printer)
 	if !ok {
@@ -112,7 +113,7 @@ func (r *Running) read() error {
 	return errors.Join(r.streams[0].read(p), r.streams[1].read(p))
 }
 
-// Log records the output since the last call in a raw file of a trial.
+// Log writes what the program has printed since the last call of Log to a raw file of a trial.
 func (r *Running) Log(raw workload.Raw) error {
 	if err := r.read(); err != nil {
 		return err
@@ -143,8 +144,8 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 // Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
-// outputStream receives the stdout or stderr of a program. Most testbeds pass output to Write. A testbed with
-// testbed.Printer is asked for output by read.
+// outputStream receives the stdout or stderr of a program. On most testbeds, the testbed passes the output to Write. If
+// the testbed implements testbed.Printer, the method read asks it for the output instead.
 type outputStream struct {
 	name string
 	to   *outputTail
@@ -214,7 +215,7 @@ func (r *outputTail) last() string {
 	return safetext.Line(string(r.text[max(0, len(r.text)-400):]))
 }
 
-// matches calls a function with the output since the last call of take, and returns its result.
+// matches calls the function match with the output since the last call of take, and returns what match returns.
 func (r *outputTail) matches(match func([]byte) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +228,8 @@ type Process interface {
 	Memory() (int64, error)
 }
 
-// Account is a reading of a process's CPU time. The method Since counts from this reading.
+// Account is a reading of a process's CPU time. The method Since returns the CPU time that the process has used after
+// this reading.
 type Account struct {
 	at        time.Time
 	cpu       time.Duration
@@ -264,8 +266,8 @@ func (a Account) Since(process Process) (testbed.Usage, error) {
 // Parts lists the processes that a trial accounts for, by part: "client", "server".
 type Parts map[string][]Process
 
-// Begin reads the CPU time of all processes. The returned function reads it again, and returns what each part has
-// used in between. The CPU time and memory of a part are sums over its processes.
+// Begin reads the CPU time of all processes. The returned function reads it again, and returns each part's CPU time in
+// between and its memory. Both are sums over the part's processes.
 func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error) {
 	begun := map[Process]Account{}
 	for _, processes := range p {
@@ -305,9 +307,9 @@ func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, erro
 	return all, errors.Join(errs...)
 }
 
-// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The function now asks the
-// client for its time. ClockAhead calls it three times, and uses the fastest response. The error of the result is at
-// most within: half of the time that this response took.
+// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The function in the argument now
+// asks the client for its time. ClockAhead calls this function three times, and uses the fastest response. The result
+// within is half of the time that this response took. The error of ahead is not larger.
 func ClockAhead(now func() (time.Time, error)) (ahead, within time.Duration, err error) {
 	for i := range 3 {
 		before := time.Now()

@@ -56,7 +56,8 @@ func (r Ready) limit() quantity.Duration {
 // portName is the placeholder for the port in arguments.
 const portName = "$(TARE_PORT)"
 
-// Validate returns all errors. Each names its field, such as "server.port" with field = "server".
+// Validate returns all errors in the parameters. An error names its field: with field = "server", for example
+// "server.port".
 func (c *Config) Validate(field string) []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Run.ValidateCommand(field + ".run"))
 	errs = append(errs, c.Env.Validate(field+".env")...)
@@ -72,7 +73,8 @@ func (c *Config) Validate(field string) []experiment.FieldError {
 	return errs
 }
 
-// Shared implements workload.Resident. Servers have the same name if all their parameters are equal.
+// Shared returns a name for the server, for workload.Resident. Two servers get the same name if all their parameters
+// are equal.
 func (c *Config) Shared() string {
 	text, _ := json.Marshal(c)
 	return "server " + string(text)
@@ -134,7 +136,7 @@ func Up(ctx context.Context, s workload.SetUp, at ByPath, ready Ready, command t
 // ByPath holds the addresses of a server, by the network path from the client's pod.
 type ByPath map[testbed.Path]netip.AddrPort
 
-// On returns the address on a path.
+// On returns the server's address on a path, or an error if no address serves this path.
 func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
 	at, ok := a[path]
 	if !ok {
@@ -153,7 +155,7 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	}
 	ports := network.Ports()
 	if port == 0 {
-		// The first port is for tools such as iperf3, which start a server in each trial.
+		// The first port stays free for tools such as iperf3, which start a server in each trial.
 		if s.Number >= len(ports)-1 {
 			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
 		}
@@ -191,8 +193,8 @@ type readyCheck struct {
 	Path    string         `json:"path,omitempty"` // page that must answer; "": the server must accept a connection
 }
 
-// await waits until the server is ready. With ready.Log, the server's output must match. With ready.Path, or without
-// both, the client's pod must reach the server.
+// await waits until the server is ready. If ready.Log is set, it waits for output that matches. If ready.Path is set,
+// or none of both is, it waits until the client's pod can reach the server.
 func (r *Running) await(ctx context.Context, site testbed.Site, address netip.AddrPort, ready Ready) error {
 	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
 	defer cancel()

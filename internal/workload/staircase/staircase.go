@@ -15,15 +15,15 @@ type Search struct {
 	Fineness
 	// Near is a guess of the capacity. A search begins near it. Loads are at least Least and at most Most.
 	Near, Least, Most float64
-	Unit              string // unit of the load in errors: "per second"
+	Unit              string // unit of the load in error messages: "per second"
 }
 
 // Fineness is the precision of a search.
 type Fineness struct {
 	Halvings int // number of times that the step is halved; the first step is a doubling
 	Turns    int // number of turns (changes of direction) whose loads are averaged; an even number
-	// Usual is the usual number of tries. More are needed if the result is below a quarter of Near, or above four
-	// times Near.
+	// Usual is the usual number of tries. A search needs more tries if its result is far from Near: below a quarter of
+	// Near, or above four times Near.
 	Usual int
 }
 
@@ -37,7 +37,7 @@ var (
 // Record is the record of a search, which is kept with its trial.
 type Record[Try any] struct {
 	Began float64 `json:"began"` // load of the search's first try
-	Tries []Try   `json:"tries"` // all tries in order, with those before and after the search
+	Tries []Try   `json:"tries"` // all tries in order, also those that came before or after the search itself
 }
 
 // MostTries bounds the tries of a search.
@@ -54,9 +54,9 @@ func Spaced(quantity fmt.Stringer) string {
 }
 
 const (
-	doubling = math.Ln2 // first step of a search; steps are differences between logarithms of loads
-	// settling is the number of turns (changes of direction) that do not count for the result. They are the first
-	// with the finest step: noise may have turned the search before it reached the capacity.
+	doubling = math.Ln2 // the first step of a search doubles the load; steps are differences of logarithms
+	// settling is the number of turns (changes of direction) that do not count for the result. These are the first
+	// turns with the finest step. Noise may have caused them before the search reached the capacity.
 	settling = 2
 )
 
@@ -69,12 +69,11 @@ func (s Search) First(seed uint64) float64 {
 	return math.Exp(from + rand.New(rand.NewPCG(seed, 0)).Float64()*min(doubling, most-from))
 }
 
-// Find returns the load that is carried in half of the tries, by up-down steps (Levitt 1971, Transformed up-down
-// methods in psychoacoustics, Journal of the Acoustical Society of America 49). A load that is carried is followed
-// by a larger one, and otherwise by a smaller one. A turn is a change of direction, which halves the step, down to
-// the finest step. The result is the geometric mean of the loads at the last turns. The seed draws the first load,
-// so each search needs its own seed. If Least is not carried, or if Most is carried, the error breaks the rule on
-// rates.
+// Find searches the load that the server carries in half of the tries (Levitt 1971, Transformed up-down methods in
+// psychoacoustics, Journal of the Acoustical Society of America 49). After a load that was carried, the next load is a
+// step larger, otherwise a step smaller. Each change of direction is a turn, and halves the step, down to the finest
+// step. The result is the geometric mean of the loads at the last turns. The seed draws the first load, so each search
+// needs its own seed. If Least is not carried, or Most is carried, the error breaks the rule on rates.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, halved := math.Log(s.First(seed)), 0
@@ -100,7 +99,7 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		if !carried {
 			bound, up = least, -1
 		}
-		for step() > up*(bound-x) && halved < s.Halvings { // a step that the bound cuts off would leave the grid: try half the step
+		for step() > up*(bound-x) && halved < s.Halvings { // a step that would pass the bound is halved, since a step cut short leaves the grid
 			halved++
 		}
 		if x += up * step(); up*(bound-x) < 0 {
@@ -108,7 +107,7 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		}
 		before = carried
 	}
-	turns = turns[:len(turns)&^1] // an even number: as many upper as lower turns
+	turns = turns[:len(turns)&^1] // keeps an even number of turns: as many upper turns as lower turns
 	if turns = turns[min(settling, len(turns)):]; len(turns) < s.Turns/2 {
 		return 0, noCapacity("it was not found in %d tries", MostTries)
 	}

@@ -42,7 +42,7 @@ type podStarter struct {
 	staying []*progress
 
 	mu    sync.Mutex
-	waits map[string]*progress // by pod name: how far each pod is
+	waits map[string]*progress // by pod name: which phases, such as ready, the pod has reached
 }
 
 func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStarter, err error) {
@@ -102,10 +102,10 @@ func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 type progress struct {
 	name   string
 	begun  time.Time
-	phases map[string]float64 // by phase: time from begun until the pod reached it, in s
+	phases map[string]float64 // for each phase: time from begun until the pod reached the phase, in s
 	uid    string
 	failed string        // reason why the pod will never be ready, if known
-	change chan struct{} // closed and replaced at each change of the fields above
+	change chan struct{} // closed when one of the fields above changes, and then replaced by a new channel
 	gone   bool
 }
 
@@ -169,7 +169,7 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	made, err := s.like.Make(ctx, plan)
 	s.mu.Lock()
 	p.phases["pod-created"] = time.Since(p.begun).Seconds()
-	for _, later := range p.phases { // the watch may show a later phase before the API server's response arrives
+	for _, later := range p.phases { // the watch may report a later phase before the API server confirms the creation
 		p.phases["pod-created"] = min(p.phases["pod-created"], later)
 	}
 	s.mu.Unlock()
@@ -192,7 +192,8 @@ func (s *podStarter) begin(ctx context.Context) (p *progress, one start, err err
 	return p, one, nil
 }
 
-// longestWait bounds the wait in one request to the listener. A call that comes later needs another request.
+// longestWait is how long one request to the listener waits for a pod's call. If the call comes later, another request
+// must wait for it.
 const longestWait = 5 * time.Second
 
 func (s *podStarter) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {

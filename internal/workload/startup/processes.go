@@ -24,7 +24,7 @@ type processStarter struct {
 	config  *Config
 	site    testbed.Site
 	args    []string
-	staying []string // further arguments, with which an instance keeps running
+	staying []string // further arguments: an instance that gets them keeps running
 	up      []testbed.Process
 }
 
@@ -78,7 +78,7 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (p testbed.
 		return nil, 0, err
 	}
 	if timed, ok := testbed.ProcessAs[testbed.Timed](p); ok {
-		begun = timed.Begun() // this time excludes Tare's own work before the fork
+		begun = timed.Begun() // time of the fork, so that Tare's own work before the fork does not count
 	}
 	select {
 	case err = <-said:
@@ -94,8 +94,9 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (p testbed.
 	return p, at.Sub(begun), nil
 }
 
-// broken returns the error of a program that failed. A program with an exit status breaks a rule. A program without
-// an error breaks a rule by what the text says. Any other error is returned unchanged.
+// broken returns the error of a program that failed. If the program ended with an exit status, this breaks a rule. If
+// there is no error, the text describes what was wrong, and this breaks the rule, too. Any other error is returned
+// unchanged.
 func broken(ctx context.Context, text string, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {

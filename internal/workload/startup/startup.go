@@ -82,8 +82,8 @@ var Kind = workload.Kind{
 	Helpers: firstbyte.Helpers,
 }
 
-// Declare lists the needs of the workload: on a cluster, a pod in which the layers' proofs run and which takes the
-// calls of the started pods.
+// Declare lists the needs of the workload. On a cluster, it needs a pod of its own: the layers' proofs run in this pod,
+// and the started pods call it.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Replaceable: true}
 	d.Rights = func(namespace string) []experiment.Right {
@@ -160,7 +160,7 @@ var quantiles = []workload.Quantile{0.5, 0.9}
 // start records one start, with its times in s, in a raw file.
 type start struct {
 	First  float64            `json:"first"`            // time until the first byte, in s
-	Phases map[string]float64 `json:"phases,omitempty"` // by phase: time until the watch showed it, in s
+	Phases map[string]float64 `json:"phases,omitempty"` // time until the watch showed a phase, in s; by phase
 	used   testbed.Usage
 }
 
@@ -182,7 +182,7 @@ type use struct {
 	CPU       time.Duration `json:"cpu"` // CPU time so far
 	Memory    int64         `json:"memory"`
 	Available int64         `json:"available,omitempty"` // available memory of the machine in bytes; 0 if unknown
-	Unknown   bool          `json:"unknown,omitempty"`   // CPU and Memory cannot be read at this site
+	Unknown   bool          `json:"unknown,omitempty"`   // set if CPU and Memory cannot be read at this site
 }
 
 func (c *Config) starter(ctx context.Context, site testbed.Site) (starter, error) {
@@ -204,7 +204,7 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 		_, err = by.once(ctx)
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // the testbed removes the instance
+		return ctx.Err() // after a cancellation, the testbed removes the instance
 	}
 	return errors.Join(err, by.end(ctx))
 }
@@ -258,7 +258,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return s, nil
 }
 
-// Run does the starts of slice i.
+// Run makes the starts of slice i of the trial.
 func (s *runningTrial) Run(ctx context.Context, i int) error {
 	all := s.config.Starts
 	for range max(1, all*(i+1)/s.slices-all*i/s.slices) {

@@ -29,7 +29,7 @@ type jobResult struct {
 	used   testbed.Usage
 }
 
-// settle is the longest time that fio may take besides its I/O.
+// settle is the longest time that fio may take in addition to its I/O.
 const settle = 30 * time.Second
 
 func limit(length time.Duration) time.Duration { return length + settle }
@@ -40,15 +40,15 @@ type trial struct {
 	raw    workload.Raw
 	file   string // path in the client's pod
 	round  int    // number of the round, from 1; 0 if unknown
-	checks int    // number of checks of the layout's mark so far
+	checks int    // how often the mark of the layout has been checked so far
 	// backing lists the files and directories that hold the volume's data, as far as the testbed knows them.
 	backing []string
 	// dropped is true if the kernel is known to ignore O_DIRECT: it accepts the flag and uses the page cache.
 	dropped bool
 }
 
-// arguments returns fio's arguments for a job. Sizes are in bytes, since fio reads MiB as a million bytes. One clock
-// is given. Otherwise fio might choose the CPU's own clock in some arms only.
+// arguments returns fio's arguments for a job. Sizes are in bytes, since fio reads MiB as a million bytes. All arms get
+// the clock clock_gettime. Without this argument, fio might choose the CPU's own clock in some arms only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
 	if t.config.Direct != throughCache {
@@ -71,7 +71,7 @@ type output struct {
 	over bool
 }
 
-// Write keeps the part of p that fits.
+// Write keeps the part of p that fits into the limit, and drops the rest.
 func (o *output) Write(p []byte) (int, error) {
 	n := min(len(p), mostOutput-len(o.kept))
 	o.over = o.over || n < len(p)
@@ -140,7 +140,7 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp runs the warm-up. Sequential I/O warms up in the second half of the data. The measurement then begins with
+// ramp runs the warm-up. Sequential I/O warms up in the second half of the data, so that the measurement begins with
 // blocks that were not read just before.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
@@ -151,8 +151,8 @@ func (t *trial) ramp(ctx context.Context) error {
 	return explain(err)
 }
 
-// load returns fio's arguments for the trial's kind of I/O. Several sequential jobs get a part of the data each.
-// Otherwise all of them would read the same blocks at the same time.
+// load returns fio's arguments for the trial's kind of I/O. If several jobs read or write sequentially, each job gets a
+// part of the data. Otherwise all of them would use the same blocks at the same time.
 func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	c := t.config
 	op, bs, jobs := c.Operations.One(), int64(c.BlockSize.One()), int64(c.Jobs.One())
@@ -165,7 +165,7 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
 	}
 	if !c.cold() {
-		args = append(args, "--time_based") // at the end of the data, fio begins again until the time is over
+		args = append(args, "--time_based") // fio begins again at the end of the data, until the time is over
 	}
 	if op.sequential() && jobs > 1 {
 		size = size / jobs / bs * bs
@@ -186,7 +186,7 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
-	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; fio accepts 31 bits everywhere
+	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; a seed of fio has at most 31 bits on every system
 }
 
 func (t *trial) measure(ctx context.Context) (workload.Result, error) {
@@ -204,8 +204,8 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	return t.config.read(d, buffered)
 }
 
-// counted reports whether the only failures of a run are I/O errors that fio counted. The limit on errors decides
-// later whether they are too many.
+// counted reports whether a run of fio failed only by I/O errors, which fio counted. The limit on errors decides later
+// whether there are too many.
 func counted(d *jobResult) bool {
 	if d == nil || d.report == nil {
 		return false
@@ -218,29 +218,30 @@ func counted(d *jobResult) bool {
 	return broken == "" && known && failed > 0
 }
 
-// A trailer follows the data. Its first block is the mark: a digest of the data's layout. fio writes the mark when
-// all data is on the disk. No program but fio is therefore needed to mark files and block devices.
+// A trailer is written behind the data. Its first block is the mark: a digest of the data's layout. fio itself writes
+// the mark, when all data is on the disk. So no other program is needed to mark a file or a block device.
 //
-// One run writes the data and the trailer. The next run writes the mark inside the existing file. Beyond the end of
-// a file, fio would write a new file in its place without a warning, and reads of the new file would cost nothing.
+// A first run of fio writes the data and the trailer. The second run writes the mark inside the existing file. If the
+// mark lay beyond the end of the file, fio would make a new file without a warning, and reads of the new file would
+// cost nothing.
 const (
 	trailer = 1 << 20 // bytes of the trailer
 	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
 	wide    = 1 << 20 // block size, in bytes, for writing the data
-	deep    = 8       // number of blocks that are written at the same time
+	deep    = 8       // number of blocks that fio writes at the same time while it lays out the data
 )
 
 // version is the version of the layout. A new version makes Tare lay out all data again.
 const version = 1
 
-// slowest is the lowest bandwidth at which laying out finishes within its limit, in B/s.
+// slowest is the lowest bandwidth, in B/s, with which the volume's data can be laid out within the time limit.
 const slowest = 8 << 20
 
 func (c *Config) layoutLimit() time.Duration {
 	return limit(time.Minute + time.Duration(c.Size/slowest)*time.Second)
 }
 
-// mark returns the content of the mark, in the notation of fio's patterns.
+// mark returns the content of the mark on a volume with its data, in the notation of fio's patterns.
 func (c *Config) mark() string {
 	return fmt.Sprintf("0x%x", sha256.Sum256(fmt.Appendf(nil, "tare storage, layout %d, %d bytes", version, c.Size)))
 }

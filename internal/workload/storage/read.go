@@ -21,7 +21,7 @@ var quantiles = []workload.Quantile{0.5, 0.99, 0.999}
 
 const (
 	covered   = 0.95 // smallest share of the duration in which fio must have done I/O
-	leastCold = 0.1  // shortest time, in s, that reading all data once may take
+	leastCold = 0.1  // shortest time, in s, for a read of all data; a shorter read makes the trial invalid
 	mostLines = 4    // lines of standard error that an error shows
 	mostSaid  = 600  // characters of standard error that an error shows
 )
@@ -64,7 +64,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 		return workload.Result{}, unreadable("the report has no %s", name)
 	}
 	wanted := c.Duration.Std().Seconds()
-	if c.cold() && way.Bytes == float64(c.Size) { // fio ends when it has read all data once
+	if c.cold() && way.Bytes == float64(c.Size) { // fio ended before its time because it had read all data once
 		wanted = leastCold
 	}
 	if c.cold() && wanted == leastCold && way.Runtime/1e3 < leastCold {
@@ -86,7 +86,7 @@ func (c *Config) read(d *jobResult, buffered bool) (workload.Result, error) {
 	}, nil
 }
 
-// values returns the metrics in a report. Their names begin with p. Failed I/Os do not count.
+// values returns the metrics in a report of fio, under names that begin with the text p. Failed I/Os do not count.
 func (c *Config) values(job *fio.Job, way *fio.Way, p string) map[string]float64 {
 	values := map[string]float64{}
 	set := func(name string, v float64) {
@@ -179,8 +179,8 @@ const (
 	pastCache direct = "true"
 	// throughCache sends all I/O through the page cache. The names of the metrics begin with buffered-.
 	throughCache direct = "false"
-	// auto asks for I/O past the page cache. If a trial went through the cache, the names of its metrics begin with
-	// buffered-.
+	// auto asks for I/O past the page cache, but also accepts I/O through the cache. After such a trial, the names of
+	// its metrics begin with buffered-.
 	auto direct = "auto"
 )
 
@@ -208,13 +208,13 @@ func (d direct) MarshalJSON() ([]byte, error) {
 // MarshalText returns the parameter's text in an experiment file.
 func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
-// tolerated is how many bytes of a file may be in the page cache after a trial past the page cache: another process
-// may have read them. A trial through the page cache exceeds this in its first second, unless the device is slower
+// tolerated is how many bytes of a file may be in the page cache after a trial that bypassed it: another process may
+// have read them. A trial that uses the page cache exceeds this number in its first second, unless the device is slower
 // than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// cached reports whether the trial's I/O went through the page cache. With direct: true this is an error, which
-// breaks a rule.
+// cached reports whether the trial's I/O went through the page cache. If the file says direct: true, such I/O breaks a
+// rule, and cached returns an error.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {
@@ -248,14 +248,14 @@ func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) 
 // every gVisor kernel reports.
 var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 
-// errDropped is the error for a kernel that accepts O_DIRECT and ignores it, as gVisor does. After a run with
-// direct=1 in gVisor, the whole file is in the page cache of the node's kernel. Without gVisor, none of the file is
-// there.
+// errDropped is the error for a kernel that accepts O_DIRECT and ignores it, as gVisor does. I/O then goes through the
+// page cache: after direct=1 in gVisor, the page cache of the node's kernel has the whole file. Without gVisor, it has
+// none of the file.
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// checkDirect is called before a trial that asks for I/O past the page cache. If the kernel is gVisor, which ignores
-// O_DIRECT, direct: true is an error. With direct: auto the trial goes on, through the page cache.
+// checkDirect is called before a trial that asks for I/O past the page cache. gVisor's kernel ignores O_DIRECT: there,
+// direct: true is an error, and with direct: auto the trial goes through the page cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	_, err := testbed.Run(ctx, t.site, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})

@@ -132,8 +132,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// least returns the size of the smallest volume that holds the data. A file system keeps a tenth of the volume or
-// less for itself and for root.
+// least returns the size of the smallest volume that holds the data. The volume must be larger than the data if it has
+// a file system, which keeps up to a tenth for itself and for root.
 func (c *Config) least() quantity.Size {
 	if c.Mode == Block {
 		return c.Size + trailer
@@ -172,9 +172,9 @@ const part = "fio"
 // startUp is the time that one start and end of fio takes. A trial runs fio three times.
 const startUp = 350 * time.Millisecond
 
-// Measures returns the metrics of a trial. The limit includes time for laying out the data, and the expected time
-// does not. With direct: auto, a trial has one of two sets of metrics: past the page cache or through it. Cost and
-// loop would fit only one set, and are left out.
+// Measures returns the metrics of a trial. The time limit includes the time for laying out the data; the expected time
+// does not. With direct: auto, a trial has one of two sets of metrics: past the page cache or through it. The fields
+// for cost and loop are left out, since they would fit only one set.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -212,8 +212,8 @@ func (c *Config) measured(p string) []experiment.Metric {
 	return metrics
 }
 
-// loop names two metrics: latency and I/O per second. In a closed loop, each follows from the other. With fsync
-// there is no such relation, since neither metric includes the time of fsync.
+// loop names latency and I/Os per second: in a closed loop, each of these two metrics follows from the other. With
+// fsync loop returns nil, since neither metric includes the time of fsync.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil

@@ -96,8 +96,8 @@ const constellation profile = "constellation"
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets the profile's duration and warm-up, unless the file gives them. All other parameters of the profile are
-// the workload's defaults.
+// fill sets the duration and the warm-up of the profile, unless the file gives them. Other parameters need no change,
+// since the workload's defaults fit the profile.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile == constellation && !given("duration") {
 		c.Duration = quantity.Duration(time.Minute)
@@ -113,8 +113,8 @@ type Cap struct {
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// forBlock returns two caps for I/Os of one block size: I/Os per second, and bandwidth; 0: unknown. Bandwidth is
-// I/Os per second × block size. A cap of one therefore caps the other, too.
+// forBlock returns the caps for I/Os of one block size: I/Os per second, and bandwidth; 0: no cap is known. Bandwidth
+// is I/Os per second × block size, so each cap also limits the other quantity.
 func (c *Cap) forBlock(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

@@ -19,8 +19,7 @@ import (
 	"tare/internal/testbed"
 )
 
-// inMemory writes the probe to a file in memory. The file is still open after this process has executed another
-// program.
+// inMemory writes the probe to a file in memory. The file stays open when this process executes another program.
 func inMemory() (*os.File, error) {
 	if len(program) == 0 {
 		return nil, errors.New("the probe is written for x86-64 and arm64")
@@ -39,9 +38,9 @@ func inMemory() (*os.File, error) {
 	return f, nil
 }
 
-// execute replaces this process by the probe. The probe gets an empty environment. The length of an environment
-// shifts the stack, and thereby times (Mytkowicz et al., Producing wrong data without doing anything obviously
-// wrong, ASPLOS 2009).
+// execute replaces this process by the probe, with an empty environment. The length of an environment shifts the stack,
+// and thereby changes times (Mytkowicz et al., Producing wrong data without doing anything obviously wrong, ASPLOS
+// 2009).
 func execute(_ context.Context, o request) error {
 	f, err := inMemory()
 	if err != nil {
@@ -60,8 +59,8 @@ func execute(_ context.Context, o request) error {
 	return fmt.Errorf("execute the probe from memory: %w", err)
 }
 
-// executeDescriptor executes the probe by its descriptor, without /proc. Go has changed the limit on open files.
-// syscall.Exec would undo this change; executeDescriptor keeps it.
+// executeDescriptor executes the probe by its descriptor, without /proc. Go has changed the limit on open files at its
+// start. The changed limit stays; syscall.Exec would undo the change.
 func executeDescriptor(fd int, argv []string) error {
 	list, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {
@@ -100,7 +99,7 @@ func tryHere(ctx context.Context, t Test) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	const self = 3 // a command's first extra file has this descriptor
+	const self = 3 // a command's first extra file always has the descriptor 3
 	c := New().(*Config)
 	c.Tests = factor.Of(t)
 	argv, err := c.try().arguments(self)

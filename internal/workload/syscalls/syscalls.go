@@ -40,7 +40,7 @@ import (
 
 const name = "syscalls"
 
-// Test is the name of a test in the probe.
+// Test is the name of one of the tests in tests, such as "fork".
 type Test string
 
 // tests lists the tests in the order of docs/syscalls.md.

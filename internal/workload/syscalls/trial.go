@@ -39,8 +39,8 @@ type trial struct {
 	refused bool // the kernel refuses the test, even without layers
 }
 
-// Run runs the processes of slice i. Each is pinned to a CPU: the one after the CPU of the process before it. All
-// arms use the CPUs in the same order.
+// Run runs the processes of slice i. Each process is pinned to one CPU, and the next process to the next CPU. All arms
+// use the CPUs in the same order.
 func (t *trial) Run(ctx context.Context, i int) error {
 	if t.refused {
 		return nil
@@ -69,9 +69,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge is called for a test that failed inside the layers. It runs the test without the layers. If the kernel
-// refuses it again, the test is unavailable at this place, and the reason is "". Otherwise the reason says why the
-// failure breaks a rule.
+// judge returns the reason why a test that failed inside the layers breaks a rule. It runs the test again without the
+// layers. If the kernel refuses the test there, too, the test is unavailable at this place, and the reason is "".
 func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (reason string, err error) {
 	outside, err := ask(ctx, site, c.In, c.try(), false)
 	switch {
@@ -108,7 +107,7 @@ func (t *trial) values() workload.Result {
 		coarse = coarse || l.Step > coarsest
 	}
 	r.Values[meanMetric] = total / r.Work / nanoseconds
-	if coarse { // a step of the CPU clock is too long, as in some sandboxes
+	if coarse { // the CPU clock's steps are too long to measure an operation, as in some sandboxes
 		r.Unavailable = []string{cpuMetric, meanMetric}
 		delete(r.Values, cpuMetric)
 		delete(r.Values, meanMetric)
@@ -118,11 +117,11 @@ func (t *trial) values() workload.Result {
 
 const (
 	nanoseconds = 1e9     // nanoseconds in a second
-	coarsest    = 100_000 // longest step of a CPU clock, in ns, with which batches can be timed
+	coarsest    = 100_000 // longest step of a CPU clock, in ns; longer steps are too coarse to time batches
 )
 
-// Try does one operation inside the site's layers. If it fails there and without the layers, too, the test is
-// unavailable at this place. This is no error.
+// Try does one operation inside the site's layers. If it fails there, Try repeats it without the layers. If that fails
+// too, the test cannot run at this place at all, and Try returns no error.
 func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	inside, err := ask(ctx, site, c.In, c.try(), true)
 	if err != nil || inside.failed == nil {
@@ -142,8 +141,8 @@ type output struct {
 	used   testbed.Usage
 }
 
-// ask runs the probe with a request. With subject = true, the probe runs inside the site's layers, and otherwise
-// outside of them.
+// ask runs the probe with a request and returns its output. With subject = true, the probe runs inside the site's
+// layers, otherwise outside of them.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, o request, subject bool) (a output, err error) {
 	cmd, err := helperrpc.Command(site, where, Helper.Name, o)
 	if err != nil {
@@ -182,7 +181,7 @@ type line struct {
 	Step       uint64  `json:"step"`         // step of the CPU clock of the process, in ns
 	On         *int    `json:"on,omitempty"` // CPU that the process was pinned to
 
-	// The next fields describe a failed call of the process.
+	// The next fields describe a failed system call of the process.
 	Failed string  `json:"failed,omitempty"`
 	Errno  uint64  `json:"errno,omitempty"`
 	Signal int     `json:"signal,omitempty"`
@@ -202,8 +201,8 @@ func (l line) failure() string {
 	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
 }
 
-// refusal reports whether the kernel refused the call, by an errno in refusals or by a signal. It is also true if
-// the test shell found no program. Any other failure is a mistake in the request.
+// refusal reports whether the kernel refused the call: by an errno in refusals, or by a signal. It also returns true if
+// the test shell found no shell to run. Any other failure is a mistake in Tare's request.
 func (l line) refusal() bool {
 	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
 }
@@ -216,8 +215,8 @@ var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
 const mostLines = 2 * mostProcesses
 
-// readLines parses the output of the probe, which has a line for each process. It ends at the first failed process,
-// and returns its line as failed.
+// readLines parses the output of the probe, which has a line for each process. It stops at the first process that
+// failed, and returns the line of this process as failed.
 func readLines(text []byte) (lines []line, failed *line, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for decoder.More() {
@@ -243,7 +242,7 @@ func readLines(text []byte) (lines []line, failed *line, err error) {
 	return lines, nil, nil
 }
 
-// Helper is a process that replaces itself by the probe.
+// Helper is a process that replaces itself by the probe, which takes the times of operations.
 var Helper = testbed.Helper{Name: name, Run: helperrpc.Reading("the request", execute)}
 
 type request struct {

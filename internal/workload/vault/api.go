@@ -76,7 +76,7 @@ func (a *api) call(ctx context.Context, method, path string, content, out any) e
 		var body struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(text, &body) // without JSON, the error has only the status
+		_ = json.Unmarshal(text, &body) // if the body is no JSON, the error has only the HTTP status
 		return &statusError{response.StatusCode, safetext.Line(strings.TrimSpace(fmt.Sprintf("%s %s: status %s %s", method, path, response.Status, strings.Join(body.Errors, "; "))))}
 	}
 	if out == nil {
@@ -102,12 +102,13 @@ func (a *api) await(ctx context.Context, path string) error {
 	return retry(ctx, func(ctx context.Context) error { return a.call(ctx, http.MethodGet, path, nil, nil) })
 }
 
-// request is one request to the workload's helper. Exactly one of the fields from Prepare to Empty is set.
+// request is one request to the workload's helper. Of the fields from Prepare to Empty, exactly one is set; it says
+// what the helper does.
 type request struct {
-	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs; or the URL of the existing server
+	URLs  []string `json:"urls,omitempty"` // URLs of the members' APIs, or the URL of the existing server
 	CA    string   `json:"ca,omitempty"`
 	Token string   `json:"token,omitempty"`
-	// Foreign is set for an existing server. Its owner may forbid some calls.
+	// Foreign is set for an existing server, which Tare has not started. Its owner may forbid some calls.
 	Foreign bool `json:"foreign,omitempty"`
 
 	Prepare *setUpRequest `json:"prepare,omitempty"`
@@ -167,7 +168,7 @@ func (r *request) state(ctx context.Context) (*vaultserver.State, error) {
 		return nil, err
 	}
 	s.Leader = leader.Address
-	if !r.Foreign { // asks the leader itself, which alone knows since when it leads
+	if !r.Foreign { // asks the leader itself: only the leader knows since when it leads
 		if !slices.Contains(r.URLs, s.Leader) {
 			return nil, errors.New("the members have no leader")
 		}
@@ -223,8 +224,8 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 	return types, err
 }
 
-// ignoreForeign returns nil for the error of a call that the owner of an existing server has forbidden. It returns
-// any other error unchanged.
+// ignoreForeign returns nil if an existing server refused a call, since its owner may forbid calls. It returns any
+// other error unchanged.
 func (r *request) ignoreForeign(err error) error {
 	if _, refused := errors.AsType[*statusError](err); refused && r.Foreign {
 		return nil

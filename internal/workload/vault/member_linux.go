@@ -13,7 +13,7 @@ func inMemory(text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("a file in memory: %w", err)
 	}
-	for rest := []byte(text); len(rest) > 0; { // no os.File, which the garbage collector would close
+	for rest := []byte(text); len(rest) > 0; { // unix.Write and no os.File, since the garbage collector would close an os.File
 		n, err := unix.Write(fd, rest)
 		if err != nil {
 			return "", fmt.Errorf("a file in memory: %w", err)

@@ -84,7 +84,7 @@ func (r *request) initialise(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("unseal: %w", err)
 	}
 	first.token = made.Token
-	if err := first.await(ctx, "sys/health"); err != nil { // status 200 shows that this member is the leader
+	if err := first.await(ctx, "sys/health"); err != nil { // status 200 comes when this member is the leader
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}
 	// Without this setting, a new member gets its vote only after 10 s.
@@ -218,7 +218,7 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 		write := func(ctx context.Context) error {
 			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(text), nil)
 		}
-		if i == 0 { // repeats the first write until the new KV engine has become version 2
+		if i == 0 { // the first write is repeated until the new KV engine has become version 2
 			if err := retry(ctx, write); err != nil {
 				return err
 			}

@@ -34,12 +34,13 @@ type servers struct {
 	members   []*service.Running
 	prepared  prepared
 	down      bool
-	failure   error // error after which the servers must be set up again; nil: there is none
+	failure   error // error that demands a new set-up of the servers; nil: none
 }
 
 var _ vaultserver.Servers = (*servers)(nil)
 
-// Shared returns a name. Cells with the same name share servers. Parameters of the load are not part of the name.
+// Shared returns a name for a cell's servers. Cells with the same name share servers. Parameters of the load are not
+// part of the name.
 func (c *Config) Shared() string {
 	like := *c
 	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = operations{}, nil, nil, "", 0
@@ -53,7 +54,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, 
 	up, err := c.setUp(ctx, s)
 	if err != nil {
 		if ended := up.memberEnded(ctx); ended != nil && ctx.Err() == nil {
-			err = ended // err is only a consequence of the member's end
+			err = ended // the member's end has caused err, and says more
 		}
 		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
@@ -79,7 +80,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 			return up, err
 		}
 		up.urls = []string{c.URL}
-		up.prepared = prepared{Mount: p.Mount, Token: token} // tells Down what to remove, even if setting up fails
+		up.prepared = prepared{Mount: p.Mount, Token: token} // Down reads this to know what to remove, even if setting up fails
 	} else if err := up.startAll(ctx, s, c, settings); err != nil {
 		return up, err
 	} else if settings.Audit != vaultserver.FileAudit {
@@ -260,7 +261,7 @@ func (up *servers) start(ctx context.Context, s workload.SetUp, c *Config, cert,
 		}
 		dir := filepath.Join(volume, fmt.Sprintf("vault-%d", s.Number))
 		if up.auditFile == "" {
-			up.auditFile = filepath.Join(dir, "audit.log") // the first member's path; on a cluster it is the path of all members
+			up.auditFile = filepath.Join(dir, "audit.log") // path on the first member; on a cluster, the path is the same on all members
 		}
 		m := membership{Program: c.Program, Dir: dir, Cert: cert, Key: key}
 		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {
@@ -313,7 +314,7 @@ func runMember(_ context.Context, m membership) error {
 	if err != nil {
 		return err
 	}
-	drop := func(v string) bool { // drops variables that would make the program a helper, or a client
+	drop := func(v string) bool { // drops variables that would turn the program into a helper of Tare, or configure a client
 		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
 	}
 	return execProgram(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))

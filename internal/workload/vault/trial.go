@@ -41,7 +41,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 		return nil, up.fail(ctx, err)
 	}
 	up.audited = 0
-	if up.auditFile != "" { // empties the audit file, which would otherwise fill its volume over many trials
+	if up.auditFile != "" { // otherwise the audit file would fill its volume over many trials
 		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.fail(ctx, err)
 		}
@@ -77,7 +77,7 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // reads the size before the next request, which is audited, too
+	if r.up.auditFile != "" { // the size is read before State asks the server, since that request is audited, too
 		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
 			return result, r.up.fail(ctx, err)
 		}
@@ -119,7 +119,8 @@ func (SigningKey) Values() []string {
 	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
 
-// operations holds the weight of each operation. The requests with an operation are in proportion to its weight.
+// operations holds the weight of each operation. The number of requests for an operation is in proportion to its
+// weight.
 type operations struct {
 	Sign    float64 `yaml:"sign" json:"sign,omitempty" min:"0" doc:"weight of transit/sign"`
 	Verify  float64 `yaml:"verify" json:"verify,omitempty" min:"0" doc:"weight of transit/verify, always of the same signature"`

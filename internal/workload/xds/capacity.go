@@ -31,7 +31,8 @@ type Within struct {
 	Within quantity.Duration `yaml:"within" json:"within" required:"true" alone:"true" doc:"the time limit"`
 }
 
-// kept reports whether enough sidecars met the limit: inTime is how many of n sidecars met it.
+// kept reports whether enough of n sidecars met the limit: the number inTime is at least the share Share of n (by
+// default all).
 func (w Within) kept(inTime, n int) bool {
 	return float64(inTime) >= cmp.Or(float64(w.Share), 1)*float64(n)-1e-9
 }
@@ -47,8 +48,8 @@ func (w Within) limit(what string) string {
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
 func (o *Objective) String() string { return o.Ready.limit("ready") + ", " + o.Push.limit("push") }
 
-// most returns the largest number of sidecars that a search may try. Without objective.most it is 16 times n, or
-// mostSidecars if that is less.
+// most returns the largest number of sidecars that a search may try. Without objective.most, it is the smaller of 16
+// times n and mostSidecars.
 func (o *Objective) most(n int) int {
 	return cmp.Or(o.Most, min(16*n, mostSidecars))
 }
@@ -73,7 +74,7 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 
 const (
 	capacity    = "capacity"
-	readyBeyond = "ready-beyond" // number of sidecars ready in time at twice the capacity, divided by the capacity
+	readyBeyond = "ready-beyond" // sidecars ready in time at twice the capacity, as a multiple of the capacity
 
 	overload = 2 // after the search, this multiple of the capacity is tried
 )
@@ -87,7 +88,7 @@ func (o *Objective) metrics(n int) []experiment.Metric {
 	}, workload.TimeMetrics("ready", n, quantiles)...)
 }
 
-// longestTry returns the longest time that a try with n sidecars takes if the server carries them.
+// longestTry returns the longest duration of a try in which the server carries all n sidecars.
 func (c *Config) longestTry(n int) time.Duration {
 	return c.rampTime(n) + c.Objective.Ready.Within.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Within.Std()) + 2*c.Settle.Std() + time.Second
 }
@@ -106,7 +107,7 @@ type tryRecord struct {
 
 	Resources []testbed.Resource `json:"resources,omitempty"`
 
-	times []time.Duration // time until ready, of each sidecar that was ready
+	times []time.Duration // time that each ready sidecar took to become ready
 	bytes uint64
 	used  map[string]testbed.Usage
 }
@@ -137,7 +138,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	}
 	if err == nil {
 		result.Values = map[string]float64{capacity: found}
-		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] { // the last tries are near the capacity
+		// the loads of the last tries are near the capacity, so only their resources count
+		for _, t := range record.Tries[max(0, len(record.Tries)-search.Turns):] {
 			result.Resources = testbed.Joined(result.Resources, t.Resources)
 		}
 		result.Used, result.Work, result.Sent = usual.used, float64(usual.Ready), usual.bytes
@@ -147,7 +149,7 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 		var beyond *tryRecord
 		beyond, err = try(overload * found)
 		if late, ok := errors.AsType[*workload.Invalid](err); ok && late.Rule == workload.RuleLate {
-			err = nil // only the overload was too much for the generator; the capacity is known
+			err = nil // the generator was too slow for the overload alone: the capacity is still known
 		} else if err == nil {
 			result.Values[readyBeyond] = float64(beyond.Ready) / found
 		}

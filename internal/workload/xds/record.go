@@ -15,8 +15,8 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99}
 
-// timeAt returns a quantile of n times. The known times are given in ascending order. The other times are missing,
-// and count as longer. The result is false if the quantile falls on a missing time.
+// timeAt returns a quantile of n times. The argument sorted has the known times in ascending order. Times that are not
+// in it are missing, and count as longer than all known times. The result is false if the quantile is a missing time.
 func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {
@@ -68,8 +68,8 @@ func (s *stage) late() (list []time.Duration) {
 	return list
 }
 
-// sum adds up the counts of all clients. It also returns how many sidecars the stage waited for, and when the last
-// of them finished.
+// sum adds up the counts of all clients. The result expected is the number of sidecars that the stage waited for. The
+// result last is the time at which the last of these sidecars finished.
 func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
 	for _, r := range s.Reports {
@@ -105,7 +105,8 @@ func (s *stage) missing() string {
 	return text
 }
 
-// result computes the metrics of a trial from the stage in which sidecars connected (up) and the changes (pushes).
+// result computes the metrics of a trial. The stage up is the one in which sidecars connected. The stages pushes are
+// the changes of the configuration.
 func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload.Result, error) {
 	counts, n, last := up.sum()
 	came := up.times()
@@ -154,8 +155,8 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	return r, nil
 }
 
-// onTime returns an error if the 99th percentile of the sidecars' lags is too long. A lag is the time from a
-// sidecar's due time until it begins to connect.
+// onTime returns an error if sidecars began to connect too late. A lag is the time from a sidecar's due time until it
+// begins to connect; the 99th percentile of the lags is limited.
 func (c *Config) onTime(t *workload.Trial, up *stage) error {
 	if late := up.late(); len(late) > 0 {
 		if lag, _ := timeAt(0.99, late, len(late)); t.Late(lag, c.Late.Std()) {

@@ -29,8 +29,8 @@ func (c *Config) Shared() string {
 	return "xds " + c.Server.Shared()
 }
 
-// Names of environment variables. They hold the server's certificate and key in PEM if a layer makes sidecars
-// encrypt.
+// Names of the server's environment variables for its certificate and its key in PEM. They are set if a layer makes
+// sidecars encrypt.
 const (
 	certificateVariable = "TARE_TLS_CERT"
 	keyVariable         = "TARE_TLS_KEY"
@@ -38,7 +38,7 @@ const (
 
 // xdsServer is the server that sidecars at a site connect to.
 type xdsServer struct {
-	resident  // server that the workload started; a value of type remote if it started none
+	resident  // server that the workload started, or a value of type remote: it started none
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
@@ -99,7 +99,7 @@ func (up *xdsServer) security() (s xdstransport.Security) {
 	return s
 }
 
-// layered changes the request o: layers may set its protocol and encryption.
+// layered puts what layers have set into the request o: the xDS protocol and the encryption.
 func (up *xdsServer) layered(o *fleet.Open) {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
@@ -110,7 +110,7 @@ func (up *xdsServer) layered(o *fleet.Open) {
 	case xdstransport.Plaintext:
 		o.TLS = nil
 	case xdstransport.TLS:
-		var with fleet.TLS // the sidecars keep their own certificate
+		var with fleet.TLS // settings that keep the sidecars' own certificate, if they have one
 		if o.TLS != nil {
 			with = *o.TLS
 		}
@@ -119,7 +119,8 @@ func (up *xdsServer) layered(o *fleet.Open) {
 	}
 }
 
-// openRequest returns the first request to every client. The caller adds the client's share of the sidecars.
+// openRequest returns the request with which every client begins its work. The caller adds the number of sidecars for
+// each client.
 func (r *trial) openRequest(ctx context.Context) (fleet.Open, error) {
 	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}
@@ -165,7 +166,7 @@ func (n node) metadata() (json.RawMessage, error) {
 // client is a process that simulates sidecars.
 type client struct {
 	*helperrpc.Helper
-	ahead time.Duration // time by which the clock at the client's place is ahead of this machine's clock
+	ahead time.Duration // by how much the clock at the client's place is ahead of this machine's clock
 }
 
 // start starts the clients, and divides a number of sidecars among them.
@@ -203,8 +204,8 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 	return nil
 }
 
-// places lists the places where clients run. On this machine, local pods cannot reach a server at an address.
-// Clients then run on the host.
+// places lists the places where clients run. On this machine, local pods cannot reach a server that the file gives by
+// its address. For such a server, clients run on the host.
 func (r *trial) places() []testbed.Place {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if r.config.Address != "" && (!ok || remote.Self(testbed.ClientPod) == "") {
@@ -229,8 +230,8 @@ func (r *trial) sendAll(ctx context.Context, request func(i int, c *client) flee
 	return service.Each(r.clients, func(i int, c *client) (fleet.Response, error) { return c.send(ctx, request(i, c)) })
 }
 
-// longestWait is the longest wait in one request to a client. After each request the server's memory is read, at
-// least once a second.
+// longestWait is the longest wait in one request to a client. The server's memory is read after each request, and
+// therefore at least once a second.
 const longestWait = time.Second
 
 // awaitStage waits until all clients have finished their stage, but no longer than the limit. It returns the record

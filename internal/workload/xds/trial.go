@@ -108,8 +108,8 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp connects or disconnects the first n sidecars. It waits for them, but after the last one's due time no longer
-// than the time wait.
+// ramp connects or disconnects the first n sidecars, and waits for them. The wait ends when the time wait has passed
+// since the last sidecar's due time.
 func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate, meter := len(r.clients), float64(r.config.Rate.One()), testbed.StartMeter(ctx, r.t.Site)
 	_, err := r.sendAll(ctx, func(i int, _ *client) fleet.Request {
@@ -125,7 +125,7 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time
 	return r.awaitStage(ctx, name, r.config.rampTime(n)+wait, meter)
 }
 
-// parts lists the processes whose use of resources counts.
+// parts lists the processes whose resources the trial measures: clients and server.
 func (r *trial) parts() service.Parts {
 	parts := service.Parts{}
 	for _, c := range r.clients {
@@ -147,7 +147,7 @@ func (r *trial) connections() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// keep writes the stages and the server's output to raw files of the trial.
+// keep writes two raw files of the trial: the record of its stages, and the server's output.
 func (r *trial) keep() error {
 	err := workload.KeepJSON(r.t.Raw, "sidecars.json", r.stages)
 	if r.up.server != nil {
@@ -181,8 +181,8 @@ func (r *trial) clear(ctx context.Context) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// changes makes the workload's changes of the server's configuration, and yields a stage for each. Before the next
-// change, it waits until the push has reached all sidecars, or until the limit has passed.
+// changes makes the changes of the server's configuration that the workload asks for, and yields a stage for each
+// change. Before the next change, it waits until the push has reached all sidecars, or until the time limit has passed.
 func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*stage, error] {
 	return func(yield func(*stage, error) bool) {
 		due := time.Now()
@@ -200,13 +200,14 @@ func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*sta
 	}
 }
 
-// Clients are told of a change in advance: at least leastLead, and at most mostLead.
+// Clients learn of a change before it happens: at least leastLead before, and at most mostLead before.
 const (
 	leastLead = 20 * time.Millisecond
 	mostLead  = 5 * time.Second
 )
 
-// change makes one change. The clients know its time in advance. The push counts from this time.
+// change makes one change, by the experiment's command. The clients know its time in advance. The push is timed from
+// then on.
 func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
 	meter := testbed.StartMeter(ctx, r.t.Site) // starts the meter first, since starting it takes time
 	since, err := r.announce(ctx)
@@ -220,8 +221,8 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 	return r.awaitStage(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
 }
 
-// announce tells the clients when the next change comes. Each gets the time by its own clock. announce returns the
-// time by this machine's clock, once all clients know it.
+// announce tells all clients the time of the next change, by each client's own clock. It returns this time by this
+// machine's clock, when all clients know it.
 func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	for lead := leastLead; lead <= mostLead; lead *= 2 {
 		since := time.Now().Add(lead)

@@ -101,7 +101,7 @@ type change struct {
 // resource is a type of resources: clusters (cds), endpoints, listeners or routes.
 type resource string
 
-// Values lists the types in the order of package sidecar.
+// Values lists the types in the order of package sidecar's constants.
 func (resource) Values() []string { return []string{"cds", "eds", "lds", "rds"} }
 
 // types lists the types of resources that show a push. A sidecar has received the push when the first response of
@@ -176,7 +176,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 	return append(workload.ReadFile(read, "tls.ca", c.TLS.CA, &c.TLS.authority), workload.ReadFile(read, "tls.cert", c.TLS.Cert, &c.TLS.certificate)...)
 }
 
-// measured returns the number of sidecars that connect in the measured part.
+// measured returns the number of sidecars that connect in the measured part: all, or the share Churn.
 func (c *Config) measured() int {
 	n := c.Sidecars.One()
 	if share := float64(c.Churn.One()); share > 0 {
@@ -194,7 +194,7 @@ func (c *Config) rampTime(n int) time.Duration {
 const (
 	connectRate  = "connect-rate"        // sidecars that became ready per second
 	readyLast    = "ready-last"          // time until the last sidecar was ready, in s
-	pushLast     = "push-last"           // time until the push reached the last sidecar, in s, mean over the changes
+	pushLast     = "push-last"           // time until a push reached the last sidecar, in s; the mean over all changes
 	sidecarBytes = "sidecar-bytes"       // bytes of the responses while sidecars connect, per sidecar
 	pushBytes    = "push-bytes"          // bytes of the responses to a change, per sidecar
 	errorShare   = "errors"              // number of errors divided by the attempts to connect
@@ -202,7 +202,7 @@ const (
 	memoryReady  = "server-memory-ready" // resident memory of the server after the sidecars have connected, in bytes
 	memoryPeak   = "server-memory-peak"  // highest resident memory of the server, in bytes
 	heapReady    = "server-heap-ready"   // heap of the server in use when all sidecars are ready, in bytes
-	heapPush     = "server-heap-push"    // heap of the server in use after the last push, in bytes
+	heapPush     = "server-heap-push"    // bytes of the server's heap that are in use after the last push
 )
 
 // Measures returns the metrics of a trial, and its duration.
@@ -249,7 +249,7 @@ func (c *Config) Measures() experiment.Measures {
 
 	planned := c.rampTime(n)
 	if c.Churn.One() > 0 {
-		planned += c.rampTime(n) + c.rampTime(c.Sidecars.One()) // n sidecars disconnect, and before that all connect
+		planned += c.rampTime(n) + c.rampTime(c.Sidecars.One()) // with churn: all sidecars connect, then n of them disconnect and connect again
 	}
 	if changes > 0 {
 		planned += time.Duration(changes) * c.Change.every()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Run holds the statistics of all requests of one file of the study.
+// Run holds the statistics of all requests in one result file of the study.
 type Run struct {
 	Replicas, Platform, File string
 	Statistics
@@ -96,7 +96,7 @@ func (r Run) JSON() string {
 	}
 	data, err := json.Marshal(map[string]any{"metrics": metrics, "target_addr": "https://vault.vault:8200"})
 	if err != nil {
-		panic(err) // JSON of numbers and times is always valid
+		panic(err) // numbers and times can always be written as JSON, so no error occurs
 	}
 	return string(data) + "\n"
 }

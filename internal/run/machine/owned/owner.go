@@ -34,9 +34,9 @@ func Parse(text string) (o Owner, err error) {
 // PID is the process id.
 func (o Owner) PID() int { return o.pid }
 
-// Orphaned reports whether the owner o is known to be dead. The process self asks. An owner in another process id
-// namespace counts as alive, since its process id means nothing to self. One exception: if self sees all namespaces,
-// and the owner's namespace has no process, the owner is dead.
+// Orphaned reports whether the owner o is surely dead, as far as the asking process self can see. An owner in another
+// process id namespace counts as alive, since its process id means nothing to self. One exception: if self sees all
+// namespaces, and none of the processes is in the owner's namespace, the owner is dead.
 func (o Owner) Orphaned(self Owner) bool {
 	if o.namespace != self.namespace {
 		return self.namespace == initial && isEmpty(o.namespace)
@@ -44,7 +44,8 @@ func (o Owner) Orphaned(self Owner) bool {
 	return !o.alive()
 }
 
-// Name returns the beginning of a name for a kind of files, directories or cgroups: tare-KIND-OWNER-.
+// Name returns the beginning of the names that an owner's files, directories or cgroups of one kind have:
+// tare-KIND-OWNER-.
 func (o Owner) Name(kind string) string { return "tare-" + kind + "-" + o.String() + "-" }
 
 var named = regexp.MustCompile(`^tare-([a-z]+)-([0-9]+-[0-9]+-[0-9]+)-.+$`)
@@ -114,9 +115,9 @@ func Leftovers(dirs ...string) (left []string, err error) {
 	return slices.Compact(left), nil
 }
 
-// Clean removes everything that Leftovers lists, and returns the removed paths. The function before, unless it is nil,
-// is called with each path before its removal. It must end all uses of the path, such as device mappings. The error
-// names the paths that could not be removed. All other paths are removed nevertheless.
+// Clean removes everything that Leftovers lists, and returns the removed paths. If the function before is not nil,
+// Clean calls it with each path before it removes the path. The function must end all uses of the path, such as device
+// mappings. The error names the paths that could not be removed. All other paths are removed nevertheless.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
 	left, err := Leftovers(dirs...)
 	for _, path := range left {

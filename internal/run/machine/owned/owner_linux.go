@@ -31,7 +31,7 @@ func (o Owner) alive() bool {
 	return err == nil && stat.Starttime == o.start && !stat.Gone()
 }
 
-// initial is the inode of the process id namespace that contains all others (PROC_PID_INIT_INO).
+// initial is the inode of the machine's first process id namespace (PROC_PID_INIT_INO), which contains all others.
 const initial = 0xEFFFFFFC
 
 // isEmpty reports whether this process sees no process in a process id namespace.
@@ -43,7 +43,8 @@ func isEmpty(space uint64) bool {
 			return ns.Ino == space
 		}
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-		// two ids: the process is in a namespace below this one, perhaps the one in question
+		// If the process has two ids, it is in a namespace below this one. This may be the namespace that is looked
+		// for.
 		return len(strings.Fields(proc.Field(status, "NSpid"))) > 1
 	})
 }
@@ -53,9 +54,9 @@ func belongsToUser(path string) bool {
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// Sizes in bits of a mark's fields, from the lowest field. Bit 62 is set in a mark, and not in a real limit. A mark
-// holds the maximum minus the start time. The mark of a Tare that another Tare has started is thus smaller, as it must
-// be: no process may raise a limit.
+// Sizes, in bits, of the fields of a mark, from the lowest field. Bit 62 tells a mark from a real limit. In place of
+// the start time, a mark holds the maximum minus the start time. If one Tare starts another, the second Tare's mark is
+// therefore smaller. This is necessary, because no process may raise a limit.
 const (
 	spaceBits, pidBits, startBits = 14, 22, 26
 	isMark                        = 1 << (spaceBits + pidBits + startBits)
@@ -66,10 +67,10 @@ func (o Owner) mark() uint64 {
 	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }
 
-// Mark marks all programs that this process starts from now on, and their descendants. The mark is a limit that is
-// otherwise unlimited: that on the CPU time of real-time programs (RLIMIT_RTTIME). As such, it is at least 146,000
-// years. A program keeps the mark even if it clears its environment, leaves its session and cgroup, or loses its
-// parents. If the system has set a smaller limit, Mark does nothing.
+// Mark marks all programs that this process starts from now on, and their descendants. The mark is a value of a limit
+// that is otherwise unlimited: the CPU time of real-time programs (RLIMIT_RTTIME). The value is at least 146,000 years,
+// so it stops no program. A program keeps the mark even if it clears its environment, leaves its session and cgroup, or
+// loses its parents. If the system has set a smaller limit, Mark does nothing.
 func (o Owner) Mark() {
 	var was unix.Rlimit
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was) == nil && (was.Max == unix.RLIM_INFINITY || was.Max&isMark != 0) {
@@ -91,7 +92,7 @@ func Marked(pid int, self Owner) (o Owner, ok bool) {
 	}
 	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
 	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
-		o.start = stat.Starttime // the mark lacks the upper bits of the start time
+		o.start = stat.Starttime // the mark has only the lower bits of the start time, and /proc has all of them
 	}
 	return o, true
 }

@@ -15,7 +15,7 @@ import (
 // follows no link and enters no other file system. Entries that cannot be removed remain, with their parent
 // directories, and the error names these entries. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
-	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // path of dir, as the list of mounts has it
+	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // the path of dir in the form that the list of mounts has
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func RemoveIn(dir *os.File, name string) error {
 	return fmt.Errorf("left %s: %w", path, errors.Join(r.errs...))
 }
 
-// remover removes trees on one mount.
+// remover removes directory trees, but only what lies on one mount.
 type remover struct {
 	mount         string           // id of the mount
 	unmountErrors map[string]error // errors of failed unmounts, by path
@@ -49,8 +49,8 @@ func (r *remover) leave(path string, err error) {
 	}
 }
 
-// remove removes one entry of a directory. It works only on open directories: a program that still runs could redirect
-// a path by a link or a mount.
+// remove removes one entry of a directory. It uses open directories instead of paths, because a program that still runs
+// could redirect a path by a link or a mount.
 func (r *remover) remove(in *os.File, name, path string) {
 	err := unix.Unlinkat(int(in.Fd()), name, 0)
 	if err == nil || err == unix.ENOENT {

@@ -38,7 +38,7 @@ func (s Stat) Kernel() bool { return s.Flags&flagKernelThread != 0 }
 // Own returns the CPU time of all threads of the process, a multiple of Tick.
 func (s Stat) Own() time.Duration { return time.Duration(s.UTime+s.STime) * Tick }
 
-// Reaped returns the CPU time of ended children that the process has waited for, a multiple of Tick.
+// Reaped returns the CPU time of all ended children for which the process has waited. This time is a multiple of Tick.
 func (s Stat) Reaped() time.Duration { return time.Duration(max(0, s.CUTime+s.CSTime)) * Tick }
 
 // Below opens the directory proc below root. If it does not exist, every read fails.
@@ -80,7 +80,7 @@ func All(files procfs.FS) map[int]Stat {
 }
 
 // Children reads the children of a process from /proc/PID/task/TID/children below root. Kernels without
-// CONFIG_PROC_CHILDREN lack these files, and listed is then false. prometheus/procfs does not read them.
+// CONFIG_PROC_CHILDREN lack these files; listed is then false. The package prometheus/procfs cannot read these files.
 func Children(root string, pid int) (children []int, listed bool) {
 	files, _ := filepath.Glob(filepath.Join(root, "proc", strconv.Itoa(pid), "task/*/children"))
 	for _, file := range files {

@@ -17,21 +17,22 @@ import (
 // They must be read again and again while the program runs. They are a lower bound: a peak in the last moments of a
 // small program is missed.
 type Peak struct {
-	exact  int64 // largest ru_maxrss that exceeded the peak of this process, in bytes
-	marked int64 // largest high-water mark read, in bytes
+	exact  int64 // largest ru_maxrss above the peak of the process that started the program, in bytes
+	marked int64 // largest peak memory that Look has read, in bytes
 }
 
 // Look reads the high-water mark of a living process.
 func (k *Peak) Look(pid int) { k.marked = max(k.marked, highWater(pid)) }
 
-// Ended takes the ru_maxrss of a reaped process, in bytes. It ignores values up to the parent's peak (OwnPeak).
+// Ended records the peak memory of a reaped process: its ru_maxrss, in bytes. It ignores values up to the parent's peak
+// (OwnPeak), from which a child's ru_maxrss starts.
 func (k *Peak) Ended(maxrss, parent int64) {
 	if maxrss > parent {
 		k.exact = max(k.exact, maxrss)
 	}
 }
 
-// Bytes is the largest known peak.
+// Bytes returns the largest known peak, in bytes.
 func (k *Peak) Bytes() int64 { return max(k.exact, k.marked) }
 
 // OwnPeak returns an upper bound of the peak resident memory of this process, at which the ru_maxrss of a child starts.

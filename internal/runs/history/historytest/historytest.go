@@ -27,7 +27,7 @@ var Start = time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
 // two metrics: "time" (headline, lower is better) and "rate" (exploratory, higher is better).
 type Run struct {
 	Name    string // name of the experiment
-	Number  int    // number of the run, which starts this many days after Start
+	Number  int    // number of the run: it starts this many days after Start
 	Level   float64
 	Cost    float64 // overhead of the layer, as a share
 	Noise   float64 // noise of a trial, on the log scale
@@ -39,7 +39,7 @@ type Run struct {
 	Commit  string // label of the run
 	Alone   bool   // set if the run has only the baseline
 	Tool    string // if not empty, the run is imported from this tool
-	Rules   []int  // levels of the layer; at n rules, Cost is 0.03 + 0.001 n higher; nil: no levels
+	Rules   []int  // levels of the layer: the level n adds 0.03 + 0.001 n to Cost; nil: no levels
 	Invalid bool   // set if every trial of the layer broke a rule
 	Running bool   // set if the run is not finished
 }

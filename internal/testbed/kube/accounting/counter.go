@@ -61,8 +61,8 @@ type Site struct {
 	Nodes   []string // nodes of the site's pods, without duplicates
 	How     experiment.Accounting
 	Observe []experiment.Observe
-	// NodePod makes the accounting pod of a node and waits until it is ready. If that fails, it also returns the pod,
-	// which may exist.
+	// NodePod makes the accounting pod of a node and waits until it is ready. If that fails, it returns the pod beside
+	// the error, since the pod may exist.
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
@@ -195,8 +195,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel of its own has another boot id than the node. Its counters are not used, since they
-		// omit the sandbox itself.
+		// A sandbox with a kernel of its own has another boot id than the node. Counters of such a kernel are not used,
+		// since they omit the CPU time of the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {
@@ -214,12 +214,13 @@ type component struct {
 	store cache.Store
 }
 
-// watchComponent watches a component's pods until stop is closed. It waits for the first list up to the time limit.
+// watchComponent watches the pods of an observed component until stop is closed. It returns after the first list of
+// pods has arrived, or with an error after the time limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// An informer does not report that the API server refuses a watch. A direct request shows the error.
+	// If the API server refuses a watch, an informer does not report it. This direct request returns the error.
 	one := metav1.ListOptions{LabelSelector: selector, Limit: 1}
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, one); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
@@ -294,7 +295,7 @@ func (c *component) pods(trial []string) []podRef {
 // counters that the API server serves (Prometheus' process collector).
 
 type serverProcess struct {
-	started float64 // start time in seconds since 1970, which identifies the process
+	started float64 // start time in seconds since 1970; another time means another process
 	cpu     time.Duration
 	memory  int64
 	at      time.Time
@@ -330,7 +331,8 @@ func parseProcess(text []byte) (*serverProcess, error) {
 		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
 }
 
-// since returns the usage of an API server between two readings, or false if a reading failed or the process changed.
+// since returns what an API server used between two readings. It returns false if a reading failed, or if the server's
+// process changed meanwhile.
 func (p *serverProcess) since(before *serverProcess) (testbed.Observed, bool) {
 	if p == nil || before == nil || p.started != before.started || p.cpu < before.cpu {
 		return testbed.Observed{}, false

@@ -22,7 +22,7 @@ type reading struct {
 	at    time.Time
 	nodes map[string]agent.Counters
 	// own holds the usage of the containers in which agents run, by pod UID. With "accounting: container", Tare knows
-	// no other usage of a pod.
+	// only this part of a pod's usage.
 	own    map[string]*cgroup.Usage
 	server *serverProcess // usage of the API server; nil if it is not observed or did not answer
 }
@@ -31,7 +31,7 @@ type sampledPods struct {
 	site     []podRef
 	nodePods []podRef
 	observed map[string][]podRef // pods of each observed component at the second reading
-	server   string              // name under which the API server is observed; "" if it is not
+	server   string              // name under which the API server is observed; "": it is not observed
 	onNode   bool                // set if the usage of pods is read from the node's cgroups
 	sidecars []string            // names of the sidecars in the site's pods
 }
@@ -79,8 +79,8 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// wallTime returns the time between two readings by the node's clock, whose time is read with the counters. If the
-// node's clock was set in between, wallTime uses Tare's clock.
+// wallTime returns the time between two readings of a node. The node's own clock measures it: each reading of counters
+// includes the node's time. If that clock was set between the readings, wallTime uses Tare's clock.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
@@ -166,7 +166,7 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 			sum += cpu
 		}
 	}
-	counted := map[string]bool{} // UIDs of added pods: a pod in two components must count only once
+	counted := map[string]bool{} // UIDs of pods in the sum: a pod in two components must count only once
 	for _, pods := range s.observed {
 		for _, p := range pods {
 			if after.kernelOf(p.node) != kernel || counted[p.uid] {
@@ -180,8 +180,8 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 	return sum, true
 }
 
-// throttled counts the periods in which a CPU limit stopped a pod of the site or one of its containers. The kernel
-// counts pods and containers separately. throttled returns -1 if the number for one pod is unknown.
+// throttled counts the periods in which a CPU limit stopped a pod of the site or a container of such a pod. The kernel
+// counts pods and containers separately. The result is -1 if a pod's number is unknown.
 func throttled(before, after *reading, site []podRef) int {
 	if len(site) == 0 {
 		return -1

@@ -46,7 +46,8 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	}
 }
 
-// End takes the second reading and returns the differences, without the values that are unknown in some arm (missing).
+// End takes the second reading and returns the use between both readings. It leaves out values that are unknown in some
+// arm, which missing collects.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
 	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
@@ -119,7 +120,7 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	components := make([]*component, 0, len(list))
 	for _, o := range list {
 		if o.Server {
-			// Trials ignore errors of readServer. This first reading returns them.
+			// This call only finds errors early. Later, trials ignore the errors of readServer.
 			if _, err := readServer(ctx, c.on.Client); err != nil {
 				return fmt.Errorf("observe %s: %w", o.Name, err)
 			}
@@ -181,7 +182,7 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	}
 	c, asked := after.cgroup(p), before.nodes[p.node].Time
 	if c == nil || asked.IsZero() || p.started.IsZero() || p.started.Before(asked.Truncate(time.Second)) {
-		return 0, false // the pod ran before the first reading, which lacks its CPU time
+		return 0, false // the pod's CPU time before the first reading is unknown, so the difference is, too
 	}
 	return c.CPU, true
 }
@@ -250,7 +251,7 @@ func (u *unknown) add(arm, why string) {
 	}
 }
 
-// String names the arms and the reasons: "arms a, b (why); arm c (why)".
+// String lists each reason with its arms, whose values are unknown: "arms a, b (why); arm c (why)".
 func (u *unknown) String() string {
 	parts := make([]string, len(u.whys))
 	for i, why := range u.whys {
@@ -324,11 +325,11 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes from a sample the values that are unknown in some arm. If another value is unknown in this trial,
-// the rules cannot be applied, and the error makes the trial invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. A further value that is unknown in this trial
+// is an error: the rules cannot be applied, so the trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
-		return out, nil // m is nil if Inspect was not called
+		return out, nil // m is nil: Inspect was not called, so no value is left out
 	}
 	c := &out.Conditions
 	for _, value := range []struct {

@@ -21,7 +21,7 @@ import (
 type Tally struct {
 	unavailable bool // set if the usage cannot be measured
 
-	// The fields below are set only if the usage is read from cgroups on the pod's node.
+	// The next fields are set only if the usage is read from cgroups on the pod's node.
 	meter   *meter // nil if the agent in the program's pod measures the usage
 	counter *Counter
 	pod     *pods.Pod
@@ -30,9 +30,9 @@ type Tally struct {
 	name    string // name of the agent.Follow that samples the pod's memory
 }
 
-// Tally begins to measure a program that is about to start in a pod of the site. With "accounting: node", the usage of
-// every subject is read on the node. Otherwise the agent in the pod reads the usage from the pod's kernel. The kernel
-// of a sandbox omits the usage of the sandbox itself. The usage of a subject in a sandbox is then unavailable.
+// Tally begins to measure a program just before its start in a pod of the site. With "accounting: node", the usage of
+// every subject is read on the node. Otherwise the agent in the pod reads the usage from the kernel that the pod sees.
+// The kernel of a sandbox does not count the sandbox itself, so a subject in a sandbox then has no known usage.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (*Tally, error) {
 	switch {
 	case !cmd.Subject:
@@ -57,7 +57,7 @@ func (t *Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	defer t.meter.remove(t.program)
-	// The context needs no time limit: the agent's client has one.
+	// The context needs no time limit, because the agent's client limits every request.
 	now, peak, err := t.read(context.Background(), agent.CountersRequest{Followed: t.name})
 	if err != nil || now == nil {
 		return unknown, err
@@ -168,7 +168,8 @@ func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 			all, system = all-theirs.CPU(), system-theirs.System
 		}
 	}
-	// The pod's counters are read before those of its sidecars. The usage without sidecars may therefore seem negative.
+	// The pod's counters are read before those of its sidecars. So the sidecars' usage may seem larger than that of the
+	// pod.
 	all = max(0, all)
 	system = min(max(0, system), all)
 	share := time.Duration(len(m.running))
@@ -195,7 +196,7 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 
 // identify finds cgroups that belong to no known container of the pod. At the first reading, such a cgroup belongs to
 // the container runtime, and its usage counts as the program's. At a later reading, it belongs to a restarted
-// container. identify then reads the pod from the API server again.
+// container. Then identify reads the pod from the API server again, to learn the container's name.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil

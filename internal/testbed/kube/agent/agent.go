@@ -75,7 +75,7 @@ type CountersRequest struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
-	// Follow makes the agent begin to sample the memory of a pod; nil: no sampling begins.
+	// Follow asks the agent to begin sampling the memory of a pod; nil: nothing new is sampled.
 	Follow *Follow `json:"follow,omitempty"`
 	// Followed is the Name of an earlier Follow. The agent ends that sampling and returns the peak.
 	Followed string `json:"followed,omitempty"`
@@ -85,7 +85,7 @@ type CountersRequest struct {
 // of time. The agent therefore samples the working set a few times a second.
 type Follow struct {
 	Name     string   `json:"name"`               // name given by the client, unique in its session
-	Pod      string   `json:"pod"`                // UID of the pod, whose cgroup is below the Root of the CountersRequest
+	Pod      string   `json:"pod"`                // UID of the pod; the pod's cgroup is below the CountersRequest's field Root
 	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
 }
 
@@ -184,7 +184,7 @@ type ending struct {
 	Stdout  output        `json:"stdout"`
 	Stderr  output        `json:"stderr"`
 	Tail    string        `json:"tail,omitempty"`    // end of the standard error
-	Failure string        `json:"failure,omitempty"` // reason why the trial cannot be used, although the exit status may be 0
+	Failure string        `json:"failure,omitempty"` // reason why the trial cannot be used; may be set even if the exit status is 0
 }
 
 type output struct {
@@ -200,7 +200,7 @@ type failure struct {
 type failureKind string
 
 const (
-	notInPath  failureKind = "not-in-path" // the failure wraps exec.ErrNotFound
+	notInPath  failureKind = "not-in-path" // the program is not in PATH; the failure wraps exec.ErrNotFound
 	notThere   failureKind = "not-there"   // the failure wraps fs.ErrNotExist
 	notAllowed failureKind = "not-allowed" // the failure wraps fs.ErrPermission
 	notKnown   failureKind = "not-known"   // the failure wraps ErrForgotten

@@ -27,7 +27,7 @@ type Client struct {
 	trying    *connecting // tries to connect that are under way; nil if there are none
 	serial    int         // number of the latest program
 	running   int         // number of programs that have not ended yet
-	abandoned []string    // programs that may still run although no caller waits for them
+	abandoned []string    // programs for which no caller waits, although they may still run
 	closed    bool
 }
 
@@ -37,12 +37,12 @@ type Options struct {
 	Patience time.Duration
 	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. An agent of another version makes a *versionError. "" and "devel" fit all
-	// versions.
+	// Version is the version of this Tare. Connecting to an agent of another version fails with a *versionError. The
+	// versions "" and "devel" fit all versions.
 	Version string
 }
 
-// LostError means that the agent could not be reached within the patience.
+// LostError means that the agent could not be reached, although the Client tried for as long as its Patience.
 type LostError struct {
 	Since time.Duration // time since the first try to reconnect
 	Err   error         // error of the latest try
@@ -126,7 +126,7 @@ func part[T any](p *T, name string, err error) (T, error) {
 
 // RoundTrip measures how long one request and its response take.
 func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
-	if _, err := s.connected(ctx); err != nil { // the time to connect does not count
+	if _, err := s.connected(ctx); err != nil { // connects first, since connecting is not part of the measured time
 		return 0, err
 	}
 	begun := time.Now()
@@ -170,7 +170,7 @@ func (s *Client) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run and must be ended
+	l, trying, needed := s.link, s.trying, s.running+len(s.abandoned) > 0 // needed: programs may still run, and the agent must end them
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
@@ -182,7 +182,7 @@ func (s *Client) Close() error {
 	if err := s.bye(ctx, l); err == nil || !needed {
 		return nil
 	}
-	l, err := s.dialOnce(ctx, time.Now()) // the message was lost: repeat it over a new connection
+	l, err := s.dialOnce(ctx, time.Now()) // the message was lost: send it once more, over a new connection
 	if err == nil {
 		err = s.bye(ctx, l)
 	}
@@ -248,7 +248,7 @@ func (s *Client) connect(ctx context.Context, a *connecting) {
 	defer a.cancel(nil)
 	a.link, a.err = s.dialUntil(ctx)
 	if a.link != nil {
-		s.endAbandoned(a.link) // before other goroutines get the link
+		s.endAbandoned(a.link) // before the field link shows the new link to other goroutines
 	}
 	s.mu.Lock()
 	s.trying = nil
@@ -259,7 +259,7 @@ func (s *Client) connect(ctx context.Context, a *connecting) {
 	close(a.done)
 }
 
-// dialUntil dials until it succeeds. It gives up if the pod is gone, or if the patience is used up.
+// dialUntil dials until it succeeds. It gives up if the pod is gone, or when the time limit Patience has passed.
 func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	begun, backoff := time.Now(), s.backoff
 	for {
@@ -288,7 +288,8 @@ func (s *Client) dialUntil(ctx context.Context) (*link, error) {
 	}
 }
 
-// podAlive returns the reason why further tries are useless, or nil. It takes at most the patience.
+// podAlive returns the reason why further tries are useless; nil if the pod lives or its state is unknown. It takes at
+// most Patience.
 func (s *Client) podAlive(ctx context.Context) error {
 	if s.o.Alive == nil {
 		return nil
@@ -302,10 +303,11 @@ func (s *Client) podAlive(ctx context.Context) error {
 	return err
 }
 
-// dialOnce dials once. A try that hangs takes at most half of the patience, so that another try is possible.
+// dialOnce makes one try to connect. A try that hangs ends after half of the client's patience, so that time for
+// another try is left.
 func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
-	// API errors do not show that the pod is gone
+	// An error of the API server does not show that the pod is gone.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

@@ -70,9 +70,9 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by traces of its kernel. gVisor names itself in the kernel log. A seccomp profile may
-// hide the log. gVisor is then recognised by its kernel release, or by a build date that is the same in every gVisor.
-// Kata's guests have a special kernel command line and a shared file system (untested).
+// sandbox recognises a sandbox by traces of its kernel. gVisor names itself in the kernel log. If a seccomp profile
+// hides the log, gVisor's kernel release shows it, or a build date that is the same in every gVisor. Kata's guests have
+// a special kernel command line and a shared file system (untested).
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {
@@ -105,7 +105,8 @@ var encryption = regexp.MustCompile(`Memory Encryption Features active:.*SEV-SNP
 
 var confinement = regexp.MustCompile(`^(unconfined|.+ \((enforce|complain|kill|unconfined|mixed|prompt)\))$`)
 
-// labels returns the AppArmor profile and the SELinux context in force. The file attr/current holds one of them.
+// labels returns the AppArmor profile and the SELinux context in force. The file attr/current holds only one of them,
+// and its form shows which.
 func (v view) labels() (appArmor, seLinux string) {
 	appArmor = plain(readText(v.files, "proc/self/attr/apparmor/current"))
 	current := plain(readText(v.files, "proc/self/attr/current"))

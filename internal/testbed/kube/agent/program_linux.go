@@ -43,8 +43,8 @@ type program struct {
 	discarded sync.Once
 }
 
-// start starts the program. It must be called only once. If the request is repeated, the agent waits for the channel
-// forked instead.
+// start starts the program. It must be called only once. If the client repeats its request, the agent does not call
+// start again, but waits for the channel forked.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {
@@ -198,7 +198,7 @@ func (p *program) discard() {
 // capture writes one output stream of a program to a file and computes its digest.
 type capture struct {
 	file   *os.File // nil: the output is discarded
-	store  *quota   // disk space, of which the file takes a part
+	store  *quota   // the quota of disk space that the file's bytes count against
 	digest hash.Hash
 	size   atomic.Int64 // number of bytes written so far; may be read during Write
 }

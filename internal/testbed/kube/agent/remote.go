@@ -24,7 +24,7 @@ type remoteProgram struct {
 
 	done  chan struct{} // closed when usage, used and err are set
 	usage testbed.Usage
-	used  time.Duration // CPU time of the program and its descendants, when they have ended
+	used  time.Duration // CPU time of the program and its descendants after their end
 	err   error
 
 	waiting context.Context // context of all requests about the program; ended by giveUp

@@ -29,7 +29,7 @@ type serverConn struct {
 
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // requests of an ended connection must not wait for programs any longer
+	defer cancel() // once the connection has ended, its requests must not wait for programs any longer
 	c := &serverConn{server: s, conn: conn}
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	r := bufio.NewReader(conn)
@@ -62,7 +62,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		}
 		if !c.session.renewLease() {
 			s.memory.free(held)
-			handling.Wait() // this request has ended the session, but its response must be sent first
+			handling.Wait() // a request has ended the session; its response is sent before the connection ends
 			return
 		}
 		handling.Go(func() {
@@ -119,7 +119,7 @@ func (c *serverConn) reply(r response, body []byte) {
 	}
 }
 
-// handle carries out a request. piece is the body of the response.
+// handle carries out a request and returns the response. The result piece is the response's body.
 func (c *serverConn) handle(ctx context.Context, q *request, body []byte) (r response, piece []byte) {
 	r.ID = q.ID
 	var err error
@@ -245,21 +245,21 @@ func (s *Server) counters(q *CountersRequest) (Counters, error) {
 	return c, nil
 }
 
-// These are limits of one agent. Every program in the pod, and every user who may exec into the pod, can connect.
+// The limits protect an agent: every program in the pod, and every user who may exec into the pod, can connect to it.
 const (
 	connLimit     = 64  // maximum number of connections, including broken ones not yet detected
 	sessionsLimit = 16  // maximum number of sessions whose lease has not ended
-	programsLimit = 250 // maximum number of programs that were started and not dropped
+	programsLimit = 250 // maximum number of started programs that no client has dropped yet
 	// memoryLimit is the maximum memory in bytes for pending requests, responses, and programs' arguments.
 	memoryLimit = 48 << 20
 )
 
-// An agent reserves this memory, in bytes, in addition to the bytes of a request.
+// An agent reserves memory for a request: the bytes of the request itself, and in addition these amounts, in bytes.
 const (
 	requestCost = 4 << 10  // memory per pending request
 	podCost     = 1 << 10  // memory per pod in a response with counters
 	factsCost   = 64 << 10 // memory for the process that prints facts, and for its output
-	programCost = 32 << 10 // memory per program: the end of its standard error, and goroutines
+	programCost = 32 << 10 // memory per program: for its goroutines and the kept end of its standard error
 )
 
 type quota struct {
@@ -267,7 +267,7 @@ type quota struct {
 	unit  string // unit for error messages, such as "bytes of memory"
 
 	mu   sync.Mutex
-	held int64 // number of units that are taken and not freed
+	held int64 // number of units that are in use now
 }
 
 func (b *quota) init(limit int64, unit string) {

@@ -28,8 +28,8 @@ import (
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON. It runs like a program under test. If Self is empty, the agent
-	// reports its own facts.
+	// Self is the command that prints ReadFacts as JSON. It runs like a program under test, so its facts are what such
+	// a program sees. If Self is empty, the agent reports its own facts.
 	Self []string
 
 	instance string // random text, which differs after every restart of the agent
@@ -37,11 +37,12 @@ type Server struct {
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// memory, store and started have the limits memoryLimit, StoreLimit and programsLimit, unless tests set lower limits.
+	// memory, store and started are quotas for memory, stored outputs and programs. Their limits are memoryLimit,
+	// StoreLimit and programsLimit; tests may set lower limits.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 
-	mu       sync.Mutex // may be locked before the mu of a session, but never after it
+	mu       sync.Mutex // a goroutine that holds the mu of a session must not lock this mu
 	sessions map[string]*serverSession
 	conns    map[net.Conn]bool
 	ended    bool
@@ -65,7 +66,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A subreaper gets orphans even if it is not the first process of the pod.
+	// A subreaper becomes the parent of orphans, even if it is not the first process of the pod.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.programs.First {
 		_ = listener.Close()
 		return fmt.Errorf("become the parent of orphans: %w", err)
@@ -185,7 +186,8 @@ func (s *Server) shutDown() {
 	_ = owned.Remove(filepath.Join(s.Dir, programsDir))
 }
 
-// Connect joins the streams in and out to the agent that listens in dir, until the connection or a stream ends.
+// Connect connects to the agent that listens in dir. It copies in to the agent, and the agent's data to out, until the
+// connection or a stream ends.
 func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	dir = cmp.Or(dir, Dir)
 	conn, err := dialSocket(ctx, filepath.Join(dir, socketName))

@@ -17,8 +17,8 @@ import (
 const (
 	minLease = time.Second
 	maxLease = 24 * time.Hour
-	// droppedLimit is the number of dropped programs that a session remembers. A late request never names an older
-	// program.
+	// droppedLimit is the number of dropped programs that a session remembers. No request is so late that it names a
+	// program dropped earlier.
 	droppedLimit = 10000
 )
 
@@ -200,8 +200,8 @@ func (t *serverSession) drop(name string) {
 	delete(t.programs, name)
 }
 
-// newProgram makes a program. cost is the size in bytes of the agent's memory that the program holds. The client cannot
-// choose the program's directory and mark.
+// newProgram makes a program. The program holds cost bytes of the agent's memory. The agent, not the client, chooses
+// the program's directory and mark.
 func (s *Server) newProgram(cost int64) (*program, error) {
 	if err := s.started.take(1); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond
 
 const (
 	followsLimit = 1000        // maximum number of followers in a session
-	followsKept  = time.Minute // time for which an ended follower is kept; its request may be repeated if the response was lost
+	followsKept  = time.Minute // time for which an ended follower is kept, so that a request can be repeated
 )
 
 // follow ends the follower that q.Followed names. It begins the follower that q.Follow describes, unless an earlier

@@ -96,8 +96,8 @@ func (c *client) StorageV1() storage.StorageV1Interface {
 	return group(c, storage.NewForConfigAndClient)
 }
 
-// PodInformer returns an informer that, when run, follows the pods of a namespace that match a selector of labels.
-// The factories of package informers would link the informers of all resources into the program.
+// PodInformer returns an informer that, when run, follows the pods of a namespace that match a selector of labels. It
+// uses no factory of the package informers, which would link the informers of all resources into the program.
 func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -113,8 +113,9 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 
 // API servers restart, and may be overloaded. Retrying repeats requests unless the request itself is at fault.
 
-// The pause between tries grows from firstPause to longestPause. One try may take the time limit divided by tryDivisor.
-// By default this is more than 10 s, which an API server needs to report that an admission webhook does not answer.
+// The pause between two tries of a request grows from firstPause to longestPause. One try may take the time limit
+// divided by tryDivisor. By default, this is more than 10 s: an API server needs that time to report that an admission
+// webhook does not answer.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -133,12 +134,12 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("%s: not answered in %v (%d tries): %v", e.request, after, e.tries, e.err)
 }
 
-// Is compares target with the error of the last try. With a method Unwrap in its place, client-go would repeat
-// requests.
+// Is reports whether the error of the last try is target. A method Unwrap would give the same answer, but client-go
+// would then repeat requests.
 func (e *unansweredError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As sets target to the error of the last try. It does so only for the types of errors that the function unreachable
-// explains.
+// As sets target to the error of the last try, for the types of errors that the function unreachable explains. For
+// other types, it returns false.
 func (e *unansweredError) As(target any) bool {
 	switch target.(type) {
 	case *x509.CertificateInvalidError, *x509.UnknownAuthorityError, *x509.HostnameError, **net.DNSError, *net.Error:
@@ -147,8 +148,8 @@ func (e *unansweredError) As(target any) bool {
 	return false
 }
 
-// Retrying wraps a transport. Every request then gets a time limit, and is repeated while the API server is
-// unavailable. Watches, followed logs and upgrades to a stream have no end, and are passed on unchanged.
+// Retrying wraps a transport. Every request gets a time limit, and is repeated while the API server is unavailable.
+// Requests without an end are passed on unchanged: watches, followed logs, and upgrades to a stream.
 func Retrying(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
 }
@@ -174,7 +175,7 @@ func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 		pause = max(pause, retryAfter(response))
 		if time.Until(deadline) < pause {
 			if err == nil {
-				response.Header.Del("Retry-After") // this header would make client-go repeat the request
+				response.Header.Del("Retry-After") // without this header, client-go does not repeat the request itself
 				return response, nil
 			}
 			return nil, &unansweredError{request: r.Method + " " + r.URL.Path, after: time.Since(start), tries: tries, err: err}
@@ -289,7 +290,7 @@ func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, ar
 	if err != nil {
 		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 	}
-	// The stream must not end with ctx, which limits only the time for connecting.
+	// The context ctx limits only the time for connecting, so the stream gets a context of its own.
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stdin, toAgent := io.Pipe()
 	fromAgent, stdout := io.Pipe()

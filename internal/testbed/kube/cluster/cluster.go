@@ -68,8 +68,9 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, it is read anew: the kind may just
-// have been installed. For an unknown kind, meta.IsNoMatchError is true for the error.
+// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, Mapping reads it from the cluster:
+// the kind may just have been installed. If the cluster does not know the kind, meta.IsNoMatchError reports true for
+// the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -154,9 +155,9 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls poll with growing pauses until ok is true, poll fails, or the limit is reached. Errors and progress
-// contain the text awaited, such as "condition Ready of VarmorPolicy demo". They also contain now, the latest state,
-// such as "status Pending".
+// Await calls poll with growing pauses until poll succeeds (ok), poll fails, or the limit is reached. Errors and
+// progress contain the text awaited, such as "condition Ready of VarmorPolicy demo". They also contain the latest state
+// from poll, such as "status Pending".
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -223,8 +224,8 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system. It waits no longer than limit for the kubeconfig's credential plugin,
-// which may hang.
+// firstRequest reads the namespace kube-system, to see whether the cluster answers. The kubeconfig's credential plugin
+// may hang: firstRequest waits no longer than limit for it.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -303,7 +304,7 @@ func unreachable(name, host string, err error) error {
 	case apierrors.IsUnauthorized(err):
 		why = "it does not know who asks (the credentials in the kubeconfig are wrong or have expired)"
 	case errors.As(err, &certificate) && certificate.Reason == x509.Expired,
-		strings.Contains(err.Error(), "tls: expired certificate"): // the server has rejected a client certificate
+		strings.Contains(err.Error(), "tls: expired certificate"): // error if the server has rejected the client's certificate
 		why = "a certificate has expired or is not valid yet (is the clock right?)"
 	case errors.As(err, &unknown), errors.As(err, &hostname):
 		why = "its certificate is not the one that the kubeconfig expects"

@@ -48,8 +48,8 @@ func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, unless it exists. The Job never starts a pod, but policies of the
-// cluster may check its image.
+// AddDeadline makes the deadline of a namespace, a Job, unless it exists. The Job never starts a pod, but needs a
+// permitted image, since policies of the cluster may check it.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -75,7 +75,8 @@ func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error
 	return nil
 }
 
-// planDeadline returns the Job of a deadline. Its pod is never made, but its plan must meet Pod Security restricted.
+// planDeadline returns the Job that is a namespace's deadline. The Job never starts a pod, but its pod template must
+// meet the Pod Security level restricted.
 func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.Job {
 	labels := r.owner.Labels("", "deadline")
 	little := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
@@ -110,7 +111,8 @@ func (r *Record) deadline(namespace string) *deadline {
 	return r.deadlines[namespace]
 }
 
-// Owners returns the owner references for the run's objects in a namespace; nil without a deadline.
+// Owners returns the owner references for the run's objects in a namespace. The owner is the namespace's deadline; nil:
+// the namespace has none.
 func (r *Record) Owners(namespace string) []metav1.OwnerReference {
 	if d := r.deadline(namespace); d != nil {
 		return []metav1.OwnerReference{d.owner}
@@ -128,8 +130,8 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// extendAll extends all deadlines. If a deadline has passed, it keeps the error for Present. It ignores temporary
-// errors.
+// extendAll extends the deadlines of all namespaces. If a deadline has already passed, extendAll keeps the error, which
+// Present returns. It ignores temporary errors.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()
 	namespaces := slices.Collect(maps.Keys(r.deadlines))

@@ -25,10 +25,11 @@ import (
 type Leftover struct {
 	Owner   Owner
 	Holder  string   // process of the session: "process 17 on host a, last seen 3m ago"
-	Alive   bool     // set if the holder is alive or may be alive; Clean then removes no object
+	Alive   bool     // set if the session's process is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
-	// Foreign lists objects in other namespaces than the record, if Tare has not made the record's namespace. Clean
-	// does not delete them: everyone who may write into that namespace could have put objects of others on the list.
+	// Foreign lists recorded objects in other namespaces than the record's, if Tare has not made the record's
+	// namespace. Clean does not delete these objects: everyone who may write into that namespace could have put them on
+	// the list.
 	Foreign []string
 
 	holder  holder
@@ -80,7 +81,8 @@ func union(list, items []Item) []Item {
 	return list
 }
 
-// remove removes the leftover. If foreign objects exist, the record stays, since no other list has them.
+// remove removes the leftover. If objects outside of the record's namespace remain, the record stays, since nothing
+// else lists them.
 func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	there, _ := r.stillThere(ctx, l.foreign)
 	if len(there) == 0 {
@@ -145,7 +147,7 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 		}
 	}
 	switch {
-	case apierrors.IsForbidden(err): // a user without the right to read namespaces can have made none
+	case apierrors.IsForbidden(err): // a user who may not read namespaces cannot have made any
 		return nil, nil
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no namespace %s in context %s", namespace, c.Context)
@@ -156,8 +158,8 @@ func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([
 }
 
 type servedKinds struct {
-	namespaced map[schema.GroupVersionResource]bool // known resources; true for resources in namespaces
-	failed     map[schema.GroupVersion]error        // groups whose API server, an extension of the cluster, does not answer
+	namespaced map[schema.GroupVersionResource]bool // known resources; true: the objects of the resource lie in namespaces
+	failed     map[schema.GroupVersion]error        // API groups whose server, an extension of the cluster, does not answer; with the error
 }
 
 func served(c *cluster.Cluster) (servedKinds, error) {
@@ -181,8 +183,8 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether an item cannot exist, since the cluster does not know its kind. If the kind's API server does
-// not answer, the result is false. Deleting the item then fails, and the record stays.
+// lacks reports whether an item cannot exist, because the cluster does not know its kind. If the kind's API server does
+// not answer, lacks returns false. Deleting the item then fails, and the record stays.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false
@@ -191,10 +193,10 @@ func (k servedKinds) lacks(i Item) bool {
 	return !known || namespaced != (i.Namespace != "")
 }
 
-// Everyone who may write ConfigMaps can forge a record of any session. tare clean, run by a user with more rights,
-// must not delete other objects because of it. Two rules prevent this. First, a session counts as dead only if all
-// records and namespaces with its name say so. Second, items outside of a record's namespace count only if the
-// session has made that namespace.
+// Everyone who may write ConfigMaps can forge the record of a session. A user of tare clean may have more rights than
+// the forger. Two rules keep tare clean from deleting others' objects because of a forged record. First, a session
+// counts as dead only if all records and namespaces with its name say so. Second, an item outside of the record's
+// namespace counts only if the session has made the record's namespace.
 
 type sessionObjects struct {
 	owner      Owner
@@ -246,11 +248,11 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the leftovers of a session. If the session is alive, it returns the objects with Alive set. With
-// all = true, namespaces of the session that no record lists are included.
+// leftovers returns the objects of a session as leftovers. If the session is alive, they have Alive set. With all =
+// true, the list also has the session's namespaces that no record names.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
-		return nil, nil // groupByOwner has returned an error for this session
+		return nil, nil // groupByOwner has already returned the error for this session
 	}
 	if alive := slices.IndexFunc(s.records, func(l Leftover) bool { return l.Alive }); alive >= 0 {
 		return s.records[alive : alive+1], nil
@@ -290,8 +292,8 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session as its namespaces show it, since a killed session may have no record
-// yet. If one namespace names a living holder, the session is alive.
+// fromNamespaces returns the leftover of a session from the session's namespaces alone, since a killed session may have
+// no record yet. The session is alive if one of its namespaces names a holder that is alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {

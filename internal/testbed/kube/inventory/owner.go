@@ -52,7 +52,8 @@ func randomHex(n int) string {
 // Owns reports whether this session made an object.
 func (o Owner) Owns(object metav1.Object) bool { return object.GetLabels()[OwnerLabel] == string(o) }
 
-// Labels returns the labels of an object. With arm or role "", the label of the arm or role is left out.
+// Labels returns the labels of an object. If arm is "", the label of the arm is left out. If role is "", the label of
+// the role is left out.
 func (o Owner) Labels(arm, role string) map[string]string {
 	l := map[string]string{ManagedBy: "tare", OwnerLabel: string(o)}
 	if arm = cluster.Label(arm, cluster.NameLimit); arm != "" {
@@ -146,7 +147,7 @@ var startTicks = func(pid int) (uint64, error) {
 type state int
 
 const (
-	unseen state = iota // the process is not seen; only its heartbeat can show whether it lives
+	unseen state = iota // the process was not found; only its heartbeat can show whether it lives
 	living
 	ended
 )

@@ -26,22 +26,23 @@ import (
 const (
 	recordLabel      = "tare/record" // label of a record; its value is recordVersion
 	recordVersion    = "v1"
-	holderAnnotation = "tare/holder" // annotation with the holder, for namespaces made before the record
+	holderAnnotation = "tare/holder" // annotation with the record's holder, on namespaces that are made before the record
 
 	keyHolder    = "holder"
 	keyRenewed   = "renewed"
 	keyInventory = "inventory"
 )
 
-// heartbeat is the interval at which a living run renews its record. holderGone is the age of a record at which its
-// holder counts as ended, unless this machine sees the holder's process.
+// heartbeat is the interval at which a living run renews its record on the cluster. holderGone is the age of a record
+// from which its run counts as ended, unless this machine sees the run's process.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
 )
 
-// Record is the record of one session's objects on one cluster: a ConfigMap. It holds the session's holder, the time
-// of the last heartbeat, and all objects that the session has made or is about to make. Clean needs no other source.
+// Record lists the objects of one session on one cluster, in a ConfigMap. It holds the session's owner, the time of the
+// last heartbeat, and all objects that the session has made or is about to make. The function Clean finds leftovers by
+// records alone.
 type Record struct {
 	on      *cluster.Cluster
 	owner   Owner
@@ -54,7 +55,7 @@ type Record struct {
 	mu        sync.Mutex
 	namespace string // namespace of the ConfigMap; "" before Begin
 	items     []Item
-	cleaned   error // an ErrCleaned if the ConfigMap or a deadline is gone
+	cleaned   error // an ErrCleaned once the ConfigMap or a deadline is gone; nil before
 	deadlines map[string]*deadline
 	stop      context.CancelFunc // ends the goroutine of the method renew
 	stopped   chan struct{}      // closed when renew has returned
@@ -99,7 +100,7 @@ func (r *Record) Begin(ctx context.Context, namespace string) error {
 		ObjectMeta: metav1.ObjectMeta{Name: r.owner.record(), Namespace: namespace, Labels: labels},
 		Data:       data,
 	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: an existing ConfigMap of this name is from an earlier try
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: if it exists already, an earlier try has created the ConfigMap
 		return fmt.Errorf("write the record of the run into namespace %s: %w", namespace, cluster.Explain(err))
 	}
 	r.namespace = namespace
@@ -120,7 +121,7 @@ func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	// A deadline ends if it is not renewed for the time Silence. Several renewals fit into this time.
+	// A deadline passes if it is not renewed for the time Silence. So it is renewed several times within Silence.
 	renewal := time.NewTicker(max(min(r.limits.Silence.Std()/6, 5*time.Minute), time.Second))
 	defer renewal.Stop()
 	for {
@@ -159,8 +160,8 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made. It writes the record even if it already lists all of them. The error is an
-// ErrCleaned if the record is gone. The caller must then not make the objects.
+// Add records objects before they are made. It writes the record even if the record already lists all these objects. If
+// the record is gone, the error is an ErrCleaned. The caller must then not make the objects.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,8 +212,8 @@ type maker[T metav1.Object] interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object and sets its owner. The record must already list the object. If this session's object exists
-// already, Make returns it: the response to an earlier request was lost.
+// Make makes an object on the cluster and sets its owner. The record must already list the object. If an object of this
+// session with this name exists already, Make returns it, since only the response to an earlier request was lost.
 func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})
@@ -268,9 +269,9 @@ func (i Item) same(o Item) bool {
 
 const maxItems = 1000
 
-// readItems parses and validates the items of a record. Everyone who may write ConfigMaps can forge a record, and tare
-// clean may have more rights. An item must therefore name an object, and not a path of the API, such as that to a
-// proxy.
+// readItems parses and validates the items of a record. Whoever may write ConfigMaps can forge a record, and tare
+// clean, which deletes the items, may have more rights than the forger. So an item must name an object; a path of the
+// API, such as that of a proxy, is refused.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)

@@ -28,9 +28,9 @@ var cleanTimeouts = experiment.Timeouts{
 
 const cleanLimit = 15 * time.Minute
 
-// Leftovers finds the leftovers of ended runs and the objects of living runs on one cluster. With contextName = "",
-// this is the cluster of the current context. With namespace = "", all namespaces are searched. If some records cannot
-// be used, an error comes with the other leftovers.
+// Leftovers finds the objects of Tare on one cluster: leftovers of ended runs, and objects of living runs. An empty
+// contextName means the current context, an empty namespace all namespaces. If some records cannot be read, Leftovers
+// returns the other leftovers and an error.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -83,8 +83,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes leftovers of earlier sessions. A session with a recent heartbeat may have been killed.
-// removeSessions waits until its record is stale, but no longer than patience.
+// removeSessions removes leftovers of this run's earlier sessions. A session with a recent heartbeat may have been
+// killed. removeSessions then waits until the heartbeat is old, but no longer than patience.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -93,7 +93,8 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 		found = slices.DeleteFunc(found, func(l Leftover) bool {
 			return l.Owner == r.owner || l.holder.ID == "" || l.holder.ID != r.holder.ID
 		})
-		// A session with a fresh record may have ended, unless this machine sees its process alive.
+		// A session counts as alive while its record is fresh, but may have ended. It is surely alive only if this
+		// machine sees its process.
 		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }
 		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
 			if !said {
@@ -150,7 +151,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 	case err != nil:
 		return nil, err
 	case !r.owner.Owns(got):
-		return nil, nil // the object of this name is another owner's, and must stay
+		return nil, nil // another owner's object has this name; it must stay
 	}
 	policy := metav1.DeletePropagationForeground // the object's dependents are deleted first
 	if i.Group == "" {
@@ -161,7 +162,7 @@ func (r *remover) delete(ctx context.Context, i Item) ([]Item, error) {
 		PropagationPolicy: &policy,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil // the object is gone, or was replaced by another of the same name
+		return nil, nil // the object is gone, or another object of this name has replaced it
 	}
 	return []Item{i}, err
 }
@@ -197,8 +198,9 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted first, while
-	// their controllers exist. Pods are deleted first, too: a namespace controller that finds pods waits for seconds.
+	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted before the
+	// namespace, while their controllers exist. Pods are deleted before it, too: a namespace controller that finds pods
+	// waits for seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -208,7 +210,7 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
-		// The record's namespace stays, so that tare clean can find the record.
+		// The namespace of the record stays: tare clean finds the leftovers by this record.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}

@@ -83,8 +83,8 @@ func Breaks(t testing.TB) {
 	})
 }
 
-// awaitCluster waits until a cluster works again. The proof is a namespace with a pod on each node, which it makes and
-// deletes.
+// awaitCluster waits until a cluster works again. It checks this by making a namespace with a pod on each node, and
+// deletes both afterwards.
 func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	core := client.CoreV1()
 	steps := []func(context.Context) error{

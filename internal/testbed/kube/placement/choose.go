@@ -26,12 +26,12 @@ import (
 // Choice holds the nodes of a site's pods. With placement same-node, Client and Server are one node.
 type Choice struct {
 	Client, Server   *corev1.Node   // nodes of the first client and server; Server is nil if the site has no server
-	Clients, Servers []*corev1.Node // nodes of all clients and of all servers, in their order
+	Clients, Servers []*corev1.Node // nodes by client, and nodes by server, in their order
 
 	placement   experiment.Placement
 	memberNodes []*corev1.Node // nodes for members, except Server
-	wanted      int            // largest number of memberNodes that a site has requested
-	clientNodes []*corev1.Node // nodes for clients, except Client
+	wanted      int            // number of memberNodes needed: the largest number that one site has requested
+	clientNodes []*corev1.Node // nodes for clients, except the node in the field Client
 }
 
 // Chooser chooses nodes on one cluster and remembers its choices.
@@ -100,7 +100,8 @@ func (c *Chooser) choosePair(r Request, nodes []*corev1.Node) (*Choice, error) {
 	return nil, r.explain(nodes)
 }
 
-// current returns the present state of a node from an earlier choice; nil if the node is gone.
+// current finds the node before, which was chosen earlier, in the list nodes. It returns the node's present state; nil
+// if the node is gone.
 func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 	for _, n := range nodes {
 		if before != nil && n.Name == before.Name && n.UID == before.UID {
@@ -123,8 +124,8 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node by a node selector. If the pod named the node instead, the scheduler could not bind
-// volumes.
+// Pin binds a pod to a node by a node selector. A pod that names its node bypasses the scheduler, which then cannot
+// bind the pod's volumes.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	host := labels.Set{corev1.LabelHostname: n.Labels[corev1.LabelHostname]}
 	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)
@@ -145,8 +146,9 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of all clients. With placement same-node, this is the client's node. Otherwise the
-// clients are spread in turn over the client's node and nodes without a server. Nodes of an earlier choice come first.
+// chooseClients chooses the nodes of all clients. With placement same-node, all clients run on the first client's node.
+// Otherwise clients take turns on this node and on nodes without a server. Nodes that an earlier call chose are
+// preferred.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	on := []*corev1.Node{c.Client}
 	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
@@ -178,8 +180,8 @@ func contains(list []*corev1.Node, n *corev1.Node) bool {
 	return slices.ContainsFunc(list, func(other *corev1.Node) bool { return other.Name == n.Name })
 }
 
-// chooseMemberNodes chooses the nodes for members, except the server's node. It prefers the nodes of an earlier
-// choice. Too few nodes in the cluster are an error only if r.Nodes is set.
+// chooseMemberNodes chooses nodes for the members of a service, beside the server's node. It prefers the nodes of an
+// earlier choice. If the cluster has too few nodes, it returns an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Servers) - 1
 	if r.Nodes > 0 {
@@ -204,7 +206,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all its pods together. choosePair has checked the first pods alone.
+// checkRoom returns an error if a node is too small for all pods of the arm on it. choosePair checks only the first
+// client's pod and the first server's pod.
 func (c *Choice) checkRoom(r Request) error {
 	if len(r.Clients) == 1 && len(r.Servers) <= 1 {
 		return nil
@@ -250,7 +253,7 @@ func OtherNodes(arms []machine.ArmNodes) []string {
 	return notes
 }
 
-// Moved returns a note for each arm that is on other nodes than in the first session.
+// Moved returns a note for each arm that is not on the same nodes as in the run's first session.
 func Moved(first, now []machine.Cluster) []string {
 	was := map[string][]string{}
 	for _, c := range first {

@@ -22,7 +22,7 @@ import (
 // Request describes a site's pods and the nodes that the pods need.
 type Request struct {
 	Placement experiment.Placement
-	Spread    string     // label whose values must differ between the nodes; "" for none
+	Spread    string     // node label whose values must differ between client and server; "": none
 	Clients   []PodNeeds // client pods, at least one
 	Servers   []PodNeeds // server pods: the members of the service
 	// Nodes is the number of nodes that the members must have. With 0, each member has its own node if the cluster has
@@ -157,7 +157,7 @@ func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods []*corev1.Pod
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
-			continue // the user may not read the class: the scheduler will report unsuitable nodes
+			continue // the class cannot be read or names no nodes: the scheduler checks the nodes later
 		}
 		pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, class.Scheduling.NodeSelector)
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)

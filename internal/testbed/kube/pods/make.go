@@ -38,7 +38,7 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 // create makes the pod. It first waits until the controller manager has made the namespace's default service account.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, p.Item()); err != nil {
-		return err // for example because the record is gone: no object may then be made
+		return err // for example, the record is gone: then no object may be made
 	}
 	var made *corev1.Pod
 	var err error
@@ -79,7 +79,7 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 // readyCheck polls a pod until the pod is ready, or stays too long in a state from which pods seldom recover.
 type readyCheck struct {
 	pod   *Pod
-	since map[string]time.Time // time at which the pod was first seen in a state, by state
+	since map[string]time.Time // by state: time at which the pod was first seen in this state
 }
 
 func (w readyCheck) poll(ctx context.Context) (bool, string, error) {
@@ -167,16 +167,17 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// A pod may stay this long in a state from which pods seldom recover. Each comment names a cause that passes in time.
+// These are the longest times that a pod may stay in a state from which pods seldom recover. The comments name causes
+// that pass in time.
 const (
 	imageGrace    = 20 * time.Second // an image cannot be pulled: the registry may have failed only once
 	scheduleGrace = 15 * time.Second // the scheduler's cache is stale, or volumes are being bound
-	configGrace   = 10 * time.Second // the secret is made shortly after the pod
-	crashGrace    = 30 * time.Second // a sidecar waits for its control plane
+	configGrace   = 10 * time.Second // a secret may be made shortly after the pod
+	crashGrace    = 30 * time.Second // a sidecar may crash until its control plane is ready
 )
 
-// stuck returns the state of a pod that seldom recovers, and how long the pod may stay in it. For other pods, state is
-// "".
+// stuck returns a state from which a pod seldom recovers, such as "it cannot be scheduled", and how long the pod may
+// stay in it. If the pod is in no such state, state is "".
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:

@@ -30,7 +30,7 @@ func (p *Pod) Mend(ctx context.Context) error {
 		return err
 	case err == nil && isReady(p.Seen()):
 		return nil
-	case err == nil: // an earlier Mend made the pod again, but stopped waiting for it
+	case err == nil: // the pod exists but is not ready: an earlier Mend made it, and stopped waiting for it
 		err = errors.New("it was not ready")
 	}
 	p.maker.On.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))
@@ -114,7 +114,8 @@ func (p *Pod) restore(ctx context.Context) error {
 	return p.awaitReady(ctx)
 }
 
-// adopt takes over a pod that this run has made, when only the response to the request was lost.
+// adopt takes over a pod that this run has made. It is for a pod whose creation got no response because the connection
+// failed.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +129,8 @@ type goneError struct{ why string }
 
 func (e *goneError) Error() string { return e.why }
 
-// gone returns a *goneError if now, the pod's state, shows that the pod is lost, and otherwise nil.
+// gone returns a *goneError if the pod's present state (the argument now) shows that the pod is lost. Otherwise it
+// returns nil.
 func (p *Pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.UID():

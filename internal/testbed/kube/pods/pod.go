@@ -42,7 +42,7 @@ type Pod struct {
 
 	mu      sync.Mutex
 	now     *corev1.Pod // state when the pod was made or last seen ready; nil before the pod is made
-	node    string      // node on which the pod was last ready; "" before that
+	node    string      // node on which the pod was last ready; "": it was not ready yet
 	agents  map[string]*agent.Client
 	sandbox *string // result of the method Sandbox; nil before the first call
 }
@@ -64,7 +64,7 @@ func (p *Pod) Agents() []*agent.Client {
 	return testbed.Each(agentContainers(p.plan), p.AgentIn)
 }
 
-// Item returns the pod as an item of a record.
+// Item returns the pod as an item of the record of the run's objects.
 func (p *Pod) Item() inventory.Item { return inventory.Core("pods", p.plan.Namespace, p.plan.Name) }
 
 // Disconnect ends the connections to the agents. Callers use it when they delete the pod.
@@ -129,7 +129,8 @@ func (p *Pod) connect() map[string]*agent.Client {
 	return all
 }
 
-// SidecarNames lists the names of the pod's sidecars, also of those that the cluster injected. Tare's own are left out.
+// SidecarNames returns the names of the pod's sidecars, except Tare's own. Sidecars that the cluster injected are
+// included.
 func (p *Pod) SidecarNames() (names []string) {
 	spec := p.Seen().Spec
 	for _, c := range spec.Containers {
@@ -212,9 +213,10 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(2)), // enough, since agents end at once
+			// two seconds are enough, since agents end at once
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(2)),
 			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
-			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars must find their control plane
+			DNSPolicy:         corev1.DNSClusterFirst, // injected sidecars need the cluster's DNS to find their control plane
 			PriorityClassName: level.Priority,
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: new(true), RunAsUser: new(int64(User)), RunAsGroup: new(int64(User)), FSGroup: new(int64(User)),
@@ -245,8 +247,8 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size in bytes of the volume for outputs: the agent's limit, and 256 MiB more. The kubelet
-// evicts a pod that exceeds it.
+// agentVolumeSize is the size in bytes of the volume for programs' outputs. The kubelet evicts a pod that exceeds it,
+// so it is 256 MiB more than the agent's own limit.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.
@@ -287,7 +289,8 @@ const sidecarPrefix = Container + "-"
 // Sidecar returns the name of the container for a sidecar of Tare's own.
 func Sidecar(name string) string { return sidecarPrefix + name }
 
-// HasAgent reports whether an agent runs in the container: the container is for programs, or a sidecar of Tare's own.
+// HasAgent reports whether Tare's agent runs in a container of this name. This is so in the container for programs and
+// in the sidecars that Tare adds.
 func HasAgent(container string) bool {
 	return container == Container || strings.HasPrefix(container, sidecarPrefix)
 }

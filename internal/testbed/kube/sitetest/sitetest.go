@@ -1,4 +1,5 @@
-// Package sitetest opens sites on the test cluster. Without a cluster, it skips the test (package kubetest).
+// Package sitetest gives tests a site on the test cluster. If there is no cluster, the test is skipped (package
+// kubetest).
 package sitetest
 
 import (

@@ -50,8 +50,8 @@ func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network and a service. Each member of the service has its own node and volume. Members
-// skips the test as Network does.
+// Members opens a site with a network and a service. Each member of the service has a node and a volume of its own.
+// With -short, or if this process may not make networks, Members skips the test.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	slow.Test(t)

@@ -21,8 +21,8 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// truncated and foreign are kinds of errors that only DNS has. A response with an error code has the code's name as
-// its kind, such as "servfail", or its number, such as "rcode-11".
+// truncated and foreign are kinds of errors that only DNS has. A response with an error code has its own kind: the
+// code's name, such as "servfail", or else its number, such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
 	foreign   load.Kind = "foreign"   // the question in the response is not the query's question
@@ -101,7 +101,8 @@ func (c Config) clientTLS() (*tls.Config, error) {
 	return conf, nil
 }
 
-// outcome returns the kind of a response's error and the error's text. The kind of a good response is "".
+// outcome returns what is wrong with a response: the kind of the error, and a text. For a good response, the kind is
+// "".
 func outcome(asked, answer []byte) (load.Kind, string) {
 	var p, q dnsmessage.Parser
 	header, err := p.Start(answer)

@@ -31,7 +31,7 @@ type Session struct {
 
 	mu     sync.Mutex // guards the following fields
 	result *load.Result
-	begin  time.Duration // time at which the measured time begins
+	begin  time.Duration // time of the session at which the measured part begins
 }
 
 // socket is a UDP socket or a connection. After a connection has closed, the socket connects again.
@@ -111,7 +111,7 @@ func (s *Session) Run(ctx context.Context, span load.Span) (*load.Result, error)
 	defer context.AfterFunc(ctx, timer.Close)()
 	begin := s.now()
 	s.mu.Lock()
-	made := s.result // the result so far; its counts of connections are kept
+	made := s.result // the result so far, whose counts of connections the new result keeps
 	s.result, s.begin = load.NewResult(), begin
 	s.result.Handshakes, s.result.Connect = made.Handshakes, made.Connect
 	s.mu.Unlock()
@@ -197,7 +197,7 @@ func (k *socket) send(p pending) {
 	}
 	text = append(text, question...)
 	binary.BigEndian.PutUint16(text[len(text)-len(question):], id)
-	if s.conf.Transport != dnstransport.UDP { // the pacer must not wait for a server that has stopped reading
+	if s.conf.Transport != dnstransport.UDP { // the deadline keeps the pacer from waiting for a server that has stopped reading
 		_ = conn.SetWriteDeadline(time.Now().Add(s.conf.Timeout))
 	}
 	if _, err := conn.Write(text); err != nil {
@@ -283,7 +283,8 @@ func (s *Session) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear() // without TLS, agreed names the transport
+	// name of the transport if the connection has no TLS, such as "udp in clear"
+	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear()
 	if s.tls != nil {
 		secure := tls.Client(conn, s.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -330,8 +331,8 @@ func (k *socket) receive(conn net.Conn) error {
 	}
 }
 
-// answered ends the query whose id the response has. A response that comes late or twice finds no such query, and is
-// ignored. The exchange x holds the response's times.
+// answered ends the query that has the response's id. If a response comes late or twice, its query has ended already,
+// and the response is ignored. The exchange x holds the response's times.
 func (k *socket) answered(response []byte, x load.Exchange) {
 	id := binary.BigEndian.Uint16(response)
 	k.mu.Lock()

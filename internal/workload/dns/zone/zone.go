@@ -32,8 +32,8 @@ import (
 // origin is the name of the server's zone. Its top-level domain, test, is reserved for tests (RFC 2606).
 const origin = "tare.test."
 
-// Name returns the name of host i, such as "host-17.ttl-5.t3.tare.test.". Here the time to live ttl is 5 s, and the
-// label is t3. Queries for the name count under the label. A label consists of letters and digits.
+// Name returns the name of host i, such as "host-17.ttl-5.t3.tare.test." for a time to live of 5 s and the label t3.
+// Queries for the name count under the label. A label consists of letters and digits.
 func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
@@ -76,7 +76,8 @@ var (
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
 )
 
-// answer encodes the response to a query into a buffer. It returns false for bytes that are not a query.
+// answer encodes the response to a query into a buffer. It also returns the name and the kind that the query asks for.
+// ok is false for bytes that are no query.
 func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
 	head, err := p.Start(query)
@@ -145,7 +146,8 @@ type labelCounts struct {
 	names   map[string]bool
 }
 
-// mostLabels and mostNames bound the counts. Otherwise clients could fill the memory with new names.
+// mostLabels and mostNames limit how many labels and names are counted. Otherwise clients could fill the memory with
+// queries for new names.
 const (
 	mostLabels = 100_000
 	mostNames  = 100_000 // names that are kept per label
@@ -195,7 +197,7 @@ const receiveBuffer = 4 << 20
 // Address returns the server's address.
 func (s *Server) Address() net.Addr { return s.udp.LocalAddr() }
 
-// Counts reads the counts for a label.
+// Counts returns the numbers of queries and answers for a label.
 func (s *Server) Counts(label string) Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +265,7 @@ func (s *Server) connections() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // the process has too many open files
+			time.Sleep(10 * time.Millisecond) // a pause, since Accept fails while the process has too many open files
 			continue
 		}
 		s.mu.Lock()
@@ -286,7 +288,8 @@ func (s *Server) connections() {
 	}
 }
 
-// connection answers queries in order. Each message follows its length (RFC 1035, 4.2.2).
+// connection answers the queries of a TCP connection in order. Two bytes before each message give its length (RFC 1035,
+// 4.2.2).
 func (s *Server) connection(conn net.Conn) {
 	from, to := bufio.NewReader(conn), bufio.NewWriter(conn)
 	query, reply := make([]byte, 64<<10), make([]byte, 0, 512)

@@ -25,15 +25,15 @@ type activeSpan struct {
 	begin, end time.Duration // begin and end of the measured time
 	last       time.Duration // end of the drain; until then, responses still count
 	tallies    []tally
-	wake       chan struct{} // wakes the method pace: a slot is free again
+	wake       chan struct{} // tells the method pace that a slot is free again
 	done       chan struct{} // closed when no request is under way and none will follow
 
 	mu        sync.Mutex
-	arrivals  *arrivals // intended times; nil in a closed loop
+	arrivals  *arrivals // when each request is due; nil in a closed loop
 	mix       *mix
 	next      due
 	more      bool    // set if the request in the field next is still to be sent
-	free      []*slot // ring buffer; its free slots are the n slots from index first on
+	free      []*slot // ring buffer of slots; from index first on, n of them are free
 	first, n  int
 	freeSince time.Duration
 	underWay  int
@@ -46,7 +46,7 @@ func newActiveSpan(s *session, span Span) *activeSpan {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
 	if !span.Start.IsZero() {
-		begin = span.Start.Sub(s.began) // several clients begin at this moment together
+		begin = span.Start.Sub(s.began) // all clients of a load begin at this moment
 	}
 	r := &activeSpan{
 		session: s, span: span,
@@ -123,8 +123,8 @@ func (r *activeSpan) startWorkers() {
 	}
 }
 
-// pace sends each request when it falls due, through a free slot. If no slot is free at that time, the method freed
-// sends the request later. pace returns when all requests are sent or the drain ends.
+// pace sends each request when it falls due, if a slot for one more request under way is free. If no slot is free at
+// that time, the method freed sends the request later. pace returns when all requests are sent or the drain ends.
 func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {
@@ -168,8 +168,8 @@ func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	return nil
 }
 
-// freed frees a slot whose request has ended. If a request is overdue, freed sends this request through the
-// slot at once.
+// freed frees a slot whose request has ended. If another request is due, as in a closed loop, freed sends it through
+// the slot at once.
 func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	r.mu.Lock()
 	r.underWay--
@@ -182,7 +182,7 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 		}
 	case r.more && r.next.intended <= now:
 		if r.n > 0 {
-			since = r.freeSince // a slot was already free: pace should have sent the request
+			since = r.freeSince // a slot was free when it fell due, so pace should have sent the request
 		}
 		t, send = r.next, true
 		r.draw()
@@ -208,7 +208,8 @@ func (r *activeSpan) freed(sl *slot, now time.Duration) {
 	}
 }
 
-// closeIfDone closes the channel done if no request is under way and none will follow. The caller holds the lock.
+// closeIfDone closes the channel done if no request is under way and no further request will be sent. The caller holds
+// the lock.
 func (r *activeSpan) closeIfDone() {
 	if r.underWay > 0 || r.more && !r.over {
 		return
@@ -220,7 +221,8 @@ func (r *activeSpan) closeIfDone() {
 	}
 }
 
-// finish stops sending, gives up requests under way, and counts the requests that were not sent.
+// finish ends the span. It stops sending, gives up requests that are under way, and counts the requests that were not
+// sent.
 func (r *activeSpan) finish() {
 	r.mu.Lock()
 	r.over = true
@@ -274,8 +276,8 @@ func (r *activeSpan) result() *Result {
 	return sum
 }
 
-// tally is a part of a span's result. Several tallies share the work, since the connections would otherwise wait for
-// a single lock.
+// tally holds a part of a span's result. A span has several tallies, so that its connections do not all wait for one
+// lock.
 type tally struct {
 	mu     sync.Mutex
 	result *Result

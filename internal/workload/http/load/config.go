@@ -67,12 +67,12 @@ type Request struct {
 	// Name gives this kind of request a histogram of its own (Result.Named). "": its latencies are recorded only in
 	// the histogram of all requests.
 	Name   string `json:"name,omitempty"`
-	Method string `json:"method,omitempty"` // "": GET, or POST if there is a payload
+	Method string `json:"method,omitempty"` // "" means GET, or POST if there is a payload
 	Path   string `json:"path,omitempty"`   // path and query that replace the path and query of the URL
 	// Headers are names and values to add.
 	Headers [][2]string `json:"headers,omitempty"`
-	// Payload is the size, in bytes, of a random body. The body is the same in every request. Body gives a body byte
-	// by byte instead.
+	// Payload is the size, in bytes, of a random body. All requests have this same body. The field Body gives the bytes
+	// of a body instead.
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
 	// Answer is the size, in bytes, of the expected response body. The header answerHeader asks the builtin server
@@ -239,10 +239,10 @@ type encodedRequest struct {
 	name    string // copy of Request.Name
 	payload int    // bytes of the body, without framing
 	answer  int    // expected bytes of the response's body; -1: any number
-	// keep and last are complete HTTP/1.1 requests. last also asks the server to close the connection after the
-	// response.
+	// keep and last are the bytes of complete HTTP/1.1 requests. The request last also asks the server to close the
+	// connection after the response.
 	keep, last []byte
-	// headers and body are for HTTP/2.
+	// headers and body hold the request for HTTP/2. The fields keep and last hold it for HTTP/1.1.
 	headers []hpack.HeaderField
 	body    []byte
 }
@@ -283,7 +283,7 @@ func noise(n int) []byte {
 	return body
 }
 
-// http1Request returns a whole HTTP/1.1 request (RFC 9112).
+// http1Request returns the bytes of an HTTP/1.1 request: head and body (RFC 9112).
 func http1Request(method, path, host string, headers [][2]string, body []byte, last bool) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, host)

@@ -93,7 +93,7 @@ func (l *eventLoop) run() {
 		n = int(m) // n is negative if a signal interrupted the call; no other error is possible
 		return n > 0
 	}
-	for raw.Read(some) == nil { // Read fails once the descriptor is closed
+	for raw.Read(some) == nil { // Read fails when the descriptor is closed, and so ends the loop
 		for _, e := range events[:n] {
 			if c := l.set.polled[e.Fd].Load(); c != nil {
 				c.readable(&l.set.polled[e.Fd])
@@ -110,7 +110,7 @@ func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
 		return
 	}
 	if err := c.http1.received(n, err); err != nil {
-		entry.CompareAndSwap(c, nil) // another link may already have taken the entry
+		entry.CompareAndSwap(c, nil) // no effect if another link has taken the entry already
 		c.ended <- err
 	}
 }
@@ -133,14 +133,14 @@ func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	}
 	err = <-c.ended
 	_ = unix.EpollCtl(one.fd, unix.EPOLL_CTL_DEL, s.fd, nil)
-	if errors.Is(err, errRetired) { // lets the server close the connection first (see awaitEnd)
+	if errors.Is(err, errRetired) { // no more requests: waits until the server closes the connection (see awaitEnd)
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}, 1000)
 	}
 	return true, err
 }
 
-// socket is a TCP connection that the runtime's poller does not know. It has its own methods Read, Write and
-// Close. It was made from the embedded connection, which is closed by now.
+// socket is a TCP connection that the runtime's poller does not know. It has its own methods Read, Write and Close. The
+// embedded connection, from which the socket was made, is closed already.
 type socket struct {
 	net.Conn
 	fd int
@@ -169,7 +169,7 @@ func (l *eventLoops) detach(conn net.Conn) (net.Conn, error) {
 	return s, conn.Close()
 }
 
-// Read returns the bytes that have arrived. It does not wait for more: without any, its error is EAGAIN.
+// Read returns the bytes that have arrived, and does not wait for more. If no byte has arrived, the error is EAGAIN.
 func (s *socket) Read(p []byte) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -220,7 +220,7 @@ func (s *socket) Close() error {
 	if s.closed {
 		return net.ErrClosed
 	}
-	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // ends reads and writes on the connection, which wakes the event loop
+	return unix.Shutdown(s.fd, unix.SHUT_RDWR) // shuts down both directions; the event loop then wakes up and sees the connection's end
 }
 
 // release closes the descriptor. The event loop no longer reads from this descriptor.

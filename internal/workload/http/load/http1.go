@@ -41,8 +41,8 @@ func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
 	}()
 }
 
-// put writes a request. If writing fails, the connection is broken. A response may still have arrived before
-// the failure. Therefore only the method read decides how the request ended.
+// put writes a request. If writing fails, the connection is broken, but a response may have arrived before. So only the
+// method read decides how the request ended.
 func (h *http1) put(request []byte) {
 	if _, err := h.conn.Write(request); err != nil {
 		h.link.conn.mu.Lock()
@@ -103,8 +103,8 @@ func (h *http1) received(n int, readErr error) error {
 	return readErr
 }
 
-// complete ends a request whose response was complete at the time now. The error is errRetired if the connection takes
-// no more requests.
+// complete ends the request whose response was complete at the time now. It returns errRetired if the connection cannot
+// carry another request.
 func (h *http1) complete(resp response, now time.Duration) error {
 	c := h.link.conn
 	early := h.early(resp)
@@ -137,9 +137,9 @@ func (h *http1) complete(resp response, now time.Duration) error {
 	return nil
 }
 
-// early reports whether the server answered a request before the request was fully written. After an OK response,
-// the request must have been written. The writing goroutine then has a second to confirm this by closing the channel
-// written.
+// early reports whether the server answered a request before the request was fully written. If the response is OK, the
+// server should have the complete request: the writing goroutine then has a second to confirm this by closing the
+// channel written.
 func (h *http1) early(resp response) bool {
 	h.link.conn.mu.Lock()
 	written := h.written

@@ -20,13 +20,13 @@ type http2conn struct {
 	framer *http2.Framer // reads from the connection, writes to out
 	reader *bufio.Reader
 
-	// writing guards the fields out, encoder, block and nextID. The goroutine that holds the lock writing may also take
-	// the connection's lock.
+	// writing is the lock of the fields out, encoder, block and nextID. A goroutine that holds this lock may also lock
+	// the connection.
 	writing sync.Mutex
 	out     bytes.Buffer
 	encoder *hpack.Encoder
 	block   bytes.Buffer // encoded headers
-	nextID  uint32       // id of the next stream; a goroutine that changes it also holds the connection's lock
+	nextID  uint32       // id of the next stream; a change needs the lock writing and the connection's lock
 
 	// The connection's lock guards these fields.
 	streams map[uint32]*slot
@@ -62,7 +62,7 @@ func newHTTP2(k *link, conn net.Conn) *http2conn {
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: windowSize})
 	_ = h.framer.WriteWindowUpdate(0, windowSize-65535)
-	return h // the first request, or the response to the server's settings, sends this preface, too
+	return h // the frames above are sent with the first request, or with the reply to settings
 }
 
 // flush writes the buffered frames. The caller holds the writing lock.
@@ -133,7 +133,7 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 			c.mu.Unlock()
 			return
 		}
-		if !current() { // the request has ended: its response came early, or it was given up
+		if !current() { // the request has ended: the response came before the whole body was sent, or we gave up
 			c.mu.Unlock()
 			h.writeNow(func() { _ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
 			return
@@ -156,7 +156,7 @@ func (h *http2conn) drop(sl *slot) bool {
 	delete(h.streams, sl.stream.id)
 	h.room.Broadcast()
 	id := sl.stream.id
-	go func() { // the caller holds the connection's lock, and writing may take long
+	go func() { // in a goroutine: writing may take long, and the caller holds the connection's lock
 		_ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel)
 		h.flush()
 		h.writing.Unlock()

@@ -47,7 +47,7 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		if all {
 			break
 		}
-		next, err := h.framer.ReadFrame() // ReadFrame fails unless the frame is a continuation
+		next, err := h.framer.ReadFrame() // the next frame must continue the headers; otherwise ReadFrame fails
 		if err != nil {
 			return frameError(err)
 		}
@@ -75,8 +75,9 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	return nil
 }
 
-// unknownStream handles a frame for a stream without a request. The frame is no error if the stream was opened
-// earlier: its request may have been given up. The caller holds the connection's lock.
+// unknownStream handles a frame for a stream without a request. It returns an error if the stream was never opened.
+// Otherwise the stream's request may have been given up, and unknownStream ignores the frame. The caller holds the
+// connection's lock.
 func (h *http2conn) unknownStream(id uint32) error {
 	if id%2 == 0 || id >= h.nextID {
 		return malformedf("stream %d was not opened", id)
@@ -109,8 +110,8 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// endIfDone ends a slot's request if the stream has ended (end = true), or if the server broke the protocol (wrong
-// is the error's text). The caller holds the connection's lock. endIfDone releases the lock.
+// endIfDone ends a slot's request in two cases: the stream has ended (end = true), or the server broke the protocol
+// (wrong is then the error's text). The caller holds the connection's lock. endIfDone always releases this lock.
 func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	c := h.link.conn
 	if !end && wrong == "" {
@@ -212,8 +213,8 @@ func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway retires the link. Requests that the server has not processed are sent again on a new link, as any
-// client does (RFC 9113, 6.8).
+// goAway handles the server's request to leave the connection: it retires the link. Requests that the server has not
+// processed are sent again on a new link, as any client does (RFC 9113, 6.8).
 func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 	c := h.link.conn
 	c.mu.Lock()
@@ -238,7 +239,7 @@ func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 	}
 }
 
-// stream is the state of a slot's request on HTTP/2.
+// stream is the state of one request on an HTTP/2 connection; it belongs to a slot.
 type stream struct {
 	id          uint32
 	window      int64 // bytes of the request that may be sent
@@ -251,7 +252,7 @@ type stream struct {
 }
 
 type headerFields struct {
-	status, grpc int // -1: these headers give no value
+	status, grpc int // HTTP status and gRPC status in these headers; -1: not given
 	message      string
 	length       int64
 	wrong        string
@@ -272,7 +273,7 @@ func (s *stream) addHeaders(f *headerFields, end bool) string {
 	if f.grpc >= 0 {
 		s.grpc, s.grpcMessage = f.grpc, f.message
 	}
-	if s.status != 0 || f.status < 200 { // trailers and interim responses (status 1xx) do not set the status
+	if s.status != 0 || f.status < 200 { // trailers and interim responses (1xx) leave the stream's status as it is
 		if s.status == 0 && end {
 			return "an interim response that ends the stream"
 		}

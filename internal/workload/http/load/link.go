@@ -20,8 +20,8 @@ type link struct {
 	cancel  context.CancelFunc
 	dialled chan struct{} // closed when the dial has ended
 
-	// The connection's lock guards these fields.
-	waiting  []*slot // slots whose requests wait for the dial
+	// The lock of the client's connection guards the fields from here on.
+	waiting  []*slot // slots whose requests are sent when the dial has ended
 	requests int     // number of requests so far
 	retired  bool    // the link takes no more requests
 	wire     wire    // nil: not dialled yet
@@ -31,9 +31,9 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends the slot's request with the number turn. If the slot already carries a later request, write sends
-	// nothing. With last = true, this is the last request of the network connection. If sending fails, the method
-	// read returns the error.
+	// write sends the request q, which has the number turn among the slot's requests. If the slot already carries a
+	// later request, write sends nothing. last marks the last request of the network connection. If sending fails, the
+	// method read returns the error.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
 	// read reads responses until the network connection ends, and ends the requests that have a response. It
 	// returns the cause of the connection's end. Requests still under way fail with this error.
@@ -61,7 +61,7 @@ func malformedf(format string, args ...any) error {
 	return &failure{Malformed, fmt.Errorf(format, args...)}
 }
 
-// connectionOutcome returns the outcome of a request whose connection failed with this error.
+// connectionOutcome returns the outcome of a request whose connection failed with the error err.
 func connectionOutcome(err error) Exchange {
 	x := Exchange{Kind: Closed, Text: err.Error()}
 	if f, ok := errors.AsType[*failure](err); ok {
@@ -176,8 +176,8 @@ func agreed(state tls.ConnectionState) string {
 	return strings.Join(parts, ", ")
 }
 
-// drop cancels one request at once if the protocol can. It returns false if the request can only end together with
-// its connection. The caller holds the connection's lock.
+// drop cancels one request at once if the protocol can. Otherwise it closes the connection, which ends all requests on
+// it, and returns false. The caller holds the connection's lock.
 func (k *link) drop(sl *slot) bool {
 	if k.wire != nil && k.wire.drop(sl) {
 		return true
@@ -244,17 +244,17 @@ type slot struct {
 	number  int
 	run     *activeSpan
 	due     due
-	free    time.Duration // time from which a connection was free for the request
+	free    time.Duration // time at which a connection became free for the request
 	sent    time.Duration // time at which the request was sent, or dialling for it began
 	first   time.Duration // time at which the first byte of the response arrived
 	busy    bool
-	turn    uint64 // counts the slot's requests; a late event with a lower number belongs to an earlier request
+	turn    uint64 // number of the slot's current request; a late event with a lower number is ignored
 	link    *link  // link that carries the request
 	givenUp Kind   // kind of error under which the request was given up; "": it was not given up
 	stream  stream // state of an HTTP/2 request
 }
 
-// send sends a request through a free slot. The request could have been sent since the time since.
+// send sends a request through a free slot. The argument since is the time from which on the slot was free for it.
 func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c := sl.conn
 	c.mu.Lock()
@@ -309,8 +309,8 @@ func (c *connection) agreed() (string, bool) {
 	return c.link.agreed, true
 }
 
-// giveUp gives up all requests of the connection that were sent at or before a time (before). They count as errors
-// of the kind why.
+// giveUp gives up all requests of the connection that were sent at the time before, or earlier. They count as errors of
+// the kind why.
 func (c *connection) giveUp(why Kind, before time.Duration) {
 	var ended []*slot
 	c.mu.Lock()
@@ -337,8 +337,8 @@ func giveUp(why Kind) Exchange {
 	return Exchange{Kind: why, Text: "no complete answer until the end of the drain"}
 }
 
-// end completes the outcome of the slot's request, counts the request and frees the slot. The slot is not
-// busy, and the caller holds no lock.
+// end fills in the rest of the outcome of the slot's request, counts the request and frees the slot. It must be called
+// without a lock, and while the slot is not busy.
 func (sl *slot) end(x Exchange, now time.Duration) {
 	r := sl.run
 	q := r.session.requests[sl.due.request]

@@ -16,7 +16,7 @@ import (
 // all requests.
 type timing struct {
 	histogram func(*Result) **Histogram
-	time      func(Exchange) (d time.Duration, covered bool) // covered = false: the histogram omits this request
+	time      func(Exchange) (d time.Duration, covered bool) // covered is false for a request that the histogram omits
 }
 
 var (
@@ -79,10 +79,10 @@ func share(name string) experiment.Metric {
 
 func (r *Result) lostShare() float64 { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
-// Metrics returns the metrics of a trial. The number of requests tells which quantiles an open loop has: each needs
-// enough requests. With requests = 0 the loop is closed, and quantiles are optional. The headlines are the metrics
-// named in judged. Without names, they are latency-p50 and latency-p99, or in a closed loop rate and latency-mean.
-// Names in extra add extra metrics.
+// Metrics returns the metrics of a trial. An open loop has those quantiles for which the number of requests is large
+// enough. With requests = 0 the loop is closed, and quantiles may lack a value. The metrics named in judged are
+// headlines. If judged is empty, the headlines are latency-p50 and latency-p99, or in a closed loop rate and
+// latency-mean. extra names further metrics.
 func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
 	closed := requests == 0
 	switch {
@@ -124,15 +124,15 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 	return values, unavailable
 }
 
-// Beyond is the number of requests that must take longer than a quantile, since a quantile is uncertain if only a
-// few do.
+// Beyond is the smallest number of requests that must take longer than a quantile. With fewer such requests the
+// quantile is too uncertain to be reported.
 const Beyond = 100
 
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
-// CheckHeadline checks the names of headline metrics (judged). Each must be a quantile or one of the names in
-// others. A quantile is only allowed if each of the rates sends enough requests during the time d. In error
-// messages, noun stands for requests: "requests" or "queries".
+// CheckHeadline adds an error for each name in judged that cannot be a headline metric. A headline is a quantile or a
+// metric in others. A quantile needs enough requests in the time d, at each of the rates. Error messages call the
+// requests by the word noun: "requests" or "queries".
 func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
 	names := slices.Clone(others)
 	quantiles := map[string]float64{}
@@ -156,15 +156,15 @@ func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates 
 	}
 }
 
-// timerError is how late any timer may be. A lag up to timerError breaks no rule.
+// timerError is by how much any timer may be late. A load that is late by at most timerError breaks no rule.
 const timerError = 50 * time.Microsecond
 
 // LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge returns an error if an open loop broke a rule. The generator's mean lag must be at most a share (late) of
-// the mean latency. If no request failed, the rate of responses must reach LeastRate of the offered rate. In error
-// messages, noun stands for requests: "requests" or "queries".
+// Judge returns an error if an open loop broke a rule. By the first rule, the generator's mean lag is at most the share
+// late of the mean latency. By the second rule, the rate of responses reaches LeastRate of the offered rate, unless a
+// request failed. In error messages, noun is the word for requests, such as "queries".
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
 	lag, latency := r.Lag.Mean(), r.Latency.Mean()
 	if lag > timerError && t.Late(lag, time.Duration(float64(late)*float64(latency))) {

@@ -26,7 +26,7 @@ const (
 // only.
 type responseParser struct {
 	buf    [readBuffer]byte
-	r, w   int // buf[r:w] is read, but not parsed yet
+	r, w   int // buf[r:w] holds bytes that are read, but not parsed yet
 	state  func(*responseParser) (more bool, err error)
 	head   head
 	budget int   // bytes that the head may still take
@@ -43,7 +43,8 @@ type head struct {
 	keep    bool
 }
 
-// space returns the free part of the buffer, for the next read. It is never empty after a call of next.
+// space returns the free part of the buffer, into which the caller reads the next bytes. After a call of the method
+// next, it is never empty.
 func (p *responseParser) space() []byte { return p.buf[p.w:] }
 
 func (p *responseParser) added(n int) { p.w += n }
@@ -90,7 +91,7 @@ func (p *responseParser) end() (a response, done bool, err error) {
 	return response{}, false, io.EOF
 }
 
-// line returns the next line without its CRLF. The line is valid until more is read.
+// line returns the next line without its CRLF. The returned bytes are overwritten when more is read.
 func (p *responseParser) line() (line []byte, ok bool, err error) {
 	rest := p.buf[p.r:p.w]
 	n := bytes.IndexByte(rest, '\n')
@@ -154,7 +155,7 @@ func (p *responseParser) headerLine() (bool, error) {
 	case h.chunked:
 		p.state = (*responseParser).chunkSize
 	default:
-		p.state, p.left = (*responseParser).plain, h.length // length -1: the body ends with the connection
+		p.state, p.left = (*responseParser).plain, h.length // length −1: the body has no given length and ends with the connection
 	}
 	return true, nil
 }
@@ -181,7 +182,7 @@ func (p *responseParser) skip() {
 func (p *responseParser) chunkSize() (bool, error) {
 	budget := p.budget
 	line, ok, err := p.line()
-	p.budget = budget // sizes of chunks do not count as head: a body may have any number of chunks
+	p.budget = budget // lines with chunk sizes do not use up the budget, which is for the head
 	if !ok {
 		return false, err
 	}

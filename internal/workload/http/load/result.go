@@ -46,22 +46,22 @@ type Result struct {
 	FirstByte *Histogram `json:"firstByte"`
 	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
-	// Lag holds the times by which the generator itself sent late: a connection was free. Waited holds the times for
-	// which due requests waited for a free connection. Both are parts of the latency. They are recorded in open
-	// loops only.
+	// Lag holds how late the generator itself sent requests, although a connection was free. Waited holds how long due
+	// requests waited for a free connection. Both are parts of the latency. They are recorded in open loops only.
 	Lag    *Histogram `json:"lag"`
 	Waited *Histogram `json:"waited"`
-	// Connect is the time that new connections took, including TLS. Connections made before a
-	// span do not count.
+	// Connect is the time that each new connection took, including the TLS handshake. Connections that were made before
+	// the span do not count.
 	Connect *Histogram `json:"connect"`
-	// Handshakes counts the connections of the span by their TLS version, cipher, key exchange, protocol and
-	// server names: "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, spiffe://…"; "clear" without TLS.
+	// Handshakes counts the connections of the span. Its keys are the TLS version, cipher, key exchange, protocol and
+	// server names, such as "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, spiffe://…". Connections without TLS
+	// have the key "clear".
 	Handshakes map[string]int64 `json:"handshakes,omitempty"`
 	// BytesSent and BytesReceived count the bytes of bodies.
 	BytesSent     int64 `json:"bytesSent"`
 	BytesReceived int64 `json:"bytesReceived"`
-	// Duration is the measured time, as requested. Elapsed is the time from the beginning of the measured
-	// time to the end of the last request, and at least Duration.
+	// Duration is the measured time that was requested. Elapsed is the time from the beginning of the measured time to
+	// the end of the last request, but never less than Duration.
 	Duration time.Duration `json:"duration"`
 	Elapsed  time.Duration `json:"elapsed"`
 	// Closed is true for a closed loop. Its latency counts from the time of sending.
@@ -73,8 +73,8 @@ type Result struct {
 type Exchange struct {
 	Name  string        // Request.Name of the request
 	Due   time.Duration // intended time; in a closed loop, the time at which a worker took up the request
-	Free  time.Duration // time since which the request could have been sent: a connection was free
-	Sent  time.Duration // time at which the request was sent, or dialling for it began
+	Free  time.Duration // time since which a connection was free, so that the request could have been sent
+	Sent  time.Duration // time at which the request was sent; if dialling came first: at which it began
 	First time.Duration // time at which the first byte of the response arrived
 	Last  time.Duration // time at which the last byte of the response arrived, or the request failed
 	Paced bool          // the request was sent in an open loop
@@ -168,8 +168,8 @@ func (r *Result) Behaviour() workload.Behaviour {
 // quantile, or if the quantile falls on a failed request.
 func (r *Result) Quantile(q float64) (time.Duration, bool) { return r.quantile(r.Latency, q) }
 
-// quantile returns the quantile q over all requests from a histogram. The histogram holds one time for each request
-// that ended OK. Failed requests count as slower. The result is false where it is false in Quantile.
+// quantile returns the quantile q over all requests. The histogram h holds one time for each request that ended OK.
+// Failed requests count as slower than all of these. The result is false in the cases in which Quantile returns false.
 func (r *Result) quantile(h *Histogram, q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
 	if r.Due-rank < Beyond || rank > h.Count() {

@@ -73,7 +73,7 @@ type session struct {
 
 	ctx     context.Context // context of the session; Close ends it
 	cancel  context.CancelFunc
-	links   sync.WaitGroup // counts the running goroutines of links
+	links   sync.WaitGroup // waits for the goroutines of all links
 	running sync.Mutex     // held while a span runs
 	run     atomic.Pointer[activeSpan]
 }
@@ -108,7 +108,7 @@ func Open(c Config) (*session, error) {
 	for range c.Connections {
 		s.connections = append(s.connections, &connection{session: s, number: len(s.connections)})
 	}
-	for range c.Streams { // consecutive slots belong to different connections
+	for range c.Streams { // neighbours in the list of slots thus belong to different connections
 		for _, c := range s.connections {
 			sl := &slot{conn: c, number: len(s.slots)}
 			c.slots = append(c.slots, sl)
@@ -122,9 +122,9 @@ func Open(c Config) (*session, error) {
 // now returns the time since the session began.
 func (s *session) now() time.Duration { return time.Since(s.began) }
 
-// Run runs a span of load and returns its result. An unreachable server, or one that answers badly, shows in the
-// result. Run returns an error if the span is invalid, if its start has passed, if ctx ends, or if the session is
-// closed. Spans of a session run one after the other.
+// Run runs a span of load and returns its result. If the server is unreachable or answers badly, the result shows this,
+// and there is no error. Run returns an error if the span is invalid, if its start has passed, if ctx ends, or if the
+// session is closed. Spans of a session run one after the other.
 func (s *session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func waitUntil(ctx context.Context, start time.Time) error {
 // dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
 const dialsAtATime = 32
 
-// connect makes the connections that a session lacks. After the first failure it makes no more. Each missing
-// connection is then dialled by its first request, which fails if the dial fails.
+// connect makes the connections that a session lacks. After the first failure it makes no more. The first request of
+// each missing connection then dials it, and fails if the dial fails.
 func (s *session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
@@ -209,10 +209,11 @@ func (s *session) connect(ctx context.Context) {
 	all.Wait()
 }
 
-// Close ends the session and any running span. It waits until the session's connections are closed.
+// Close ends the session and its running span of load, if any. It returns after all connections of the session are
+// closed.
 func (s *session) Close() {
 	s.cancel()
-	s.running.Lock() // Run holds the lock until its span has ended
+	s.running.Lock() // waits for the method Run, which holds this lock until its span has ended
 	defer s.running.Unlock()
 	s.links.Wait()
 	s.loops.close()
@@ -223,7 +224,7 @@ func (s *session) Close() {
 type ClientRequest struct {
 	Open  *Config `json:"open,omitempty"`  // opens a session; the earlier session is closed
 	Run   *Span   `json:"run,omitempty"`   // sends this period of load in the session that the last Open made
-	Clock bool    `json:"clock,omitempty"` // asks for nothing but the time, which is part of every response
+	Clock bool    `json:"clock,omitempty"` // asks only for the process's time, which every response has
 }
 
 type clientResponse struct {

@@ -77,7 +77,7 @@ type arrivals struct {
 	poisson bool
 	random  *rand.Rand
 	n       int64   // number of constant arrivals so far
-	phase   float64 // delay of constant arrivals, as a share of gap
+	phase   float64 // delay of all constant arrivals, as a share of the time between two arrivals
 	at      float64 // last Poisson arrival, in ns
 }
 
@@ -105,7 +105,7 @@ func (a *arrivals) next() time.Duration {
 
 // mix draws kinds of requests by their weights.
 type mix struct {
-	upTo   []float64 // upTo[i] is the sum of the weights of the kinds 0 to i
+	upTo   []float64 // upTo[i]: sum of the weights of the first i+1 kinds of requests
 	random *rand.Rand
 }
 

@@ -16,7 +16,7 @@ type timer struct {
 // NewTimer makes a timer, which should be closed.
 func NewTimer() (*timer, error) { return &timer{closed: make(chan struct{})}, nil }
 
-// Wait waits for a time, or until the timer is closed.
+// Wait waits for the duration d, or until the timer is closed.
 func (t *timer) Wait(d time.Duration) {
 	if d <= 0 {
 		return
@@ -29,5 +29,5 @@ func (t *timer) Wait(d time.Duration) {
 	}
 }
 
-// Close closes the timer, and ends a Wait.
+// Close closes the timer. A call of Wait that is still waiting then returns.
 func (t *timer) Close() { t.once.Do(func() { close(t.closed) }) }

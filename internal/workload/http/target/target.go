@@ -61,7 +61,7 @@ func New(conf *tls.Config) *http.Server {
 		serve(w, r)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
-	s.ErrorLog = log.New(io.Discard, "", 0) // the log would only hold failed handshakes, which the client counts
+	s.ErrorLog = log.New(io.Discard, "", 0) // discarded: the log would hold only failed handshakes, which the client counts
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(conf != nil)
@@ -215,7 +215,7 @@ type Config struct {
 	// Cert and Key are PEM. If they are set, the server speaks TLS.
 	Cert string `json:"cert,omitempty"`
 	Key  string `json:"key,omitempty"`
-	// Threads bounds the CPUs that the server uses at a time; 0 leaves the bound to Go's runtime.
+	// Threads limits how many CPUs the server uses at a time; 0: Go's runtime decides.
 	Threads int `json:"threads,omitempty"`
 }
 

@@ -1,11 +1,11 @@
-// Package firstbyte has a program that prints one byte, for the workload startup. On a cluster, two helpers find the
-// time of this byte.
+// Package firstbyte measures on a cluster when a program prints its first byte, for the workload startup. It has
+// a program that prints one byte, and two helpers.
 //
-// Each pod that a trial starts runs the Caller. It starts the program, reads the first byte of its output, and then
-// calls the Listener over the network. The Listener runs in the arm's own pod, which is already up. It knows the
-// time of the call at once. The kubelet, in contrast, looks at a pod's containers only once a second.
+// The helper Caller runs in each pod that a trial starts. It starts the program, reads the first byte of its output,
+// and then calls the helper Listener over the network. Listener runs in the arm's own pod, which is already up. It
+// knows the time of the call at once. The kubelet, in contrast, looks at a pod's containers only once a second.
 //
-// The package is small, since it is in every pod.
+// The package has little code, since tare-agent, which is copied into every pod, contains it.
 package firstbyte
 
 import (
@@ -27,9 +27,9 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Caller is the first process of a pod that a trial starts. Its arguments are the Listener's address, the caller's
-// name, a path, and the command under test. Caller writes the program of this package to the path. It runs until it
-// is killed, even if the program ends.
+// Caller is the first process of each pod that a trial starts. Its arguments are the Listener's address, the name of
+// the caller, a path, and the command under test. If the command contains the path, Caller writes the program of this
+// package there. Caller runs until it is killed, even if the command has ended.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
 // Listener receives the calls of started pods. It is a helper, which also answers each Request.
@@ -37,7 +37,7 @@ var Listener = testbed.Helper{Name: "startup-listen", Run: func(ctx context.Cont
 
 var Helpers = []testbed.Helper{Caller, Listener}
 
-// CallerCommand returns the arguments and the environment of a Caller.
+// CallerCommand returns the arguments and the environment of a process that acts as a Caller.
 func CallerCommand(self, address, name, path string, program testbed.Command) (args, env []string) {
 	args = slices.Concat([]string{self, address, name, path}, program.Args)
 	return args, append(slices.Clone(program.Env), testbed.HelperVariable+"="+Caller.Name)
@@ -75,7 +75,7 @@ func call(ctx context.Context, args []string) error {
 	if err := errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("call the listener as %s: %w", name, err)
 	}
-	<-ctx.Done() // the pod must keep running after the program's end
+	<-ctx.Done() // the program has ended, but the pod must keep running
 	return nil
 }
 
@@ -97,8 +97,8 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Request asks the Listener to wait for a call. Wait is the name of the caller. A Request without a name asks for
-// the port at which the Listener takes calls.
+// Request asks the Listener to wait for a call by one caller, whose name is Wait. If Wait is empty, the Request asks
+// for the port at which the Listener takes calls.
 type Request struct {
 	Wait string        `json:"wait,omitempty"`
 	For  time.Duration `json:"for,omitempty"` // longest time to wait
@@ -108,7 +108,7 @@ type Request struct {
 type Response struct {
 	Port   int  `json:"port,omitempty"`
 	Called bool `json:"called,omitempty"`
-	// Ago is the time from the caller's call to this response.
+	// Ago is the time since the program called the listener. It is set only with Called.
 	Ago time.Duration `json:"ago,omitempty"`
 }
 
@@ -116,7 +116,7 @@ type listener struct {
 	mu     sync.Mutex
 	at     map[string]time.Time
 	port   int
-	called chan struct{} // closed and replaced whenever a call comes
+	called chan struct{} // each call closes the channel and puts a new one in its place
 }
 
 const mostName = 256

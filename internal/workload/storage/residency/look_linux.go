@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostFiles bounds the number of files in a directory that are examined.
+// mostFiles is the largest number of files in a directory that look examines.
 const mostFiles = 10_000
 
 func look(_ context.Context, o Request) (*Report, error) {
@@ -21,7 +21,7 @@ func look(_ context.Context, o Request) (*Report, error) {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist) && name != path:
-				return nil // the file was deleted in the meantime
+				return nil // the file was deleted after the directory was listed
 			case err != nil:
 				return err
 			case entry.IsDir() || name != path && !entry.Type().IsRegular():
@@ -57,7 +57,7 @@ func inspect(name string, drop bool) (r file, err error) {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	if drop {
-		// Linux cannot drop pages that are not on the disk yet.
+		// Linux drops only pages that are on the disk, so the file is synced first.
 		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
 			return r, fmt.Errorf("%s: drop the cached part: %w", name, err)
 		}

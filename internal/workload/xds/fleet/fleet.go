@@ -28,14 +28,15 @@ import (
 // Helper runs a Fleet in a process of its own.
 var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) error { return helperrpc.Main(ctx, New(ctx).Handle) }}
 
-// Request is a request to a fleet. At most one field is set. Without any, the response holds only the time.
+// Request is a request to a fleet. It sets at most one field, which says what the fleet must do. If no field is set,
+// the response holds only the time.
 type Request struct {
 	Open *Open  `json:"open,omitempty"`
 	Up   *Ramp  `json:"up,omitempty"`
 	Down *Ramp  `json:"down,omitempty"`
 	Push *Push  `json:"push,omitempty"`
 	Look *Look  `json:"look,omitempty"`
-	Heap string `json:"heap,omitempty"` // asks for the server's heap in use; the value is the address of the server's metrics
+	Heap string `json:"heap,omitempty"` // asks for the size of the server's heap; holds the address of the server's metrics
 }
 
 // Open describes the sidecars and the server that they connect to. It is the first request.
@@ -48,7 +49,7 @@ type Open struct {
 	Sidecars  int              `json:"sidecars"`
 	First     int              `json:"first"`     // number of this fleet's first sidecar; the sidecars of all fleets are numbered together
 	Fleets    int              `json:"fleets"`    // number of fleets; with First = 1 and Fleets = 3, this fleet has the sidecars 1, 4, 7 …
-	LeastWait time.Duration    `json:"leastWait"` // bound of the random pause before a sidecar reconnects the first time; 0: Envoy's bound
+	LeastWait time.Duration    `json:"leastWait"` // longest random pause before a sidecar's first try to reconnect; 0: Envoy's longest pause
 }
 
 // TLS is the sidecars' encryption; certificates and key are PEM texts.
@@ -68,17 +69,17 @@ type Ramp struct {
 
 // Push makes all ready sidecars wait for the response that the server sends after a change.
 type Push struct {
-	Since time.Time      `json:"since"` // time of the change, by the clock of the fleet's machine; earlier responses do not count
+	Since time.Time      `json:"since"` // time of the change by the fleet machine's clock; a response before it does not count
 	Types []sidecar.Type `json:"types"` // types of resources whose response counts as the push; none: any type
 }
 
-// Look asks for the state of the current stage.
+// Look asks the fleet how far its current task, the stage, is.
 type Look struct {
-	For   time.Duration `json:"for"`             // longest wait for the end of the stage
-	Final bool          `json:"final,omitempty"` // the response must hold a Report, even if the stage has not ended
+	For   time.Duration `json:"for"`             // how long to wait at most for the end of the stage
+	Final bool          `json:"final,omitempty"` // true: the response must hold a Report, even if the stage has not ended
 }
 
-// Response is the response to each request.
+// Response is what a fleet's helper returns for every Request.
 type Response struct {
 	Now    time.Time `json:"now"`
 	Done   bool      `json:"done,omitempty"`   // the current stage has ended
@@ -86,7 +87,7 @@ type Response struct {
 	Heap   int64     `json:"heap,omitempty"`   // bytes in use on the server's heap
 }
 
-// Report is the result so far of a stage: an Up, a Down or a Push.
+// Report is the present result of a stage. A stage is an Up, a Down or a Push.
 type Report struct {
 	Expected int             `json:"expected"`       // number of sidecars that the stage waits for
 	Times    []time.Duration `json:"times"`          // for each sidecar that has finished the stage: time since the sidecar was due, or since the change
@@ -119,7 +120,7 @@ type Fleet struct {
 	counts Counts
 }
 
-// New makes an empty fleet. Its sidecars disconnect when the context ends.
+// New makes a fleet without sidecars. When the context ends, all sidecars that join it disconnect.
 func New(ctx context.Context) *Fleet { return &Fleet{ctx: ctx, now: newStage(nil)} }
 
 // Handle carries out a request.
@@ -203,8 +204,8 @@ func (f *Fleet) node(index int) ([]byte, error) {
 	return f.open.Node.Encode(strings.NewReplacer("$("+IndexVariable+")", strconv.Itoa(number+1), "$("+AddressVariable+")", address(number)))
 }
 
-// address returns the address of a sidecar by its number: 10.1.0.1, 10.1.0.2 and so on. The last part of an address
-// is from 1 to 250.
+// address returns the address of the sidecar with this number: 10.1.0.1, 10.1.0.2 and so on. The last number in an
+// address is from 1 to 250.
 func address(number int) string {
 	const last, block = 250, 250 * 250
 	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)

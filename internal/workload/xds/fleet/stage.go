@@ -18,17 +18,17 @@ import (
 // stage is the fleet's current or latest task: connecting sidecars, disconnecting them, or waiting for a push.
 type stage struct {
 	start    time.Time
-	due      []time.Duration // times, since start, at which members should connect or disconnect
-	times    []time.Duration // time of each member from its due time, or with a push from start, until its finish; or pending, or unexpected
-	lags     []time.Duration // time from a member's due time to its attempt, of each member whose attempt has begun
-	push     *Push           // what members wait for; nil: they connect or disconnect
+	due      []time.Duration // due times of the members to connect or disconnect, counted from start
+	times    []time.Duration // by member, time from due (push: from start) until its finish; or pending, or unexpected
+	lags     []time.Duration // for each member that has begun its attempt: time from its due time to the attempt
+	push     *Push           // push that the members wait for; nil: the members connect or disconnect
 	expected int             // number of members that the stage waits for
 	left     int             // number of members that have not finished the stage
 	last     time.Duration
 	done     chan struct{} // closed when left is 0
 }
 
-// These values stand in the field times for a member without a time.
+// Values of the field times for a member that has no time.
 const (
 	pending    = -1 // the member has not finished the stage
 	unexpected = -2 // the stage does not wait for the member
@@ -65,7 +65,7 @@ func (s *stage) note(index int, now time.Time) {
 	}
 }
 
-// enter replaces the current stage. The caller holds the lock.
+// enter makes s the current stage, and resets most counters. The caller must hold the lock.
 func (f *Fleet) enter(s *stage) {
 	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Ready: map[string]int{}, Errors: map[string]int{}, Examples: map[string]string{}}
 }
@@ -90,7 +90,7 @@ func (f *Fleet) begin(r *Ramp, up bool) error {
 	return nil
 }
 
-// ramp connects or disconnects each member at its due time.
+// ramp connects the members one by one, each at its due time, or with up = false disconnects them.
 func (f *Fleet) ramp(s *stage, up bool) {
 	for i, due := range s.due {
 		pause.For(due - time.Since(s.start))
@@ -214,8 +214,8 @@ type member struct {
 	gone  chan struct{}      // closed when the goroutine that the last call of connect started has ended
 }
 
-// Before Envoy reconnects, it pauses at random. The bound of the pause is first leastWait. It doubles each time, up
-// to mostWait.
+// Before Envoy reconnects, it pauses for a random time. The longest possible pause is leastWait at first. It doubles
+// with each try, up to mostWait.
 const (
 	leastWait = 500 * time.Millisecond
 	mostWait  = 30 * time.Second

@@ -15,8 +15,8 @@ import (
 )
 
 // incoming parses the messages of a stream (DiscoveryResponse or DeltaDiscoveryResponse) while they arrive. It keeps
-// a whole resource only if the resource may name others. Of any other resource it keeps the beginning, which shows
-// the type.
+// all bytes of a resource only if the resource may name further resources. Of any other resource it keeps just the
+// beginning, which shows the type.
 type incoming struct {
 	in interface {
 		io.Reader
@@ -37,8 +37,8 @@ const (
 )
 
 const (
-	// peek is the number of bytes at the beginning of a resource that are kept in any case. They must contain its
-	// type.
+	// peek is the number of bytes at the beginning of each resource that are always kept. The resource's type must
+	// stand within them.
 	peek = 512
 	// mostPiece is the number of bytes that are read at a time.
 	mostPiece = 4096
@@ -55,7 +55,7 @@ type response struct {
 	wrong               error    // reason why the sidecar rejects the response
 }
 
-// responses keeps used values of type response, except for large ones, so that they are used again.
+// responses keeps used values of type response for later use. Large values are not kept.
 var responses = sync.Pool{New: func() any { return new(response) }}
 
 const largeWork = 1 << 20
@@ -140,14 +140,15 @@ func (m *incoming) field(w *response) error {
 	return m.content(w, field, size)
 }
 
-// content reads the content of a field. If a sidecar needs the content, the method take gets it.
+// content reads the content of a field of a message. If a sidecar needs the content, content calls the method take with
+// it.
 func (m *incoming) content(w *response, field protowire.Number, size uint64) error {
 	w.content = w.content[:0]
 	keep := false
 	switch field {
 	case fieldVersion, fieldType, fieldNonce:
 		keep = true
-	case fieldRemoved: // in a state-of-the-world response, this field has the server's identity
+	case fieldRemoved: // only in an incremental (delta) response does this field list removed resources
 		keep = m.delta
 	case fieldResources:
 		begins := min(size, peek)
@@ -186,7 +187,8 @@ func (w *response) read(from io.Reader, size uint64) error {
 	return nil
 }
 
-// matters reports whether a resource may name other resources. It sees the beginning of the resource only.
+// matters reports whether a resource may name other resources, judging by the type in its first bytes. If the type is
+// missing there, the result is true.
 func (m *incoming) matters(begins []byte) bool {
 	url, ok := begins, true
 	if m.delta {
@@ -195,14 +197,14 @@ func (m *incoming) matters(begins []byte) bool {
 	if ok {
 		url, ok = first(url)
 	}
-	if !ok { // the type is not at the beginning: the resource may name others
+	if !ok { // the type is not at the beginning, so the resource may name other resources
 		return true
 	}
 	_, refers := typed(url).next()
 	return refers
 }
 
-// take keeps the content of a complete field.
+// take stores the content of a response's field once the content is complete.
 func (w *response) take(field protowire.Number, delta bool) {
 	switch field {
 	case fieldVersion:
@@ -227,7 +229,7 @@ type request struct {
 	node    []byte   // the sidecar's node; only in the first request of a stream
 	names   []string // names of all resources that the sidecar asks for; in a delta request: only the additional names
 	gone    []string // names that the sidecar no longer needs; only in a delta request
-	version string   // version that the sidecar has; not in a delta request
+	version string   // version that the sidecar has now; a delta request has none
 	nonce   string   // nonce of the response that this request acknowledges or rejects
 	wrong   error    // reason for rejecting the response; nil: the sidecar accepts the response
 }

@@ -38,25 +38,25 @@ func typed(url []byte) Type {
 	return other
 }
 
-// next returns the type that resources of type t name: EDS for CDS, and RDS for LDS. For other types it returns
-// false.
+// next returns the type of resource that resources of type t name: CDS names EDS, and LDS names RDS. For other types
+// the second result is false.
 func (t Type) next() (Type, bool) { return t + 1, t == CDS || t == lds }
 
 // Field numbers of the messages of Envoy's API that a sidecar reads.
 const (
 	anyType, anyValue = 1, 2 // google.protobuf.Any
 
-	deltaResource = 2 // a delta response wraps each resource in a Resource; this is the number of the wrapped field
+	deltaResource = 2 // number of the field that holds the resource, in the message Resource of a delta response
 
 	clusterName, clusterType, clusterEDS = 1, 2, 3
 	typeEDS                              = 3 // value of clusterType for a cluster whose endpoints come by EDS
-	edsService                           = 2 // number of the service's name inside the field clusterEDS
+	edsService                           = 2 // field number of the service's name in the message of the field clusterEDS
 
 	listenerChains, listenerAPI, listenerDefault = 3, 19, 25
 	apiListener                                  = 1
 	chainFilters                                 = 3
 	filterConfig                                 = 4
-	managerRDS                                   = 3 // field number in an HttpConnectionManager
+	managerRDS                                   = 3 // number of the field rds in the message HttpConnectionManager
 	rdsName                                      = 2
 )
 
@@ -100,7 +100,7 @@ func fields(b []byte, each func(protowire.Number, value) error) error {
 	return nil
 }
 
-// within calls a function with the content of each field that has this number.
+// within calls the function each with the content of every field of the message b that has the given number.
 func within(b []byte, number protowire.Number, each func([]byte) error) error {
 	return fields(b, func(n protowire.Number, v value) error {
 		if n != number {
@@ -135,8 +135,8 @@ func first(packed []byte) (url []byte, ok bool) {
 	return url, n >= 0
 }
 
-// wrapped finds the Any in a Resource of a delta response. Its argument b holds only the beginning of the Resource.
-// The result is the part of the Any that b holds. With ok = false, b ends before the Any.
+// wrapped finds the Any inside a Resource of a delta response. The argument b holds only the first bytes of the
+// Resource. The result packed holds the bytes of the Any that are in b. With ok = false, b ends before the Any.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -182,7 +182,8 @@ func named(names []string, resource []byte, delta bool) ([]string, error) {
 	return names, err
 }
 
-// endpointsOf calls the function add with the name by which a sidecar asks for a cluster's endpoints, if the cluster uses EDS.
+// endpointsOf calls the function add with the name by which a sidecar asks for a cluster's endpoints. If the cluster
+// does not use EDS, it does not call add.
 func endpointsOf(cluster []byte, add func([]byte) error) error {
 	var name, service []byte
 	eds := false

@@ -55,11 +55,11 @@ type Server struct {
 	Token     string      // bearer token in the metadata of the stream; "": none
 }
 
-// Client is the data that the sidecars of one server share.
+// Client holds what the simulated sidecars of one server have in common.
 type Client struct {
 	server Server
 	dialer net.Dialer
-	head   []byte // bytes that are sent first on each connection
+	head   []byte // bytes that each connection sends at its beginning
 }
 
 // connectLimit is the longest time for connecting, TLS included: Envoy's default.
@@ -118,8 +118,8 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 		return nil, &Error{Dial, err.Error()}
 	}
 	if raw, ok := conn.(*net.TCPConn); ok {
-		// A normal close by the client would keep the port in use for a minute. The sidecars of three trials can be
-		// more than there are ports.
+		// With this setting, Close resets the connection. A normal close would keep the client's port in use for a
+		// minute, and three trials could need more ports than exist.
 		_ = raw.SetLinger(0)
 	}
 	if c.server.TLS == nil {
@@ -171,7 +171,7 @@ func (s *sidecar) ask(r request) {
 // respond handles a complete response, and sends the requests that the sidecar makes after this response.
 func (s *sidecar) respond(w *response, size int) error {
 	t := typed(w.url)
-	if t == other { // the sidecar has not asked for such a resource
+	if t == other { // the sidecar has not asked for resources of this type
 		s.see(Update{Type: t, Bytes: size})
 		return nil
 	}
@@ -181,7 +181,7 @@ func (s *sidecar) respond(w *response, size int) error {
 		s.acknowledge(t, w.wrong)
 		return s.flush()
 	}
-	s.got[t], s.versions[t] = true, unique.Make(string(w.version)).Value() // sidecars with the same version share one copy
+	s.got[t], s.versions[t] = true, unique.Make(string(w.version)).Value() // sidecars with equal versions share one copy of the text
 	named, refers := t.next()
 	var before names
 	if refers {
@@ -228,7 +228,8 @@ func (s *sidecar) acknowledge(t Type, wrong error) {
 	s.ask(request{of: t, version: s.versions[t], nonce: s.nonces[t], names: s.names[t].list(), wrong: wrong})
 }
 
-// subscribe asks for the resources of a type by name. If the names are the same as before, it asks for nothing.
+// subscribe asks the server for the resources of a type that the sidecar now wants. If these equal before, the names
+// wanted earlier, it asks for nothing.
 func (s *sidecar) subscribe(of Type, before names) {
 	wanted := s.names[of]
 	if wanted == before {

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// stream is the client's side of one gRPC stream on its own HTTP/2 connection (RFC 9113). Its readers get the
-// content of data frames. All other frames are handled in between. One goroutine reads, and writes between reads. It
-// blocks if the server does not read.
+// stream is the client's side of one gRPC stream, on an HTTP/2 connection of its own (RFC 9113). A reader of the stream
+// gets the content of data frames. All other frames are handled in between. One goroutine reads, and writes between
+// reads. It blocks while the server does not read.
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
@@ -107,7 +107,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// write calls a function that adds frames to a writer. Then it sends these frames in one call of Write.
+// write lets the function frames add frames to a writer. It then sends all these frames in one call of Write.
 func (s *stream) write(frames func(*writer)) error {
 	w := writers.Get().(*writer)
 	defer writers.Put(w)
@@ -121,7 +121,7 @@ func (s *stream) write(frames func(*writer)) error {
 
 // queue queues a message. The next flush sends it, or a later one if the server's windows are full.
 func (s *stream) queue(message []byte) {
-	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // the first byte is a flag: the message is not compressed
+	s.out = binary.BigEndian.AppendUint32(append(s.out, 0), uint32(len(message))) // the first byte is a flag; 0: the message is not compressed
 	s.out = append(s.out, message...)
 }
 
@@ -171,7 +171,7 @@ func (s *stream) ReadByte() (byte, error) {
 	return b, nil
 }
 
-// await handles frames until there is content to read.
+// await reads and handles frames until a frame with content has come.
 func (s *stream) await() error {
 	for s.left == 0 {
 		if _, err := s.in.Discard(s.padding); err != nil {

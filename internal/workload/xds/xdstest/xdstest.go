@@ -41,9 +41,9 @@ import (
 
 // Mesh is the configuration that the server sends to sidecars.
 type Mesh struct {
-	Clusters  int // number of clusters whose endpoints are asked for by name; one more cluster contains its own endpoints
+	Clusters  int // clusters whose endpoints are asked for by name; a further cluster has no endpoints
 	Endpoints int // endpoints of each cluster
-	Listeners int // number of listeners whose routes are asked for by name
+	Listeners int // number of listeners, whose routes are asked for by name
 	Bulk      int // additional bytes in the endpoints of each cluster
 }
 
@@ -104,7 +104,7 @@ func (s *Server) Stop() {
 	s.grpc.Stop()
 }
 
-// alike gives all sidecars the same configuration.
+// alike gives all sidecars the same ID, and so the same configuration.
 type alike struct{}
 
 func (alike) ID(*core.Node) string { return "all" }
@@ -132,7 +132,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// admit refuses a stream without the token, or beyond the numbers in the options. It serves any other stream.
+// admit refuses a stream that lacks the token, and a stream that exceeds the limits Refuse and Most. It serves all
+// others.
 func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if want := s.options.Token; want != "" {
 		given, _ := metadata.FromIncomingContext(stream.Context())
@@ -159,8 +160,8 @@ func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerIn
 	return handle(srv, stream)
 }
 
-// Change replaces the configuration, and pushes it. Resources that did not change keep their version. The endpoints
-// of the first cluster change in every call.
+// Change replaces the configuration, and pushes it to the sidecars. Every call changes the endpoints of the first
+// cluster. All other types of resources keep their version if they are the same as before.
 func (s *Server) Change(mesh Mesh) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *Server) Change(mesh Mesh) error {
 	return s.cache.SetSnapshot(context.Background(), "all", snapshot)
 }
 
-// Name returns the name of a resource.
+// Name returns the i-th resource name that begins with the text of: cluster-3.test.svc.cluster.local.
 func Name(of string, i int) string { return fmt.Sprintf("%s-%d.test.svc.cluster.local", of, i) }
 
 func ads() *core.ConfigSource {
@@ -243,8 +244,8 @@ const (
 	MetricsVariable = "XDSTEST_METRICS"
 )
 
-// Helper runs a server in its own process, at the port TARE_PORT. With a certificate it uses TLS. Whenever the
-// content of the watched file changes, it pushes new endpoints.
+// Helper runs a server in its own process, at the port TARE_PORT. With a certificate in TARE_TLS_CERT, the server uses
+// TLS. Whenever the content of the file named by XDSTEST_FILE changes, it pushes new endpoints.
 var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
 	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
 	if err != nil {

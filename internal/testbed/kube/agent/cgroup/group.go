@@ -36,8 +36,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns a cgroup. The function find gets the top directory and the controllers of a hierarchy, and returns
-// the cgroup's directory there.
+// groupAt returns a cgroup. It calls the function find with the top directory and the controllers of each hierarchy.
+// find returns the cgroup's directory below that top directory.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -121,8 +121,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers reads the cgroups of a pod's containers. A container may have two cgroups with its id, the second for its
-// monitor process. Their usage is added up.
+// containers returns the usage of each container of a pod. A container may have two cgroups with its id, one of them
+// for its monitor process. Their usage is added up.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -137,7 +137,7 @@ func (g Group) containers() (all []Usage) {
 			continue // the container has just ended
 		}
 		c.ID = safetext.Head(containerID(e.Name()), 255)
-		c.Throttled = max(0, c.Throttled) // -1 means that the container has no cgroup of the controller cpu, and so no CPU limit
+		c.Throttled = max(0, c.Throttled) // -1 (no cgroup of the controller cpu, and so no CPU limit) counts as never throttled
 		if at := slices.IndexFunc(all, func(o Usage) bool { return o.ID == c.ID }); at >= 0 {
 			all[at] = all[at].Plus(c)
 		} else {
@@ -192,13 +192,14 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is the resource usage of the cgroup of a pod or container so far. On most nodes the pause container, which
-// holds a pod's namespaces, has a cgroup. The processes of a sandbox itself are in that cgroup, too.
+// Usage is what the cgroup of a pod or container has used so far. On most nodes there is also a pause container, which
+// holds a pod's namespaces and has a cgroup. A sandbox's own processes, such as gVisor's, are in the cgroup of the
+// pause container.
 type Usage struct {
 	Pod        string        `json:"pod,omitempty"` // UID of the pod; "" for a container
 	ID         string        `json:"id,omitempty"`  // container id; "" for a pod
 	CPU        time.Duration `json:"cpu"`
-	System     time.Duration `json:"system"`     // part of CPU that the kernel used; 0 if unknown
+	System     time.Duration `json:"system"`     // the part of CPU that was spent in the kernel; 0 if unknown
 	WorkingSet int64         `json:"workingSet"` // memory without inactive file pages, in bytes
 	// Throttled counts the periods in which the cgroup's own CPU limit stopped it; -1 if unknown. Limits of cgroups below
 	// it do not count.
@@ -219,10 +220,10 @@ func (u Usage) Plus(o Usage) Usage {
 // Pods finds the cgroups of pods in a node's /sys/fs/cgroup and caches their paths.
 type Pods struct {
 	mu    sync.Mutex
-	paths map[string]map[string]string // path of a pod's cgroup below its hierarchy, by root and UID
+	paths map[string]map[string]string // paths of pods' cgroups below the root, by the root and the pod's UID
 }
 
-// These limit the search for a pod's cgroup, which is deeper if the node itself is a container (kind).
+// Limits of the search for a pod's cgroup. This cgroup lies deeper if the node itself is a container (kind).
 const (
 	searchDepth = 8
 	searchLimit = 50000 // maximum number of directories that a search reads
@@ -326,14 +327,14 @@ var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 // without systemd, and on nodes that are containers and do not see the top cgroup.
 func Grouped(files fs.FS) *time.Duration {
 	const (
-		systemdOnly = "init.scope"    // cgroup of systemd's own first process
+		systemdOnly = "init.scope"    // cgroup of systemd itself, the first process
 		notAtTop    = "cgroup.events" // file that every cgroup except the top one has
 	)
 	if !exists(files, "cgroup.controllers") || !exists(files, systemdOnly) || exists(files, notAtTop) {
 		return nil
 	}
 	entries, err := fs.ReadDir(files, ".")
-	if err != nil || len(entries) > 1000 { // real nodes have few cgroups at the top, never more than 1000
+	if err != nil || len(entries) > 1000 { // more than 1000 entries are unlikely: real nodes have few cgroups at the top
 		return nil
 	}
 	var sum time.Duration
@@ -344,7 +345,7 @@ func Grouped(files fs.FS) *time.Duration {
 		c, ok := Group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.Read()
 		if !ok {
 			if exists(files, e.Name()) {
-				return nil // this cgroup is unreadable: the sum would be too small
+				return nil // without this unreadable cgroup, the sum would be too small
 			}
 			continue
 		}
