@@ -82,8 +82,9 @@ func effectSets(arms []int) (sets []int) {
 	return sets
 }
 
-// effect computes the contrast of one effect in each round: a sum of the round's values, averaged over the factors
-// outside the set. A value is subtracted if an odd number of the set's factors are off, and otherwise added.
+// effect computes, in each round, the effect of one set of factors. It adds up the round's values, each with a sign,
+// and averages over the factors outside the set. The sign is minus if an odd number of the set's factors are off in the
+// value's arm.
 func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)

@@ -96,8 +96,8 @@ func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled estimates the centre of one arm's numbers, of which each round gives one. The baseline's numbers are not
-// subtracted, so the machine's drift stays in them, and the interval allows for drift.
+// levelled estimates the centre of one arm's numbers, one from each round. It does not subtract the baseline's numbers.
+// The arm's numbers therefore contain the machine's drift, and the interval allows for it.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }

@@ -30,8 +30,8 @@ type Session struct {
 	Own Layer
 }
 
-// Without returns a copy of c without the parameters that the layer own sets. If a parameter is a map, only the keys
-// that own's map also has are removed. The argument own is Session.Own; if it is nil, Without returns c itself.
+// Without returns a copy of c without the parameters that are set in own, the layer of Session.Own. From a parameter
+// that is a map, it removes only the keys that own's map has. If own is nil, Without returns c itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {

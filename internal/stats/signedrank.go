@@ -178,7 +178,7 @@ func normalTails(t, mean, sd float64) (lower, upper float64) {
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
 const (
-	signFlips   = 1999 // number of subsets that are drawn if not all subsets are used
+	signFlips   = 1999 // number of random subsets that SignFlip uses if there are too many to use all
 	mostSubsets = 11   // largest number of values with which SignFlip uses all subsets, not a random choice
 )
 

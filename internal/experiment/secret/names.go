@@ -21,7 +21,8 @@ const (
 	secretly       // PASSWORD or TOKEN: the value is always a secret
 )
 
-// Words in names, in capitals and without digits at the end.
+// These words, in the name of a variable or field, tell whether its value is a secret. Names are compared in capitals,
+// and without digits at the end of a word.
 var (
 	secretWords = words(`PASSWORD PASSWD PASSPHRASE PASSCODE PASS SECRET TOKEN BEARER APIKEY CREDENTIAL CREDENTIALS
 		COOKIE JWT AUTHORIZATION REQUIREPASS MASTERAUTH KEYPASS STOREPASS USERPASS`)

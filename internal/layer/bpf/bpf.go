@@ -145,8 +145,9 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-// Up returns the layer's Active, and keeps the loaded programs for the proofs in other arms. The Active's function
-// Settle attaches the programs. It returns only failed checks, which end a run before its first trial.
+// Up keeps the loaded programs, since the proofs of other arms need them. In the returned Active, Settle attaches the
+// programs, checks that they are on, and returns the checks that failed. A failed check ends the run before its first
+// trial.
 func (g *Programs) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	installed := layer.Kept[[]*Programs](s.Run, l)
 	*installed = append(*installed, g)

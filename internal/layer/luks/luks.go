@@ -181,9 +181,9 @@ func (c *config) open() []string {
 	return args
 }
 
-// settle makes the checks of the set-up. It then tells the kernel to remove the mapping as soon as its mount ends,
-// even if this process is killed. It uses dmsetup, since cryptsetup close --deferred fails if the mapping lies on
-// another mapping.
+// settle tells the kernel to remove the mapping as soon as its mount ends, even if this process is killed (not for a
+// raw device). It uses dmsetup, since cryptsetup close --deferred fails if the mapping lies on another mapping. It then
+// makes the checks of the set-up.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}

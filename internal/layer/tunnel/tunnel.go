@@ -14,8 +14,8 @@
 // Tare does not control the nodes of a cluster. There the tunnels are between pods: the pods of clients, and the
 // pods of the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing
 // rules and an nftables rule lead packets for the addresses of the other pods and of the service into the tunnel
-// (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the layer no program
-// may watch these interfaces: the proof shows that the pods have no tunnel.
+// (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the layer, no pod
+// has a sidecar that could watch. There the proof shows only that the pods have no tunnel and reach each other.
 package tunnel
 
 import (

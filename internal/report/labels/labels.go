@@ -174,7 +174,7 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 			case name == "name" && field == "arm":
 				name = "arm"
 			case name == "" || name == "-":
-				name = f.Name // a field without a name in JSON keeps its Go name, which stands for no identifier
+				name = f.Name // a field without a JSON name is listed under its Go name, which never gets a label
 			}
 			fields[name] = i
 		}

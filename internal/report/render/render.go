@@ -231,7 +231,7 @@ const (
 	windowWidth   = 1100
 	windowHeight  = 8000
 	highestWindow = 16000
-	foot          = 40 // empty rows below a page that a screenshot keeps
+	foot          = 40 // number of empty rows that a screenshot keeps below the page
 )
 
 // screenshot makes a picture of the whole page. The page's height is unknown before drawing. The window is

@@ -19,7 +19,7 @@ func Loop(s *analysis.LoopSummary) string {
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }
 
-// requests writes a number of requests: a number below 100 with three digits, a larger one as a whole number.
+// requests formats a number of requests: below 100 with three significant digits, otherwise as a whole number.
 func requests(v float64) string {
 	if v >= 100 && v < 1e15 {
 		return fmt.Sprintf("%.0f", v)
@@ -59,8 +59,8 @@ func Singular(name string) string {
 	return name[:n-1]
 }
 
-// SlopeAlone writes the slope of an arm's line, without the step of the factor that it is for: "12.1 KiB [11.0, 13.2]".
-// The table's head names this step.
+// SlopeAlone writes the slope of an arm's line without a unit of the factor: "12.1 KiB [11.0, 13.2]". The head of the
+// table's column names this unit.
 func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(amountWords(a.Slope, true), a.Slope, a.PointOnly, s.Metric)
 }

@@ -15,7 +15,7 @@ type folder struct {
 	positions []position // position in the original text of each byte of the folded text
 	lineStart int        // index in field text at which the current line starts
 	escape    int        // index in field text after the last backslash or percent sign
-	last      int        // end, in the original text, of what is folded so far
+	last      int        // position in the original text up to which the text is folded
 
 	line  lineState
 	colon bool // the offset of the dump's line ends with a colon, as xxd writes it

@@ -57,10 +57,9 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, e
 	return c.Drive(ctx, t, n, config, servers)
 }
 
-// Drive begins the load of a trial in n slices. It starts the clients, opens their connections and sends the
-// warm-up. The session tells the clients where requests go. The rate, workers, connections, clients and times are
-// those of c, which has one level of each factor. The usage of all servers is added up under the name "server". The
-// workload vault calls Drive, too.
+// Drive starts the clients of a trial with n slices, opens their connections and sends the warm-up. The argument
+// session says where and how the clients connect. Rates, numbers and times come from c, in which each factor has one
+// value. The usage of all servers is added up under the name "server". The workload vault calls Drive, too.
 func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
 	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
 	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}

@@ -121,8 +121,8 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain names in an error the side that failed. If iperf3 took too long, the error breaks the rule on timeouts. If
-// the trial itself was cancelled, explain returns the cancellation.
+// explain adds to an error the name of the side that failed. If iperf3 took too long, the returned error makes the
+// trial invalid by the rule on timeouts. If the trial itself was cancelled, explain returns the cancellation.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)
 	switch {

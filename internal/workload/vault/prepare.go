@@ -17,7 +17,7 @@ type setUpRequest struct {
 	AuditFile  string        `json:"auditFile,omitempty"`
 	Limit      time.Duration `json:"limit"`
 
-	Mount      string        `json:"mount"` // beginning of the names of engines and policy
+	Mount      string        `json:"mount"` // name of the policy, and prefix of the engines' names ("-transit", "-kv")
 	Encryption EncryptionKey `json:"encryption"`
 	Signing    SigningKey    `json:"signing"`
 	Payload    int           `json:"payload"`

@@ -153,7 +153,8 @@ const (
 	mostNames  = 100_000 // names that are kept per label
 )
 
-// Counts holds the numbers of queries under one label. Answers also counts responses to queries without a label.
+// Counts holds the number of queries whose names contain one label (see Name). Answers also counts responses to queries
+// for names without such a label.
 type Counts struct {
 	// At is the time from the server's start until the counts were read, by the server's clock.
 	At      time.Duration  `json:"at"`
