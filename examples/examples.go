@@ -1,5 +1,5 @@
-// Package examples holds the experiments shipped with Tare: one per published study, the quickstart, one per
-// security layer of clusters, and ready workloads that compute.
+// Package examples holds Tare's experiments: the quickstart, published studies, security layers of clusters, and
+// workloads that compute.
 package examples
 
 import (
@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Files are the experiment files, by name. Those in kubernetes are documented arms for clusters
-// (docs/presets.md). Those in compute are programs for the workload command (docs/compute.md).
+// Files holds the experiment files by name. Those in kubernetes are arms for clusters (docs/presets.md). Those in
+// compute are programs for the workload command (docs/compute.md).
 //
 //go:embed *.yaml compute/*.yaml kubernetes/*.yaml
 var Files embed.FS

@@ -1,3 +1,3 @@
-// Package launcher embeds the launcher as bytes. The launcher is a program of 5 KB without a C library. It restricts
-// itself and then executes a program under test.
+// Package launcher holds the launcher as bytes: a program of 5 KB, without a C library. The launcher restricts itself
+// and then executes a program under test.
 package launcher

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command tare-agent is the program that Tare's pods run. It is smaller than tare: it needs little memory in a pod,
-// and starts fast even with a low CPU limit.
+// Command tare-agent is the program in Tare's pods. It is smaller than tare: it needs little memory, and starts fast
+// even with a low CPU limit.
 //
 //	tare-agent serve          run as the first process of a pod and start programs on request
 //	tare-agent connect        join stdin and stdout to the agent in this pod

@@ -1,24 +1,22 @@
-// Package analysis turns the trials of a run into verdicts. It applies the method that docs/method.md describes, with
-// the estimators of package stats.
+// Package analysis turns the trials of a run into verdicts, by the method of docs/method.md and the estimators of
+// package stats.
 //
-// In a run that Tare carried out, the unit of analysis is the pair: one valid trial of an arm and one valid trial of
-// the baseline, in the same round of the same cell. A pair's value is the logarithm of the arm's value divided by the
-// baseline's value, so a slow phase of the machine cancels. The order of the arms within a round is random, so noise
-// makes the logarithm positive or negative with equal chance. The signed-rank interval assumes only this symmetry. In
-// most imports the trials are independent samples, and the unit of analysis is the trial. The files observe.go and
-// diagnostics.go report the doubts that independent samples leave.
+// In a run of Tare, the unit of analysis is the pair: a valid trial of an arm and one of the baseline, in one round of
+// a cell. A pair's value is ln(arm/baseline), so a slow phase of the machine cancels. Arms run in random order, so
+// noise makes this value positive or negative with equal chance. The signed-rank interval assumes only this symmetry.
+// In most imports, trials are independent samples, and the unit of analysis is the trial. The files observe.go and
+// diagnostics.go report the doubts that such samples leave.
 //
-// The files in the order of an analysis: table.go sorts the trials into the plan. values.go gathers the values of
-// each comparison, and package contrast estimates overheads from these values. judge.go makes the comparisons, and
-// decide.go decides their verdicts. reason.go holds the reasons why a comparison is not resolved, and finding.go the
-// findings that a reader should know. Reasons and findings are typed values with numbers, which package wording turns
-// into sentences. rounds.go computes the number of rounds that a verdict needs. describe.go and warn.go help a reader
-// to trust or doubt a number. fits.go fits complete rounds: with lines through the levels of a factor (sweeps.go,
-// scaling.go), powers of several factors (powerlaw.go), the parts of a layer's cost (breakdown.go), or the effects of
-// a factorial design (factorial.go). analyze.go calls all of them.
+// The files in the order of an analysis: table.go sorts trials into the plan. values.go gathers the values of each
+// comparison, and package contrast estimates overheads from them. judge.go makes the comparisons, and decide.go their
+// verdicts. reason.go says why a comparison is not resolved, and finding.go what a reader should know; package wording
+// turns both into sentences. rounds.go computes how many rounds a verdict needs. describe.go and warn.go help to trust
+// or doubt a number. fits.go fits rounds: lines through the levels of a factor (sweeps.go, scaling.go), power laws
+// (powerlaw.go), the parts of a layer's cost (breakdown.go), and the effects of a factorial design (factorial.go).
+// analyze.go calls all of them.
 //
-// Nothing in this package reads a clock or a file, or depends on the order of a map: the same run always gives the
-// same analysis. All numbers in a Run are finite.
+// The same run always gives the same analysis: nothing here reads a clock or a file, or depends on the order of a map.
+// All numbers in a Run are finite.
 package analysis
 
 import (
@@ -82,8 +80,8 @@ type Run struct {
 	// Valid is set if the run gives verdicts. If Valid is false, Reasons says why the run gives none.
 	Valid   bool     `json:"valid"`
 	Reasons []Reason `json:"-"`
-	// Observation lists the weaknesses of data that come from no experiment: for instance, imported arms that ran one
-	// after the other. It is nil for a run that Tare carried out.
+	// Observation lists the weaknesses of data that come from no experiment, such as arms that ran one after the other;
+	// nil for runs that Tare carried out.
 	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
@@ -141,9 +139,8 @@ type Counts struct {
 	ByRule  map[string]int `json:"byRule,omitempty"` // number of invalid trials by the rule they broke
 }
 
-// Interval is an estimated overhead with its confidence interval. For a metric of scale Ratio, overheads are shares
-// of the baseline (0.05: costs 5 %). For a metric of scale Difference, overheads have the metric's unit. Positive is
-// always a cost.
+// Interval is an overhead with its confidence interval; positive is a cost. For a Ratio metric, it is a share of the
+// baseline (0.05: costs 5 %). For a Difference metric, it has the metric's unit.
 type Interval struct {
 	Point float64 `json:"point"`
 	Lo    float64 `json:"lo"`
@@ -157,12 +154,12 @@ type Comparison struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
-	// Reason is the reason why the comparison is not resolved or gets no verdict. For a claim, Reason is nil. One
-	// exception is MissingTrials: trials are missing, and the claim holds in spite of them.
+	// Reason says why the comparison is not resolved or has no verdict. It is nil for a claim, with one exception:
+	// MissingTrials, if the claim holds in spite of them.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
 	// Margin is the overhead below which arms count as equivalent, as a share of the baseline. For a Difference metric,
-	// it is in the metric's unit. It is then 0 (no margin) unless the plan sets one.
+	// it has the metric's unit, and is 0 (no margin) by default.
 	Margin float64 `json:"margin"`
 	Method string  `json:"method"` // method of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; otherwise the arms are two independent samples
@@ -170,25 +167,24 @@ type Comparison struct {
 	// Pooled counts the pairs whose round also has the control. In these pairs, the arm is compared with the mean of
 	// baseline and control.
 	Pooled int `json:"pooled,omitempty"`
-	// SetUps describes the spread between set-ups, for plans in which several rounds share a set-up. The unit of
-	// analysis is then the mean over the rounds of a set-up.
+	// SetUps describes the spread between set-ups, if several rounds share one. The unit of analysis is then the mean
+	// over a set-up's rounds.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
 	// Blocks holds one overhead for each block of an import (a deployment with a baseline of its own); nil: no
 	// blocks.
 	Blocks []BlockOverhead `json:"blocks,omitempty"`
-	// Overhead and T are two intervals of one overhead. Overhead is the headline interval. T is a check of it: the
-	// paired t interval, or Stein's interval after a pilot. If the values allow no interval, both bounds of an interval
-	// equal its point.
+	// Overhead is the headline interval. T is a check of it: a t interval, or Stein's interval after a pilot. If the
+	// values allow no interval, both bounds equal the point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead has no interval: both its bounds equal its point
-	// Mean is the overhead of the arithmetic mean, on the scale of Overhead. The field Overhead is about the typical
-	// round instead. Nil: the values allow no estimate of the mean.
+	// Mean is the overhead of the arithmetic mean; Overhead describes the typical round. Nil: the values allow no
+	// estimate of the mean.
 	Mean *Interval `json:"mean,omitempty"`
 	// Stalls counts the trials that are far slower than the other trials of their arm; nil: no trial stalled.
 	Stalls *Stalls `json:"stalls,omitempty"`
-	// Inner is the interval that a claim of equivalence rests on. Its confidence is lower than that of Overhead (90 %
-	// instead of 95 %). Inner is nil unless it lies within the margin and Overhead reaches beyond the margin.
+	// Inner is the interval behind a claim of equivalence, of lower confidence (90 %, not 95 %). Nil unless Inner lies
+	// within the margin and Overhead reaches beyond it.
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
 	P         float64 `json:"p"`            // two-sided p-value of "no difference"
 	PAdjusted float64 `json:"pAdjusted"`    // P after Holm's correction
@@ -197,19 +193,18 @@ type Comparison struct {
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree is set if the t interval alone gives the same verdict as the comparison.
 	EstimatorsAgree bool `json:"estimatorsAgree"`
-	// MDE is the minimum detectable effect, on the scale of Overhead: an effect of this size is found with the
-	// probability Power. MDE is computed for the smallest significance level that Holm's correction can leave. MDE is 0
-	// if there are too few rounds for any claim.
+	// MDE is the minimum detectable effect, on the scale of Overhead, at the smallest level that Holm's correction can
+	// leave; 0: too few rounds for any claim.
 	MDE float64 `json:"mde"`
-	// Power is the probability with which a run finds an effect of size MDE. It is also the probability with which a
-	// run of Needed rounds gives a verdict. Power is 0 if MDE is 0.
+	// Power is the probability that a run finds an effect of size MDE, or that Needed rounds give a verdict; 0 if MDE
+	// is 0.
 	Power       float64   `json:"power"`
 	Needed      int       `json:"roundsNeeded"`                // number of rounds that a new run needs for a verdict; 0: not applicable, or over 10,000
 	NeededRange *[2]int   `json:"roundsNeededRange,omitempty"` // range of Needed at 95 % confidence, as the noise's variance is only estimated
 	Floor       float64   `json:"floor"`                       // noise floor: the size of the control's estimate, on the scale of Overhead
 	Baseline    Summary   `json:"baseline"`                    // summary of the baseline's values in the compared pairs, in the metric's unit
 	Treated     Summary   `json:"treated"`
-	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of log ratios by pair or by shared set-up; 0: no pairs
+	Lag1        float64   `json:"lag1"`      // autocorrelation (lag one) of the contrasts by pair or shared set-up; 0: no pairs, or too few
 	OrderP      float64   `json:"orderP"`    // p-value of "the trials' position in the round has no effect"; 1 if untestable
 	Overheads   []float64 `json:"overheads"` // one overhead per pair, in round order, on the scale of Overhead; empty for independent samples
 	// WithInvalid is the verdict if trials that broke the rule on errors counted like valid trials; nil if the verdict
@@ -290,8 +285,8 @@ type LoopSummary struct {
 type MetricSeries struct {
 	Metric experiment.Metric `json:"metric"`
 	Arms   []ArmSeries       `json:"arms"` // arms in the plan's order
-	// Changes lists the rounds, found by changepoint detection, at which the baseline's values become persistently
-	// higher or lower than before. Such changes make the results doubtful.
+	// Changes lists the changepoints: rounds at which the baseline's values become persistently higher or lower. Such
+	// changes make the results doubtful.
 	Changes []int `json:"changes,omitempty"`
 
 	factor  float64 // a trial is stalled if its value is worse than the arm's median by more than this factor
@@ -305,8 +300,8 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // seconds since the start of the run; empty if imported files have no times
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
-	// Diagnostics holds tests of whether the values are independent, in the order in which they were measured. It is
-	// nil for paired trials: a drift shifts both trials of a pair alike, and so cancels.
+	// Diagnostics holds tests of whether the values, in the order of measurement, are independent. Nil: trials are
+	// paired, so a drift cancels.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 

@@ -15,9 +15,8 @@ import (
 // mostRounds is the largest number of rounds that Comparison.Needed holds.
 const mostRounds = 10_000
 
-// Analyze turns the trials of a run, in the order of its journal, into verdicts. The result also has all findings and
-// numbers that a report shows beside the verdicts. An unfinished run is analysed with the trials that exist. The
-// environment may be nil.
+// Analyze turns a run's trials, in the order of the journal, into verdicts, findings and numbers for a report. The run
+// may be unfinished, and the environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
 	all := trials
 	trials = countedTrials(plan, trials)
@@ -55,7 +54,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge does what Analyze does, without the explanations: minimum detectable effects, means, diagnostics, warnings and
+// Judge returns the verdicts of Analyze without explanations: no detectable effects, means, diagnostics, warnings or
 // series. Simulations of the method (hack/bench/method) use Judge.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
@@ -101,9 +100,8 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
-// withhold replaces the verdicts that must not be shown. In an invalid run, every verdict becomes Invalid. In a valid
-// run, the verdicts on unfinished arms become Interim: a user who stops as soon as a result pleases would make more
-// wrong claims than the tests allow.
+// withhold replaces all verdicts of an invalid run by Invalid. On unfinished arms, Interim replaces them: a user could
+// stop as soon as a result pleases.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {
@@ -140,8 +138,8 @@ func (r *Run) Interim(cell, arm string) bool {
 	return false
 }
 
-// unfinished returns, by cell and arm name, the reasons why arms are unfinished. An arm is unfinished if it lacks
-// planned rounds, or if its baseline or control does.
+// unfinished returns, by cell and arm name, why an arm is unfinished: the arm, its baseline or its control lacks
+// planned rounds.
 func (t *table) unfinished() map[[2]string]Reason {
 	if t.plan.Import != nil {
 		return nil
@@ -254,8 +252,8 @@ func (h *hypothesis) tMethod() string {
 	return contrast.MethodT
 }
 
-// shown returns the interval to show for an estimator. If the estimator has no result, this is the centre of the
-// contrasts as a point: both bounds equal it.
+// shown returns the interval to show for an estimator. Without a result, both bounds equal the point: the centre of the
+// contrasts.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	if v.OK || h.Size() == 0 {
 		return v.At

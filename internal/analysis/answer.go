@@ -11,9 +11,8 @@ import (
 // ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
-	// Verdict is Costs if the arm costs on any metric or fails more often, Gains if it gains on any metric, and "" if
-	// the arm has both. Otherwise, Verdict is the verdict that all points have in common, or NotResolved if their
-	// verdicts differ.
+	// Verdict is Costs after any cost or more failures, Gains after any gain or fewer failures, and "" after both.
+	// Otherwise, Verdict is the common verdict of all points, or NotResolved.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
 	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then the others
@@ -41,8 +40,7 @@ type Point struct {
 	furthest float64
 }
 
-// ArmSummaries summarises each treatment that has a headline metric. Treatments with a cost or a gain come first, then
-// the others, both in the plan's order.
+// ArmSummaries summarises each treatment that has a headline metric. Treatments with a cost or a gain come first.
 func ArmSummaries(r *Run) (list []ArmSummary) {
 	of := func(arm string) *ArmSummary {
 		i := slices.IndexFunc(list, func(a ArmSummary) bool { return a.Arm == arm })
@@ -138,8 +136,8 @@ func (a *ArmSummary) settle() {
 // Overview summarises a run of many arms on one headline metric.
 type Overview struct {
 	Metric experiment.Metric
-	// Numbers of arms. Costs counts the arms that cost in some cell. Gains counts the arms that gain in some cell and
-	// cost in no cell. Equivalent counts the arms that are equivalent in every cell. Open counts all other arms.
+	// Costs counts the arms with a cost in some cell, Gains those with a gain and no cost, and Equivalent those
+	// equivalent in every cell. Open counts all other arms.
 	Costs, Gains, Equivalent, Open int
 	Furthest                       *Comparison // the cost or gain whose overhead is farthest from zero; nil if no arm costs or gains
 }

@@ -11,8 +11,8 @@ import (
 // Question is a comparison beyond those of a single run: of arms of two runs, or of two overheads.
 type Question struct {
 	Cell, Arm string
-	// Against names the arm or run that the arm is compared with. Questions on the same cell, arm and metric differ in
-	// Against. A control applies to all questions with its own cell, metric and Against.
+	// Against names the arm or run that the arm is compared with. A control applies to all questions with the control's
+	// cell, metric and Against.
 	Against  string
 	Restates string // metric whose information the question's metric repeats in a closed loop; "": none
 	// Observational is set if the data come from no experiment. The comparison that answers the question is then
@@ -32,8 +32,8 @@ type answers struct {
 	Family   int   // number of comparisons in Asked that share Holm's correction
 }
 
-// Assess judges all questions in asked as one family, as Analyze judges the arms of a run. Confidence and margins come
-// from the plan. If a control fails, Assess keeps the verdicts: the caller decides which of them to withhold.
+// Assess judges all asked questions as one family, with the plan's confidence and margins. If a control fails, verdicts
+// stay: the caller withholds them.
 func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
@@ -57,8 +57,8 @@ func Assess(plan *experiment.Plan, asked, controls []Question) answers {
 	return a
 }
 
-// echoes looks for the metric that question q restates, among all questions on the same arm, cell and reference.
-// restated is true if there is such a question. echo is true if, in addition, both metrics are headlines.
+// echoes looks for the question about the metric that q restates, on the same arm, cell and reference. The result
+// restated is true if there is one, and echo if, in addition, both metrics are headlines.
 func (q Question) echoes(all []Question) (restated, echo bool) {
 	at := slices.IndexFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
@@ -69,9 +69,8 @@ func (q Question) echoes(all []Question) (restated, echo bool) {
 	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
-// alternatives judges the run a second time. It adds the trials that are invalid only because operations failed, and
-// records each verdict that these trials change. The run's own verdict stays, since an error is often fast and tells
-// nothing about the cost of a success.
+// alternatives judges the run again with trials that only failed operations made invalid, and records changed verdicts.
+// The run keeps its own verdicts.
 func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 	if !slices.ContainsFunc(trials, func(t journal.Trial) bool { return onlyFailed(&t) }) {
 		return

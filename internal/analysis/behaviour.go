@@ -11,20 +11,18 @@ import (
 	"tare/internal/workload"
 )
 
-// A layer that stops a program from doing its work makes the program fast. Tare therefore compares what programs do
-// first, and their speed second. Each aspect of behaviour (lines on stderr, the exit status, the size of the output)
-// has observations, such as one line. Tare counts the trials that show an observation, for the arm and for its
-// reference (baseline and control together). An arm behaves differently if all trials of one side and no trial of the
-// other side show the observation. An arm also behaves differently if one side shows the observation more often by
-// Fisher's exact test, corrected for the number of differences that could be found (Tarone 1990). Claims of gains and
-// equivalence are then withheld.
+// A layer that stops a program from working makes the program fast. Tare therefore compares behaviour before speed.
+// Each aspect (lines on stderr, exit status, size of the output) has observations, such as one line. Tare counts the
+// trials that show an observation, for the arm and for its reference (baseline and control together). An arm behaves
+// differently if all trials of one side and none of the other show the observation. It does so, too, if one side shows
+// the observation more often by Fisher's exact test, corrected for the number of possible differences (Tarone 1990).
+// Claims of gains and equivalence are then withheld.
 //
-// An observation in some of the arm's trials, and in no trial of the reference, gives a warning that withholds
-// nothing, since chance alone can cause it. An erratic program gets no such warning: it shows some observation in
-// exactly one trial of the reference.
+// An observation in some trials of the arm, but none of the reference, gives only a warning, since chance can cause it.
+// An erratic program gets no such warning: it shows some observation in exactly one trial of the reference.
 
-// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It is also the
-// reason why the arm's claims of gains and equivalence are withheld.
+// OtherBehaviour is the finding that programs behave differently in an arm than in the baseline. It can be a reason to
+// withhold gains and equivalence.
 type OtherBehaviour struct {
 	Aspect experiment.Aspect `json:"aspect"`
 	// Mark is the observation that differs: a line on stderr, an exit status, or a constant such as FarLess for a size.
@@ -57,9 +55,8 @@ const (
 	OtherLines = "other-lines"
 )
 
-// veryDifferent is the ratio from which on a size in bytes counts as different. The arm's size must be above 1.5 times
-// the largest size in baseline and control, or below their smallest size divided by 1.5. Smaller differences may only
-// be longer printed numbers.
+// veryDifferent is the factor by which a size in bytes must exceed, or fall below, all sizes in baseline and control.
+// Longer printed numbers can explain less.
 const veryDifferent = 1.5
 
 func (t *table) behaviours() (list []Warning) {
@@ -193,8 +190,8 @@ func (s *sightings) compare(alpha float64) (f *OtherBehaviour) {
 	return f
 }
 
-// shown reports whether arm and reference differ in an observation. They differ if it was made in all trials of one
-// side and in none of the other, or significantly more often on one side.
+// shown reports whether an observation differs: made in all trials of one side and none of the other, or significantly
+// more often on one side.
 func (s *sightings) shown(one *sighting, alpha float64) bool {
 	if one.arm == s.of && one.reference == 0 || one.arm == 0 && one.reference == s.among {
 		return true
@@ -202,12 +199,12 @@ func (s *sightings) shown(one *sighting, alpha float64) bool {
 	return stats.FisherExact(one.arm, s.of, one.reference, s.among) <= alpha
 }
 
-// amount holds how much text baseline and control produced. lo and hi are the smallest and the largest number of bytes
-// per execution. fewest and most are the smallest and the largest number of lines or answers.
+// amount is how much baseline and control print per execution: the least and most bytes (lo, hi), and the least and
+// most lines or answers.
 type amount struct{ lo, hi, fewest, most float64 }
 
-// amounts returns the range of sizes of an aspect, such as the bytes of the output, in the trials of baseline and
-// control; nil for an aspect without sizes.
+// amounts returns the range of an aspect's sizes, such as bytes of output, in baseline and control; nil for an aspect
+// without sizes.
 func amounts(a experiment.Aspect, reference []*journal.Trial) *amount {
 	if a != experiment.Output && a != experiment.Answers {
 		return nil
@@ -248,8 +245,8 @@ func size(mark string) bool {
 	return slices.Contains([]string{nothing, something, FarLess, FarMore, OtherLines}, mark)
 }
 
-// Otherwise returns the finding that an arm's programs behave differently than in the baseline. Because of it, gains
-// and equivalence are withheld. Without such a finding, the result is nil.
+// Otherwise returns the finding that withholds an arm's gains and equivalence: its programs behave differently than in
+// the baseline. Nil: no such finding.
 func (r *Run) Otherwise(cell, arm string) *OtherBehaviour {
 	for _, w := range r.Behaviours {
 		if f, ok := w.Finding.(OtherBehaviour); ok && f.Withholds && w.Cell == cell && w.Arm == arm {

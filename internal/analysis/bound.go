@@ -21,8 +21,8 @@ const (
 	ownProcessors  = 0.1   // client's share of both sides' CPU time; below it, the server counts as alone on the CPUs
 )
 
-// ResourceSummary is an arm's use of a resource that programs share. Its numbers come from one trial: the trial whose
-// use is the median over the arm's trials.
+// ResourceSummary is an arm's use of a resource that programs share. All its numbers come from one trial: the arm's
+// trial with the median use.
 type ResourceSummary struct {
 	Arm string `json:"arm"` // name of the arm
 	testbed.Resource
@@ -43,8 +43,8 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the resource's use in the trial that is the median when trials are sorted by use. Trials that exhaust
-// the resource come after all other trials.
+// middle returns the median of a resource's uses, one per trial. Trials that exhaust the resource sort after all
+// others.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {
@@ -72,7 +72,8 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 				client = append(client, own/(own+served))
 			}
 		}
-		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) { // in reverse order of names, so that the link comes first
+		// reverse order of names: the local link comes first, since its name is "wire" (see ResourceWire)
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(by))) {
 			one := ResourceSummary{Arm: arm.Name, Resource: middle(by[name]), Tested: tests == name}
 			switch one.Exhausted = exhausted(one.Resource); name {
 			case testbed.ResourceWire:
@@ -96,8 +97,8 @@ func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resou
 	return list
 }
 
-// bounds returns one warning for each cell that has an exhausted resource, if its workload declares a resource under
-// test. The warning names the first exhausted resource that is not itself under test.
+// bounds returns a warning for each cell with an exhausted resource that is not under test. Cells without a declared
+// resource under test get none.
 func bounds(run *Run) (list []Warning) {
 	for _, cell := range run.Cells {
 		var found []testbed.Resource

@@ -12,17 +12,17 @@ import (
 	"tare/internal/stats"
 )
 
-// If a layer has a factor that counts something, such as filter rules, each level is an arm. The cost of the arms
-// then has three parts:
+// If a layer's factor counts something, such as filter rules, each level is an arm. The cost of the arms then has three
+// parts:
 //
 //	cost(N) = installed + any, if N > 0 + each × N
 //
-// For a factor that counts rules, "installed" is the cost of the layer without rules. "Any" is the cost of having
-// rules at all, such as a hook that now has work to do. "Each" is the cost of one more rule.
+// "Installed" is the cost of the layer without rules. "Any" is the cost of having rules at all. "Each" is the cost of
+// one more rule.
 //
-// The parts are estimated within rounds (fits.go). The cost of a level is its difference from the round's baseline. A
-// line through the costs of all levels above zero, by least squares, gives one value of each part per round. For
-// ratio metrics, each value is divided by the round's baseline.
+// The parts are estimated within rounds (fits.go). A level's cost is its difference from the round's baseline. A
+// least-squares line through the costs of all levels above zero gives each part's value in the round. For ratio
+// metrics, the value is divided by the round's baseline.
 
 // Breakdown is the division of an arm's cost into parts, for one metric in one cell.
 type Breakdown struct {
@@ -42,8 +42,8 @@ type Breakdown struct {
 	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst; nil: there are too few levels to test for a line
 }
 
-// Part is one part of a cost, such as the cost of one more rule. It has the fields of a comparison. Its overhead is a
-// share of the baseline or, for a Difference metric, an amount in the metric's unit.
+// Part is one part of a cost, such as the cost of one more rule. Its overhead is a share of the baseline or, for a
+// Difference metric, an amount in the metric's unit.
 type Part struct {
 	Comparison
 	Part PartName `json:"part"`
@@ -62,8 +62,8 @@ const (
 	EachPart  PartName = "each"      // cost of one more counted thing, such as a filter rule
 )
 
-// Miss tells how badly a line fits. It names the level whose cost is least plausible (smallest p-value) on a line
-// through the costs of the other levels, and the cost's distance from that line.
+// Miss tells how badly a line fits: the level whose cost is least plausible (smallest p-value) on a line through the
+// other levels, and its distance.
 type Miss struct {
 	X    float64  `json:"x"`              // the level
 	By   Interval `json:"by"`             // distance of the level's cost from the line, as an overhead; positive: cost above the line
@@ -73,8 +73,8 @@ type Miss struct {
 	Bend string   `json:"bend,omitempty"` // how the costs bend away from the line as levels grow, "steeper" or "flatter"; "": neither
 }
 
-// mostFirst is the largest value that the lowest level above zero may have. The line is extrapolated from this level
-// down to zero, so the level must be near zero.
+// mostFirst is the largest allowed value of the lowest level above zero. A line is extrapolated from this level down to
+// zero.
 const mostFirst = 10
 
 // counts reports whether the levels count something, such as filter rules.
@@ -149,8 +149,8 @@ func (x explainer) breakdown(f *costFit, run *Run, unfinished map[[2]string]Reas
 	return b
 }
 
-// costFit holds one fit per round: a line through the costs of a sweep's arms at the levels above zero. A cost is the
-// difference from the baseline, in the metric's unit.
+// costFit holds a line per round through a sweep's costs at levels above zero. A cost is the difference from the
+// baseline, in the metric's unit.
 type costFit struct {
 	sweep
 	*roundFits // one fit per round; a round's values are the cost of each level (positive: a cost) and, last, the baseline's value
@@ -196,9 +196,8 @@ func (f *costFit) amount(p PartName, costs []float64, line stats.Plane) float64 
 	return line.Intercept
 }
 
-// missing counts the rounds in which programs failed at some level. The round counts as a failure of the arm if a
-// higher cost at this level would make the part p larger. It counts as a failure of the baseline if a higher cost would
-// make p smaller.
+// missing counts rounds with failed programs. A failure counts for the arm if a higher cost at its level makes part p
+// larger, for the baseline if smaller.
 func (f *costFit) missing(p PartName) (n contrast.Missing) {
 	weights, all := make([]float64, len(f.x)+1), 0.0
 	for k := range f.x {
@@ -231,8 +230,8 @@ func (f *costFit) scaled(amounts []float64) []float64 {
 	return f.each(func(i int) float64 { return contrast.Finite(amounts[i] / f.from[i].values[len(f.indices)]) })
 }
 
-// per returns the divisor that turns a bound on the cost of all things at the highest level into a bound on one part.
-// For EachPart it is the highest level, and for other parts 1.
+// per returns the divisor that turns a bound on the cost at the highest level into a bound on one part: that level for
+// EachPart, otherwise 1.
 func (f *costFit) per(p PartName) float64 {
 	if p == EachPart {
 		return f.x[len(f.x)-1]
@@ -240,13 +239,12 @@ func (f *costFit) per(p PartName) float64 {
 	return 1
 }
 
-// largestShare is the largest gain that one part of a cost may have, as a share of the baseline. A gain of 1 (the
-// complete baseline) would leave a cost of zero, which has no logarithm.
+// largestShare is the largest gain of one part, as a share of the baseline. A gain of 1 would leave a cost of zero,
+// which has no logarithm.
 const largestShare = 1 - 1e-6
 
-// newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all counted things together,
-// such as all filter rules. EachPart is the cost of one of them. Its margin is the plan's margin divided by the highest
-// level.
+// newHypothesis creates the hypothesis on the cost of one part. The plan's margin is for all counted things, so
+// EachPart gets it divided by the highest level.
 func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis {
 	m, last := f.metric, f.indices[len(f.indices)-1]
 	d := f.data(m, f.scaled(f.amounts(p)))
@@ -269,9 +267,8 @@ func (f *costFit) newHypothesis(t *table, j *judgement, p PartName) *hypothesis 
 	return h
 }
 
-// miss returns the level that fits worst: its distance from the line through the other levels has the smallest p-value;
-// nil: there are too few levels. The distance is the residual divided by one minus the level's leverage (Cook and
-// Weisberg 1982, section 2.2).
+// miss returns the level that fits worst; nil: too few levels or rounds. A distance is residual ÷ (1 − leverage) (Cook
+// and Weisberg 1982, section 2.2).
 func (f *costFit) miss(confidence float64) *Miss {
 	x := f.x[f.first():]
 	if len(x) < leastLevels || len(f.rounds) < 2 {

@@ -9,18 +9,18 @@ import (
 
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
-// fewestNormal is the smallest number of pairs, or of values in each arm, with which normal noise allows a claim. Two
-// values would tell the spread only to within a factor of 30.
+// fewestNormal is the smallest number of pairs, or of values per arm, for a claim if noise is normal. Two values tell
+// the spread only within a factor of 30.
 const fewestNormal = 3
 
-// decide gives every hypothesis its verdict. The headline hypotheses form one family under Holm's correction, together
-// with the tests of failures that count.
+// decide gives every hypothesis its verdict. Headline hypotheses and the tests of failures that count form one family
+// under Holm's correction.
 //
-// If there are too few values for a claim by ranks, the t interval may give a claim of grade "normal". Among the claims
-// of grade "measured", the p-value of such a hypothesis is 1.
+// With too few values for ranks, the t interval may give a claim of grade "normal". Among claims of grade "measured",
+// the p-value is then 1.
 //
-// Every hypothesis is decided three times: from the values that exist, from estimates that allow for the missing values
-// of failed trials, and from the t interval alone.
+// Every hypothesis is decided from existing values, from estimates that allow for failed trials, and from the t
+// interval alone.
 func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 	headline := claims(all) + len(failureTests)
 	for _, h := range all {
@@ -97,9 +97,8 @@ func (h *hypothesis) missing() MissingTrials {
 	return m
 }
 
-// measured returns the headline estimator's result for a claim of grade "measured". Its second result is the p-value
-// for a claim of equivalence: the larger p-value of the headline estimator and the t test. The t test must pass, too,
-// since a reader of "equivalent" does not expect that one round in ten takes twice as long.
+// measured returns the headline estimator's result, and the p-value for equivalence: the larger of headline and t test,
+// since rare slow rounds contradict it.
 func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	if h.few {
 		return contrast.View{P: 1, Equiv: 1}, 1
@@ -111,9 +110,8 @@ func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
 	return e.Main, both
 }
 
-// mostMargins limits a claim of equivalence: the headline interval may reach at most 2 margins from zero. The tests of
-// equivalence use an interval of lower confidence, which could hide rare slow rounds. If one of ten rounds took ten
-// times as long, the 90 % interval can lie within ±1 % while the 95 % interval reaches up to 900 %.
+// mostMargins is how many margins from zero the headline interval may reach in a claim of equivalence. The 90 %
+// interval alone can hide rare slow rounds.
 const mostMargins = 2
 
 // thinControl limits how many times as many values an arm may have as the control.
@@ -167,8 +165,8 @@ func (h *hypothesis) tooFew(r contrast.Rules) bool {
 // different reports whether a control differs from the baseline by more than chance. The difference may be small.
 func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
-// failed reports whether the control makes the run invalid. This is so if, on a headline metric, the control differs
-// from the baseline and is not shown to be equivalent to it.
+// failed reports whether the control makes the run invalid: it differs from the baseline on a headline metric, and is
+// not shown to be equivalent.
 func (h *hypothesis) failed(r contrast.Rules) bool {
 	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }
@@ -190,10 +188,8 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm corrects the p-values of the headline hypotheses and of failures for their total number, by Holm's method. For
-// one hypothesis, the function view returns an estimator's result and the p-value of "not equivalent" by both
-// estimators. In a closed loop, two metrics that carry the same information are one claim. The metric that restates the
-// other one is adjusted as if it stood in the place of the other metric.
+// holm corrects the p-values of headline hypotheses and failures together. A metric that restates another counts in its
+// place. view's second result is the p-value of "not equivalent" by both estimators.
 func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contrast.View, float64)) (list []adjusted, ofFailures []float64) {
 	type claim struct{ cell, arm, against, metric string }
 	echoed := map[claim]bool{}

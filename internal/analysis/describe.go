@@ -13,8 +13,8 @@ import (
 	"tare/internal/stats"
 )
 
-// changeLevel is the significance level of the search for changepoints: of 100 series without changes, about one shows
-// a changepoint by chance. changeSegment is the smallest number of rounds between two changepoints.
+// changeLevel is the significance level of changepoints: 1 in 100 series shows a false one. changeSegment is the fewest
+// rounds between two changepoints.
 const (
 	changeLevel   = 0.01
 	changeSegment = 5
@@ -119,9 +119,8 @@ func harness(trials []journal.Trial) Harness {
 	return h
 }
 
-// proofs counts the passed and failed checks of each arm over all trials, valid or not. A check that is made once per
-// session, at set-up, is stored with every trial of the session. Within a session, each of its outcomes counts once. A
-// check gets several summaries if its caveat changes, for instance after a change of the layer's implementation.
+// proofs counts passed and failed checks over all trials, valid or not. A check at set-up counts once per session.
+// Another caveat gives another summary.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type outcome struct {
 		ProofSummary
@@ -174,14 +173,14 @@ func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	return bad, all
 }
 
-// autocorrelated reports whether an autocorrelation at lag 1 is larger than chance explains: in 99 of 100 independent
-// series of n values, it is nearer to 0.
+// autocorrelated reports whether the autocorrelation r at lag 1 is larger than in 99 of 100 independent series; false
+// below ten values.
 func autocorrelated(r float64, n int) bool {
 	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
 }
 
-// PartSummary says how much CPU and memory one part of an arm used in a cell, over the arm's valid trials. A part is
-// the client, the server, or a process of a layer, such as a proxy.
+// PartSummary is the CPU time and memory of one part of an arm in a cell: the client, the server, or a layer's process,
+// such as a proxy.
 type PartSummary struct {
 	Arm  string `json:"arm"`  // name of the arm
 	Part string `json:"part"` // what used the CPU time, such as "client", "server" or "mtls:client-proxy"
@@ -195,8 +194,8 @@ type PartSummary struct {
 // layerSum is the name of the sum over all parts that belong to layers. The name of such a part has the form KIND:PART.
 const layerSum = "layer"
 
-// parts returns what each part of each arm (client, server, or a process of a layer) used of CPU and memory in a cell.
-// It returns nil if no layer has processes of its own in the cell.
+// parts returns the CPU time and memory of each part of each arm in a cell; nil if no layer has processes of its own in
+// the cell.
 func (t *table) parts(c int) []PartSummary {
 	cell := t.plan.Cells[c]
 	sum, unit := "", ""
@@ -249,8 +248,8 @@ func (t *table) parts(c int) []PartSummary {
 	return list
 }
 
-// perWork returns a part's CPU time per unit of work, from the part's own metric if it has one. Otherwise it multiplies
-// the metric named sum, which is for all layers together, by the part's share of the layers' CPU time.
+// perWork returns a part's CPU time per unit of work: from its own metric, or as its share of the metric sum, which is
+// for all layers together.
 func perWork(t *journal.Trial, sum, part string) (float64, bool) {
 	if own := strings.TrimSuffix(sum, layerSum) + part; t.Values[own] > 0 {
 		return t.Values[own], true

@@ -13,13 +13,11 @@ import (
 	"tare/internal/stats"
 )
 
-// Independent samples have no rounds in which drift cancels. Only the series of values itself can show that an
-// interval is in doubt, so every arm's series is tested.
+// Independent samples have no rounds in which drift cancels, so every arm's series is tested.
 //
-// The diagnostics of all headline metrics together should raise a false alarm in about one of twenty runs. Each
-// diagnostic therefore has a significance level of diagnosticLevel divided by the number of diagnostics. For
-// changepoints the level is at least 1 in 500, since smaller levels need too many shuffles. For modes it is at least
-// 1 in 10,000, where the table of the dip test ends.
+// The diagnostics of all headline metrics together may give a false alarm in one of twenty runs. Each has the level
+// diagnosticLevel ÷ their number. For changepoints the level is at least 1 in 500, since smaller levels need too many
+// shuffles. For modes it is at least 1 in 10,000, where the table of the dip test ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
@@ -48,8 +46,8 @@ func diagnoseSeries(run *Run, seed uint64) {
 	_ = series.Wait() // the functions return no error
 }
 
-// diagnosticLevels returns the significance level of a single diagnostic. The key true is for headline metrics, and the
-// key false for exploratory metrics.
+// diagnosticLevels returns the significance level of one diagnostic: key true for headline metrics, key false for
+// exploratory metrics.
 func diagnosticLevels(run *Run) map[bool]float64 {
 	series := map[bool]int{}
 	for _, c := range run.Cells {
@@ -88,9 +86,8 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 	return d
 }
 
-// steps reports whether steps at the changepoints describe a series better than two other patterns do. The first
-// pattern is a straight rise or fall. In the second pattern, values resemble their neighbours even between
-// changepoints.
+// steps reports whether steps at the changepoints fit a series better than a line does, and leave neighbours between
+// changepoints independent.
 func steps(values []float64, changes []int, level float64) bool {
 	places := make([]float64, len(values))
 	for i := range places {
@@ -112,8 +109,8 @@ func steps(values []float64, changes []int, level float64) bool {
 	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
-// Oddity is a way in which a series differs from independent values. A step makes a series also look like a drift, and
-// makes neighbours alike. Only one of these three is therefore reported, in this order: steps, drift, alike neighbours.
+// Oddity is a way in which a series differs from independent values. Of steps, drift and alike neighbours, only the
+// first is reported, since it can cause the next ones.
 type Oddity string
 
 // The oddities, in the order in which they are reported.
@@ -139,8 +136,8 @@ func (d *Diagnostics) oddities(n int, level float64) (list []Oddity) {
 	return list
 }
 
-// lagP returns the two-sided p-value of "the values are independent" for an autocorrelation at lag one of n values,
-// by the large-sample distribution around -1/n. The result is 1 for fewer than ten values.
+// lagP returns the two-sided p-value of "the n values are independent" from the autocorrelation r at lag 1 (normal
+// around -1/n); 1 below ten values.
 func lagP(r float64, n int) float64 {
 	if n < 10 {
 		return 1
@@ -148,8 +145,8 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// seriesWarnings returns one warning for each arm and oddity, such as a drift. The warning lists all metrics whose
-// series show the oddity. Warnings on headline metrics come before those on exploratory metrics.
+// seriesWarnings returns one warning for each arm and oddity, such as a drift, over all its metrics; headline metrics
+// come first.
 func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
@@ -164,8 +161,8 @@ func seriesWarnings(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// odd returns one warning that lists all cells and metrics in which an arm's values show an oddity, such as a drift. If
-// there is only one such series, the warning belongs to its metric and cell.
+// odd returns one warning that lists all cells and metrics in which an arm's values show an oddity, such as a drift;
+// false: none.
 func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
 	var places []OddSeriesPlace
@@ -186,7 +183,7 @@ func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, boo
 }
 
 const (
-	spreadRatio  = 3  // from this ratio of two arms' interquartile ranges on, their spreads count as different
+	spreadRatio  = 3  // from this ratio of two arms' relative spreads on, their spreads count as different
 	spreadFewest = 20 // fewest values with which spreads are compared
 )
 

@@ -55,8 +55,8 @@ func countedTrials(plan *experiment.Plan, trials []journal.Trial) []journal.Tria
 	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > last })
 }
 
-// Decided reports whether all headline comparisons of a plan with looks are decided, given the trials up to a round. A
-// comparison is decided if it has a verdict of grade measured, or if more rounds cannot give it such a verdict.
+// Decided reports whether each headline comparison of a plan with looks has a verdict of grade measured after the given
+// rounds, or can no longer get one.
 func Decided(plan *experiment.Plan, trials []journal.Trial, rounds int) bool {
 	then := *plan
 	then.Decided = rounds
@@ -83,9 +83,8 @@ func OfRun(run *journal.Run) *Run {
 	return r
 }
 
-// isRemark reports whether the output shows a note to readers of a run. An example is the note that a session ran on
-// another machine than the first session. The note that all arms are set up anew before every round is not shown,
-// because this is the normal case.
+// isRemark reports whether readers of a run see a note. The note of new set-ups before every round, the normal case, is
+// not shown.
 func isRemark(n journal.Note) bool {
 	switch n.Kind {
 	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteExtraRounds, journal.NoteExtended, journal.NoteDecided:

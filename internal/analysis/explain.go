@@ -63,8 +63,8 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	}
 }
 
-// summaries returns the summaries of the values of both compared arms. For independent samples, they are taken from the
-// cell, which has summarised these values already.
+// summaries returns the summaries of the values of both arms. For independent samples, they come from the cell, which
+// has them already.
 func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	if h.cell < len(x.cells) && !h.Paired {
 		for _, m := range x.cells[h.cell].Metrics {
@@ -76,10 +76,8 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect. If the comparison is not resolved, it also sets the number of rounds
-// (or values of each arm) with which a new run gets a verdict. Both are computed for the worst case of Holm's
-// correction: alpha divided by the number of hypotheses. The effect is 0 if there are too few values for any claim.
-// After a pilot, both are slightly too small, because Stein's interval is ignored.
+// detectable sets the minimum detectable effect and, if not resolved, the needed rounds, at Holm's worst case. After a
+// pilot, both are slightly too small.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return

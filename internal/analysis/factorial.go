@@ -10,28 +10,25 @@ import (
 	"tare/internal/experiment"
 )
 
-// Factorial holds the effects of the factors of a factorial design: main effects, averaged over the other factors,
-// and interactions (Fisher 1935, The Design of Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for
-// Experimenters, chapter 5).
+// Factorial holds the effects of a factorial design: main effects, averaged over the other factors, and interactions
+// (Fisher 1935, The Design of Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for Experimenters,
+// chapter 5).
 //
-// Each round with a value of every combination of factors gives one contrast for each effect (fits.go). The contrast
-// is a sum of the logarithms of the round's values, each with the sign that the design gives to it. If noise has the
-// same distribution in all arms of a round, whatever its shape, the contrast of a zero effect is symmetric about
-// zero, since as many values have a plus as a minus. The signed-rank test assumes this symmetry and nothing else. If
-// one arm's noise is wider and skewed, only the mean of the contrast is zero, and the t test applies. The control
-// takes no part, since a further value would disturb the balance of plus and minus.
+// Each round with a value of every combination of factors gives one contrast for each effect (fits.go): a sum of
+// logarithms with the design's signs. If noise has the same distribution in all arms, the contrast of a zero effect is
+// symmetric about zero. The signed-rank test assumes only this symmetry. If one arm's noise is wider and skewed, the t
+// test applies. The control takes no part, since it would disturb the balance of plus and minus.
 //
-// Textbooks halve an interaction; Tare does not. An interaction is the logarithm of the factors' joint effect divided
-// by the product of their single effects: with two factors, ln AB − ln A − ln B + ln 1.
+// An interaction is the logarithm of the joint effect divided by the product of the single effects: with two factors,
+// ln AB − ln A − ln B + ln 1. Textbooks halve an interaction; Tare does not.
 type Factorial struct {
 	Factors []string `json:"factors"` // factors of the design, in the order of the plan
 	Family  int      `json:"family"`  // number of effects on headline metrics, which Holm's method corrects together
 	Effects []Effect `json:"effects"` // effects by cell and metric, main effects first
 }
 
-// Effect is a main effect or an interaction, as a comparison. A main effect's overhead is the cost of one factor. An
-// interaction's overhead is the joint cost of several factors beyond the sum of their single costs. The arm of the
-// comparison is the one in which exactly these factors are on.
+// Effect is a main effect (the cost of one factor) or an interaction (the joint cost of several factors beyond the sum
+// of their single costs). Its arm has exactly these factors on.
 type Effect struct {
 	// Of names the effect's factors: one for a main effect, several for an interaction.
 	Of []string `json:"of"`
@@ -52,8 +49,8 @@ const (
 // Interaction reports whether the effect involves several factors.
 func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
 
-// effects returns two lists with one entry for each effect of a factorial design: the hypotheses, and the sets of
-// factors, as bits. Both lists are nil if the plan has no factorial design.
+// effects returns, for each effect of a factorial design, its hypothesis and its set of factors as bits; nil: the plan
+// has no factorial design.
 func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	arms := t.plan.Combination()
 	if arms == nil || !t.plan.Paired() {
@@ -72,8 +69,8 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	return list, sets
 }
 
-// effectSets returns one set of factors for each effect, small sets first. A set is a number with one bit for each
-// factor. This number is also the index of the arm in which only these factors are on (Plan.Combination).
+// effectSets returns the factors of each effect as bits, small sets first. The bits are the index of the arm with only
+// these factors on.
 func effectSets(arms []int) (sets []int) {
 	for set := 1; set < len(arms); set++ {
 		sets = append(sets, set)
@@ -82,9 +79,8 @@ func effectSets(arms []int) (sets []int) {
 	return sets
 }
 
-// effect computes, in each round, the effect of one set of factors. It adds up the round's values, each with a sign,
-// and averages over the factors outside the set. The sign is minus if an odd number of the set's factors are off in the
-// value's arm.
+// effect sums the signed values of each round for one set of factors. Minus: an odd number of the set's factors are
+// off. Other factors are averaged.
 func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast.Data {
 	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
 	weight := math.Ldexp(1, -others)
@@ -117,9 +113,8 @@ func (t *table) effect(c int, arms []int, set int, m experiment.Metric) contrast
 	return d
 }
 
-// factorial returns the effects of a factorial design with their verdicts, and explains these; nil if the plan has no
-// factorial design. Effects get no verdicts while an arm of the design is unfinished, or if the run gives no verdicts
-// at all.
+// factorial returns the effects of a factorial design with verdicts and explanations; nil: no such design. An
+// unfinished arm or an invalid run withholds verdicts.
 func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	list, sets := j.effects(x.table)
 	if list == nil {
@@ -139,8 +134,8 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 	return f
 }
 
-// together returns the comparison for a hypothesis about several arms. It lets the function change adapt the
-// comparison. It then withholds the verdict if the run gives no verdicts or one of the arms is unfinished.
+// together returns the comparison for a hypothesis about several arms, adapted by change. An invalid run or an
+// unfinished arm withholds the verdict.
 func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[[2]string]Reason, change func(*Comparison)) Comparison {
 	c := h.comparison(x.plan)
 	x.complete(&c, h)
@@ -156,8 +151,8 @@ func (x explainer) together(h *hypothesis, run *Run, arms []int, unfinished map[
 	return c
 }
 
-// FewestForEffects returns the smallest number of rounds with which an effect of a plan's factorial design can be
-// claimed; 0: the plan has no factorial design. If rounds share set-ups, the result is a number of set-ups.
+// FewestForEffects returns the smallest number of rounds, or of shared set-ups, with which an effect can be claimed; 0:
+// no factorial design.
 func FewestForEffects(plan *experiment.Plan) int {
 	if plan.Effects() == 0 {
 		return 0

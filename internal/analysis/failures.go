@@ -13,22 +13,20 @@ import (
 	"tare/internal/workload"
 )
 
-// A trial in which the program failed has no value, so the comparison of a metric leaves it out. Failed trials are
-// therefore counted, and the counts compared by Fisher's exact test. If rounds share set-ups, the counts per set-up are
-// compared, since the executions of a set-up may fail together. An arm's reference is the baseline and the control
-// together. If baseline and control differ, a claim must hold against each of them.
+// A failed program gives no value. Failed trials are therefore counted, and the counts compared by Fisher's exact test.
+// If rounds share set-ups, counts per set-up are compared, since the executions of a set-up may fail together. The
+// reference is the baseline and the control together. If baseline and control differ, a claim must hold against each of
+// them.
 //
-// The tests of failures belong to the headline's family under Holm's correction, but only if they can be significant at
-// all. A cell adds no test if its failures over all arms are too few, whichever arm they were in (Tarone 1990,
-// Biometrics 46). A run without failures therefore keeps the planned family. This choice favours no outcome, since the
-// sum over all arms does not tell which arm failed.
+// The tests belong to the headline's family under Holm's correction, but only if they can be significant. A cell with
+// too few failures over all arms adds no test (Tarone 1990, Biometrics 46), so a run without failures keeps the planned
+// family. This choice favours no outcome, since the sum does not tell which arm failed.
 
 // Frequency counts an event, such as a failure, among trials or executions.
 type Frequency struct {
 	Count int `json:"count"` // number of events
 	Of    int `json:"of"`    // number of trials or executions in which the event can occur
-	// Share is the share of trials or executions that failed, Count divided by Of. Its interval is exact
-	// (Clopper–Pearson), at the confidence of the run's intervals.
+	// Share is Count ÷ Of. Its interval is exact (Clopper–Pearson), at the confidence of the run's intervals.
 	Share Interval `json:"share"`
 }
 
@@ -37,14 +35,14 @@ func frequency(count, of int, confidence float64) Frequency {
 	return Frequency{Count: count, Of: of, Share: Interval(i)}
 }
 
-// Failures is the frequency of program failures in an arm. It counts all executions except those that the machine's
-// condition or a failed proof spoilt. Each attempt of a repeated trial counts.
+// Failures is how often programs fail in an arm. It counts every execution, repeated or not, except those that the
+// machine or a failed proof spoilt.
 type Failures struct {
 	Cell string          `json:"cell"` // ID of a cell of the plan
 	Arm  string          `json:"arm"`  // name of an arm of the plan
 	Role experiment.Role `json:"role"` // role of the arm
-	// Verdict says whether a treatment fails (more often than the baseline) or gains (fails less often); otherwise it
-	// is not resolved, or there is no verdict. It is empty for the baseline and the control.
+	// Verdict says whether a treatment fails more often than the baseline (Fails) or less often (Gains), or neither is
+	// shown. It is "" for baseline and control.
 	Verdict Verdict        `json:"verdict,omitempty"`
 	Reason  Reason         `json:"-"`
 	Failed  Frequency      `json:"failed"`
@@ -66,8 +64,8 @@ type Failures struct {
 const (
 	// methodFisher is Fisher's exact test, which treats executions as independent.
 	methodFisher = "fisher"
-	// MethodSetUps compares the numbers of failures per set-up by a permutation test. It is used if rounds share
-	// set-ups, because the executions of one set-up may fail together.
+	// MethodSetUps compares failures per set-up by a permutation test, if rounds share set-ups: executions of one
+	// set-up may fail together.
 	MethodSetUps = "set-ups"
 )
 
@@ -80,8 +78,8 @@ func (r *Run) FailuresOf(cell, arm string) *Failures {
 	return &r.Failures[i]
 }
 
-// Executed returns how often an arm's program was executed in a cell, and how often it failed. The argument trials
-// holds the trials that the run was analysed from.
+// Executed returns how often an arm's program was executed in a cell, and how often it failed. The run must come from
+// the given trials.
 func (r *Run) Executed(trials []journal.Trial, cell, arm string) Frequency {
 	if f := r.FailuresOf(cell, arm); f != nil {
 		return f.Failed
@@ -101,8 +99,8 @@ type RuleFailures struct {
 	Frequency
 }
 
-// failed reports whether a trial is invalid because of the program, and not because of the machine's condition or of
-// a layer's proof. For an imported trial, only failed operations show that the program failed.
+// failed reports whether a trial is invalid because of the program, not of the machine or a proof. In an import, only
+// failed operations count.
 func failed(plan *experiment.Plan, t *journal.Trial) bool {
 	if t.Valid() {
 		return false
@@ -231,9 +229,8 @@ func fisher(a, b executed) float64 {
 	return stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
 }
 
-// testable reports whether failures in two samples of sizes m and n can be significant at all. The most extreme case is
-// that all failures are in one sample. In this case, some number of failures from 1 to total must give a p-value of at
-// most alpha.
+// testable reports whether failures in samples of sizes m and n can be significant: some number up to total, all in one
+// sample, gives p of at most alpha.
 func testable(total, m, n int, alpha float64) bool {
 	for k := 1; k <= min(total, m+n); k++ {
 		if stats.FisherLeast(k, m, n) <= alpha {
@@ -257,11 +254,9 @@ func (f *failureTest) decide(alpha float64) {
 	}
 }
 
-// against compares an arm's failures with its references: the baseline, and the control if both are pooled. The
-// interval of the difference is computed from the intervals of both shares (Zou and Donner 2008, "Construction of
-// confidence limits about effect measures", Statistics in Medicine 27). If rounds share set-ups, the interval is
-// widened by the root of the number of executions per set-up, the largest possible design effect (Rao and Scott 1992,
-// Biometrics 48).
+// against compares an arm's failures with its references. The interval comes from both shares (Zou and Donner 2008,
+// "Construction of confidence limits about effect measures", Statistics in Medicine 27). Shared set-ups widen it by the
+// root of the executions per set-up, the largest design effect (Rao and Scott 1992, Biometrics 48).
 func (f *failureTest) against(arm failureCount, references []failureCount, r contrast.Rules) {
 	of := sum(references)
 	reference, wider := frequency(of.failed, of.executions, r.AtLook()), 1.0
@@ -274,9 +269,8 @@ func (f *failureTest) against(arm failureCount, references []failureCount, r con
 	f.Difference = Interval{Point: d, Lo: max(-1, d-wider*math.Hypot(x.Point-x.Lo, y.Hi-y.Point)), Hi: min(1, d+wider*math.Hypot(x.Hi-x.Point, y.Point-y.Lo))}
 }
 
-// differs returns the p-value of "an arm and its references fail equally often", by Fisher's exact test. If rounds
-// share set-ups, it uses a permutation test: the arm and its references exchange their numbers of failures within each
-// set-up. In a set-up, this includes only references with as many executions as the arm.
+// differs returns the p-value of "an arm and its references fail equally often", by Fisher's exact test. With shared
+// set-ups, counts are permuted within each set-up, among arms with equally many executions.
 func (n failureCount) differs(references []failureCount) float64 {
 	if n.setUps == nil {
 		return fisher(n.executed, sum(references).executed)
@@ -294,8 +288,8 @@ func (n failureCount) differs(references []failureCount) float64 {
 	return stats.PermutedCounts(blocks)
 }
 
-// testable reports whether the failures of this arm could differ significantly at all from those of the references. It
-// assumes the most extreme way in which the failures of the cell can be spread over its arms.
+// testable reports whether the arm's failures could differ significantly from the references', if the cell's failures
+// were spread in the most extreme way.
 func (n failureCount) testable(references, arms []failureCount, alpha float64) bool {
 	all := sum(arms)
 	if n.setUps == nil {

@@ -7,8 +7,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Finding is something that a reader should know before trusting a number. It has a kind, and numbers that depend on
-// the kind. Package wording turns a finding into a sentence.
+// Finding is something that a reader should know before trusting a number. Package wording turns its kind and numbers
+// into a sentence.
 type Finding interface {
 	Kind() string
 }
@@ -91,8 +91,8 @@ type (
 		Rounds     int     `json:"rounds"`     // total number of planned rounds
 		Confidence float64 `json:"confidence"` // confidence of verdicts and intervals, corrected for the looks
 	}
-	// WeakClaim: a claim may be luck. Suppose that the effect has the size that the claim's p-value suggests. Even then
-	// most runs like this one would not find it.
+	// WeakClaim: a claim may be luck. Most runs like this one would miss an effect of the size that the claim's p-value
+	// suggests.
 	WeakClaim struct {
 		Power  float64 `json:"power"`  // chance that a run like this one claims the effect
 		Factor float64 `json:"factor"` // average ratio of the claimed effect to the true effect
@@ -201,8 +201,8 @@ type (
 		Component string `json:"component"`
 		Says      string `json:"says"`
 	}
-	// Remark is a message from a layer about its implementation, from the machine about itself, or from a session
-	// about its start. The message is passed on unchanged.
+	// Remark is a message from a layer about its implementation, from the machine, or from a session about its start.
+	// It is passed on unchanged.
 	Remark struct {
 		From string `json:"from"` // FromLayer, FromMachine or FromSession
 		Text string `json:"text"`
@@ -273,8 +273,7 @@ func (StandIn) Kind() string                { return "stand-in" }
 func (Remark) Kind() string                 { return "remark" }
 
 // severity lists the kinds of findings, the gravest first. After a finding of the first group, a number does not
-// measure what it seems to measure. After the next groups, a number is less certain. The last group is only
-// information.
+// measure what it seems to measure.
 var severity = []string{
 	// The resource limits the number, and not the layer: the resource was used up.
 	Bound{}.Kind(),

@@ -11,14 +11,13 @@ import (
 	"tare/internal/stats"
 )
 
-// A fit describes the values of several trials of a round by a few numbers: by a line through the levels of a factor
-// (scaling.go, breakdown.go), a plane over the logarithms of several factors (powerlaw.go), or a sum with the signs of
-// a factorial design (factorial.go).
+// A fit describes a round's values by a few numbers: by a line through the levels of a factor (scaling.go,
+// breakdown.go), a plane over the logarithms of factors (powerlaw.go), or a sum with the signs of a factorial design
+// (factorial.go).
 //
 // Each round gets a fit of its own. The trials of a round drift together, but the noise of different rounds is
-// independent. The numbers from the fits of different rounds are therefore independent values, and the estimators of
-// overheads give their intervals. A single fit to all rounds would count a round's drift as noise, and repeated points
-// as information.
+// independent. The fitted numbers are therefore independent values, which the estimators of overheads take. A single
+// fit to all rounds would count a round's drift as noise, and repeated points as information.
 
 // completeRound is a round in which all trials of a fit have a usable value.
 type completeRound struct {
@@ -27,9 +26,8 @@ type completeRound struct {
 	values []float64 // values of the fitted trials
 }
 
-// completeRounds collects the rounds that have a value of each given arm in each given cell. It calls the function
-// failed, unless this is nil, for every round that lacks a value because a program failed. The argument who has an
-// entry for each trial of the round: true if the trial's program failed. The function failed must not keep who.
+// completeRounds returns the rounds with a value of each arm in each cell. It calls failed (unless nil) for incomplete
+// rounds with failed programs: who[i] tells whether trial i failed. failed must not keep who.
 func (t *table) completeRounds(cells, arms []int, m experiment.Metric, failed func(who []bool)) []completeRound {
 	list, n := make([]completeRound, 0, len(t.rounds)), len(cells)*len(arms)
 	who := make([]bool, 0, n)
@@ -82,8 +80,8 @@ func (s *roundSet) data(m experiment.Metric, numbers []float64) contrast.Data {
 	return contrast.Data{Metric: m, Paired: true, Uneven: true, Contrasts: numbers, Rounds: s.rounds, SetUps: s.setUps, Pilot: s.pilot()}
 }
 
-// units returns the values that count as independent: the given numbers, one per round. If rounds share a set-up, it
-// returns the mean of each set-up's numbers instead.
+// units returns the independent values: the given numbers, one per round, or their means over set-ups if rounds share a
+// set-up.
 func (s *roundSet) units(numbers []float64) []float64 {
 	d := s.data(experiment.Metric{}, numbers)
 	units, _, _ := d.Units()
@@ -96,8 +94,8 @@ func (s *roundSet) located(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Estimate)
 }
 
-// levelled estimates the centre of one arm's numbers, one from each round. It does not subtract the baseline's numbers.
-// The arm's numbers therefore contain the machine's drift, and the interval allows for it.
+// levelled estimates the centre of one arm's numbers, one per round. They contain the machine's drift, and the interval
+// allows for it.
 func (s *roundSet) levelled(numbers []float64) RoundValue {
 	return s.estimated(numbers, contrast.Rules.Level)
 }
@@ -123,8 +121,8 @@ type roundFits struct {
 	fits   []stats.Plane // fitted planes, by round
 }
 
-// fitRounds fits a plane to each round's values at the given points. The values at these points are those from the
-// index offset on. Rounds that cannot be fitted are left out.
+// fitRounds fits a plane to each round's values at the given points: those from index offset on. Rounds that cannot be
+// fitted are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -164,8 +162,8 @@ func (f *roundFits) residuals(k int) []float64 {
 	return f.each(func(i int) float64 { return f.value(i, k) - f.fits[i].At(f.points[k]...) })
 }
 
-// less compares the fits of f and other in each round by a number, such as their slope. It returns the centre of the
-// differences, f's number minus that of other; nil if no round has both fits.
+// less returns the centre of f's number minus the number of other, such as a slope, over the rounds with both fits;
+// nil: no such round.
 func (f *roundFits) less(other *roundFits, number func(stats.Plane) float64) *RoundValue {
 	both := roundSet{plan: f.plan}
 	var differences []float64
@@ -192,8 +190,7 @@ const (
 // poor reports whether values lie farther from a fit than chance explains (p), and far enough to matter (off).
 func poor(p, off float64) bool { return p <= fitLevel && math.Abs(off) >= fitMiss }
 
-// missed describes how far the values lie from their fits. It returns the mean residual at each point, and the index of
-// the mean residual that is farthest from zero. The result p belongs to "all mean residuals are zero", and is
+// missed returns the mean residual at each point, the index of the largest, and the p-value of "all are zero",
 // multiplied by the number of tests.
 func (f *roundFits) missed(tests int) (left []float64, worst int, p float64) {
 	p = 1
@@ -219,8 +216,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number of tests for which a p-value is corrected, given the number of levels with a
-// residual. For three levels it is 1, since one residual determines the two others.
+// independentTests returns the number of tests that a p-value is corrected for. It is 1 for three levels: one residual
+// determines the two others.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1
@@ -228,8 +225,8 @@ func independentTests(levels int) int {
 	return levels
 }
 
-// bend returns the direction in which values curve away from a line, by the sign of a quadratic curve through the
-// residuals. It returns "" if that curve explains less than half of the residuals' sum of squares.
+// bend returns how values curve away from a line, by a quadratic curve; "": the curve explains less than half of the
+// squared residuals.
 func bend(x, left []float64) string {
 	square := stats.Mapped(x, func(v float64) float64 { return v * v })
 	line, err := stats.FitLine(x, square)

@@ -66,8 +66,8 @@ func (j *judgement) countedFailureTests() []*failureTest {
 	return slices.DeleteFunc(slices.Clone(j.failureTests), func(f *failureTest) bool { return !f.counts })
 }
 
-// settle gives verdicts to the controls, then to the treatments, and then to the tests of failures. It returns the
-// indices of the failed controls: those that make the run invalid.
+// settle gives verdicts to controls, treatments and tests of failures. It returns the indices of the failed controls,
+// which make the run invalid.
 func (j *judgement) settle() (failed []int) {
 	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {

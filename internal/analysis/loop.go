@@ -13,20 +13,17 @@ import (
 	"tare/internal/stats"
 )
 
-// In any system, mean latency × throughput is the mean number of requests in flight (Little's law). In a closed loop,
-// that number is the fixed number of workers, so latency and throughput carry the same information. If the number of
-// workers is not reported, a closed loop still shows: latency × throughput hardly varies.
+// Mean latency × throughput is the number of requests in flight (Little's law). A closed loop fixes that number, so
+// latency and throughput are one claim.
 const (
-	// loopNear is the largest distance between the median product and the reported number of workers, as a share of
-	// this number. The product is some percent smaller because of the start and the end of a trial.
+	// loopNear is the largest distance of the median product from the number of workers, as a share. A trial's start
+	// and end make the product smaller.
 	loopNear = 0.05
-	// loopShare is the rule for a closed loop if the number of workers is unknown. The standard deviation of the
-	// product must be at most this share of the latency's standard deviation. In an open loop, the product varies as
-	// much as latency. Both deviations are taken within arms: otherwise an experiment that drives each arm at four
-	// fifths of its capacity would look like a closed loop.
+	// loopShare is the largest standard deviation of the product in a closed loop, as a share of latency's, both within
+	// arms. Open loops have a share near 1.
 	loopShare = 0.5
-	// loopTrials is the number of trials that loopShare needs, in addition to one per arm, to find a closed loop. If
-	// latency and throughput are independent, ten trials look like a closed loop in fewer than one of a thousand cases.
+	// loopTrials is how many trials beyond one per arm show a closed loop. Independent values look like one in fewer
+	// than one of a thousand cases.
 	loopTrials = 10
 )
 
@@ -71,8 +68,8 @@ func (t *table) loop(c int) *LoopSummary {
 
 func centre(x []float64) { floats.AddConst(-floats.Sum(x)/float64(len(x)), x) }
 
-// restates returns the metric that has the verdict in place of metric m, since both carry the same information; "": m
-// has a verdict of its own. Of latency and throughput, throughput has the verdict, unless only latency is a headline.
+// restates returns the metric that has the verdict instead of m; "": m itself. Throughput has it rather than latency,
+// unless only latency is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
 	l := t.loops[c]
 	if l == nil {
@@ -91,15 +88,15 @@ func (t *table) restates(c int, m experiment.Metric) string {
 // extreme matches the names of percentiles and maxima: "latency-p99", "p99.9", "max".
 var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
 
-// omits reports whether a metric is a percentile or a maximum of latency. A closed loop distorts such metrics: it sends
-// no requests while a response is slow.
+// omits reports whether a metric is a percentile or maximum of latency. A closed loop distorts it: no requests are sent
+// while a response is slow.
 func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 	latency := cell.Metric(s.Latency)
 	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
 }
 
-// omissions warns of percentiles and maxima of latency in closed loops, which leave out requests that were never sent.
-// If several cells have the same such metrics, they share one warning.
+// omissions warns of percentiles and maxima of latency in closed loops: they leave out unsent requests. Cells with
+// equal metrics share a warning.
 func omissions(plan *experiment.Plan, run *Run) (list []Warning) {
 	for c, cell := range plan.Cells {
 		loop := run.Cells[c].Loop

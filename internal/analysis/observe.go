@@ -35,9 +35,8 @@ const (
 	TimesInterleaved Times = "interleaved" // trials of both arms alternated over the same time, but not in random order
 )
 
-// betweenLeast and betweenMost are limits of a share. Of all combinations of a trial of the arm with a trial of the
-// baseline, the share counts those in which the arm's trial started later. It is 0 or 1 if one arm ran after the other.
-// A share between the two limits means that the arms ran over the same time.
+// betweenLeast and betweenMost limit the share of trial combinations in which the arm's trial started after the
+// baseline's. In between, the arms ran over one period.
 const betweenLeast, betweenMost = 0.25, 0.75
 
 // observation returns the weaknesses of an imported run; nil for a run that Tare carried out.
@@ -102,9 +101,8 @@ func between(base, arm []int64) Times {
 	return TimesInterleaved
 }
 
-// turns returns the number of turns: periods in which only one arm starts trials. For m and n starts in random order,
-// the number is 1 + 2mn/(m+n) on average (Wald and Wolfowitz). If both arms start a trial at the same time, a new
-// turn begins.
+// turns counts the periods in which only one arm starts trials: 1 + 2mn/(m+n) on average for m and n starts in random
+// order (Wald and Wolfowitz).
 func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {
@@ -121,8 +119,8 @@ func turns(base, arm []int64) int {
 	return count
 }
 
-// differing returns the names of facts for which an arm's files and the baseline's files have different values. A fact
-// that is missing in the files of either side does not count.
+// differing returns the names of facts that differ between an arm's files and the baseline's. A fact that one side
+// lacks does not count.
 func differing(plan *experiment.Plan) []string {
 	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}

@@ -11,9 +11,8 @@ import (
 	"tare/internal/stats"
 )
 
-// PositionEffects are the effects that positions in the round have on trials: the first trial may find cold caches, the
-// last one a warm machine. They make intervals wider, so Tare removes them. They make no arm look slower, if every arm
-// has had every position equally often.
+// PositionEffects are the effects of positions in the round, such as cold caches on the first trial. They widen
+// intervals, so Tare removes them. They favour no arm if all had every position equally often.
 type PositionEffects struct {
 	P       float64   `json:"p"`       // p-value of "no effect"
 	Effects []float64 `json:"effects"` // one effect per position, as a share of the metric relative to the mean of all positions
@@ -33,9 +32,8 @@ func (p *PositionEffects) of(t *journal.Trial) float64 {
 	return p.logs[t.Position-1]
 }
 
-// orderEffects returns how much a trial's position in its round changes a metric's values, so that this can be removed.
-// The effects come from a least-squares fit of rounds, arms and positions. The result is nil if an F test finds them
-// not significant.
+// orderEffects returns how a trial's position in its round changes a metric, by least squares; nil: not significant by
+// an F test, or not computed.
 func (t *table) orderEffects(c int, m experiment.Metric) *PositionEffects {
 	if m.Scale == experiment.Difference || t.plan.Import != nil {
 		return nil
@@ -85,9 +83,8 @@ func (t *table) fitOrder(c int, m experiment.Metric) *PositionEffects {
 	return &PositionEffects{P: p, Effects: stats.Mapped(effects, math.Expm1), logs: effects}
 }
 
-// uneven reports whether the positions of an arm are too uneven to tell effects of arms from effects of positions. They
-// are if the arm never had one of the positions, or had one much more often than another. "Much" means that the
-// difference exceeds 2 and the average number of trials per position.
+// uneven reports whether an arm lacks a position, or had one too often to tell it from the arm: by more than 2 and the
+// average per position.
 func uneven(had [][]int, rounds int) bool {
 	return slices.ContainsFunc(had, func(places []int) bool {
 		least, most := slices.Min(places), slices.Max(places)
@@ -95,8 +92,8 @@ func uneven(had [][]int, rounds int) bool {
 	})
 }
 
-// fitRows fits effects of rounds and arms to values; with places = true, also effects of positions. It returns the
-// residual sum of squares, and each position's effect minus the mean effect of the positions.
+// fitRows fits effects of rounds and arms and, if places is true, of positions. It returns the residual sum of squares
+// and the centred position effects.
 func fitRows(values [][]float64, at [][]int, places bool) (left float64, effects []float64) {
 	n, k := len(values), len(values[0])
 	rest := make([][]float64, n)

@@ -11,12 +11,12 @@ import (
 	"tare/internal/stats"
 )
 
-// A workload may declare that one of its metrics is a product of powers of its factors (experiment.PowerLaw): DNS
-// queries are proxies × hosts × families ÷ TTL. The logarithm of such a product is a plane over the logarithms of the
-// factors, with the exponents as slopes.
+// A workload may declare a metric as a product of powers of its factors (experiment.PowerLaw): DNS queries are proxies
+// × hosts × families ÷ TTL. The logarithm of the product is a plane over the factors' logarithms, with the exponents as
+// slopes.
 //
-// The plane is fitted in each round (fits.go), to all cells of the workload. An exponent therefore holds at all
-// levels of the other factors, and the residuals of the cells show whether the law holds at all.
+// The plane is fitted in each round (fits.go), to all cells of the workload. The residuals of the cells show whether
+// the law holds at all.
 
 // PowerLaw describes how a metric depends on all factors of a workload together.
 type PowerLaw struct {
@@ -56,8 +56,8 @@ type Exponent struct {
 	Unexpected bool   `json:"unexpected,omitempty"` // the whole interval is farther than exponentMiss from the expected exponent
 }
 
-// exponentMiss is the largest deviation of an exponent that does not matter. With this deviation, a factor that grows
-// from 1 to 10 changes the metric by 2 % more or less.
+// exponentMiss is the largest deviation of an exponent that does not matter: 2 % of the metric for a factor that grows
+// from 1 to 10.
 const exponentMiss = 0.01
 
 // Misfit is the cell whose values lie farthest from the law.

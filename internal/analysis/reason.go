@@ -8,8 +8,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Reason explains why a comparison is not resolved or gets no verdict, or why a run gives no verdicts at all. It has a
-// kind, and numbers that depend on the kind. Package wording turns a reason into a sentence.
+// Reason explains why a comparison is not resolved, or a comparison or run has no verdict. Package wording turns its
+// kind and numbers into a sentence.
 type Reason interface {
 	Kind() string
 }
@@ -56,9 +56,8 @@ type (
 	FarReaching struct{}
 	// MeanNotShown: the typical round is shown to be equivalent, but the mean is not.
 	MeanNotShown struct{}
-	// MissingTrials: a claim depends on trials that have no value because the program failed. If the comparison still
-	// makes a claim, the claim holds in the worst case. In the worst case, missing values that contradict the claim are
-	// worse than all values seen, and other missing values show no difference.
+	// MissingTrials: a claim depends on trials whose program failed. The claim stands if it holds in the worst case:
+	// missing values that contradict it are worse than all values seen, others show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs (or of values of both arms) that a run without failures would have

@@ -15,19 +15,17 @@ import (
 	"tare/internal/stats"
 )
 
-// NeededRounds computes the number of rounds that a plan's precision needs, from the plan.Rounds rounds of the pilot
-// (the second stage of Stein's rule). The result includes the pilot's rounds, and is at most plan.MaxRounds. After that
-// number of rounds, the intervals of the treatments on headline metrics have a half-width of at most ln(1 + precision)
-// on the log scale, with a chance of 90 %. In a plan without treatments, which measures noise, this holds for the
-// control. Trials after the pilot are ignored, so repeated calls give the same answer. If no arm has two valid pairs on
-// a headline metric, NeededRounds returns an error.
+// NeededRounds returns the number of rounds, pilot included, that the plan's precision needs (the second stage of
+// Stein's rule), at most plan.MaxRounds. Headline intervals of treatments, or else of the control, then have
+// half-widths of at most ln(1 + precision), with a chance of 90 %. Trials after the pilot are ignored. NeededRounds
+// fails if no arm has two valid pairs on a headline metric.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
-// plannedFactors is the largest number of factors in an interaction that counts when a run plans its precision. Each
-// further factor needs four times as many rounds.
+// plannedFactors is the largest number of factors in an interaction that counts for a run's precision. Each further
+// factor needs four times as many rounds.
 const plannedFactors = 2
 
 // precisionAssurance is the probability with which the planned rounds reach the precision.
@@ -102,8 +100,8 @@ func (t *table) pilot() *table {
 	return &p
 }
 
-// totalRounds returns the number of rounds that the run will have, as far as it is known. Until the pilot is complete,
-// it returns the pilot's number of rounds.
+// totalRounds returns the number of rounds that the run will have, as far as known: until the pilot is complete, the
+// pilot's number.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
 	if t.plan.Import != nil {
@@ -126,10 +124,8 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	return n, capped
 }
 
-// FewestRounds returns the smallest number of rounds with which any claim on a headline metric is possible. With so
-// many rounds, the smallest p-value of the exact test (2 in 3^rounds with a control, 2 in 2^rounds without) is at most
-// alpha divided by the number of hypotheses. If several rounds share a set-up, the result counts set-ups instead. For
-// independent samples, it counts the values of each arm, by the rank-sum test.
+// FewestRounds returns the smallest number of rounds (or shared set-ups, or values per arm) for any headline claim. The
+// smallest p-value is 2 in 3^rounds with a control, and 2 in 2^rounds without.
 func FewestRounds(plan *experiment.Plan) int {
 	controlled := plan.Import == nil && role(plan, experiment.Control) >= 0
 	return contrast.RulesOf(plan).Fewest(plan.Paired(), controlled, max(plan.HeadlineFamily(), 1))
@@ -146,9 +142,8 @@ type unitCase struct {
 	control      bool // the arm is compared with baseline and control together
 }
 
-// unitEffect returns the minimum detectable effect of a comparison whose standard deviation is 1; 0 if there are too
-// few values for any claim. For pairs judged by ranks, the effect is larger, since few values leave the standard
-// deviation uncertain.
+// unitEffect returns the minimum detectable effect at a standard deviation of 1; 0: too few values. For pairs by ranks,
+// the unsure deviation raises it.
 func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	switch {
@@ -179,8 +174,8 @@ func unitEffect(h *hypothesis, alpha, power float64) (v float64) {
 	return v
 }
 
-// deviation returns the standard deviation of one contrast. For independent samples, it returns one standard deviation
-// for both: with it, the difference of the samples would have the same standard error.
+// deviation returns the standard deviation of a contrast. Independent samples get a common one that keeps the standard
+// error of their difference.
 func deviation(h *hypothesis) float64 {
 	if h.Paired {
 		return h.SD
@@ -189,9 +184,8 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed returns with how many rounds (or values in each arm) a new run gets any verdict with the probability power. It
-// assumes that the values of a new run are like the present ones. If several rounds share a set-up, the number is a
-// multiple of the rounds per set-up. The result is 0 if the number is over the maximum or cannot be computed.
+// needed returns the rounds (or values per arm) that a new run with values like these needs for a verdict with
+// probability power; 0: over the maximum, or unknown.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
@@ -221,9 +215,8 @@ func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	return max(n, h.Size()+1) * each
 }
 
-// Tare simulates runs to find how many rounds are needed. Their values are drawn from the observed values. resamples is
-// the largest number of simulated runs for all headline comparisons together. mostResamples is the largest number for
-// one comparison. If a comparison would get fewer than fewestResamples, Tare assumes normal noise instead.
+// Limits of simulated runs, drawn from observed values: resamples for all headline comparisons, mostResamples for one.
+// Below fewestResamples, noise counts as normal.
 const (
 	resamples       = 4000
 	mostResamples   = 400

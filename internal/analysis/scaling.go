@@ -10,13 +10,11 @@ import (
 	"tare/internal/stats"
 )
 
-// If the cells of a workload differ in one factor with numeric levels, a metric may grow with the factor: bytes per
-// object, time per rule. The growth in an arm is the slope of a line through the values at the levels. The line is
-// fitted in each round (fits.go).
+// A metric may grow with a numeric factor of a workload: bytes per object. The growth is the slope of a line through
+// the levels, fitted in each round (fits.go).
 
-// Scaling describes how a metric grows with one factor of a workload. It has the factor's levels, and one line per arm
-// through the values at these levels. The values themselves are in the cells. A headline metric with values at two or
-// more levels has a Scaling even if no line can be fitted.
+// Scaling describes how a metric grows with one factor of a workload: one line per arm through the values at the
+// levels. Headline metrics with values at two levels have a Scaling even without a line.
 type Scaling struct {
 	Workload string            `json:"workload"`           // workload of the cells
 	Factor   string            `json:"factor"`             // factor whose levels are numbers, such as "objects"
@@ -30,8 +28,8 @@ type Scaling struct {
 	Arms     []ScalingArm      `json:"arms"` // lines of the arms that have a round with a value at every level, in the plan's order; none if trials are not pairs
 }
 
-// ScalingArm is the fitted line of one arm. A slope is the change of the metric, in its unit, per unit of the factor.
-// It is no overhead: its sign is that of the metric.
+// ScalingArm is the fitted line of one arm. A slope is the metric's change, in its unit, per unit of the factor. It is
+// no overhead: its sign is that of the metric.
 type ScalingArm struct {
 	Arm       string     `json:"arm"`    // name of the arm
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level
@@ -43,9 +41,8 @@ type ScalingArm struct {
 	Line      []Interval `json:"line"`                // height of the fitted line at each level of the factor
 	Means     []float64  `json:"means"`               // means of the values at each level, over Rounds
 	Fit       Fit        `json:"fit"`
-	// Difference is the slope of the arm's line minus the slope of the baseline's line, over the rounds that both arms
-	// have. It is nil for the baseline itself, if the arms have no common round, or if the workload's settings differ
-	// from the baseline's.
+	// Difference is the slope of the arm minus that of the baseline, over common rounds. Nil: the baseline itself, no
+	// common round, or other settings of the workload.
 	Difference *RoundValue `json:"difference,omitempty"`
 	// BaseDifference is the base (the height at zero) of the arm's line minus that of the baseline's line, over the
 	// rounds that both arms have.
@@ -67,8 +64,8 @@ type Fit struct {
 	Off float64 `json:"off"`
 	At  float64 `json:"at"` // level whose mean is furthest from the line; Off is its distance
 	P   float64 `json:"p"`  // p-value of "the means lie on a line", from t tests of the residual at each level; 1 if untestable
-	// Bend says how the means curve away from the line as levels rise: "steeper" or "flatter"; "": no clear curve. The
-	// sign comes from the best-fitting quadratic.
+	// Bend says how the means curve away from the line as levels rise, by a quadratic curve: "steeper" or "flatter";
+	// "": no clear curve.
 	Bend  string `json:"bend,omitempty"`
 	Poor  bool   `json:"poor"`            // the line fits poorly: P is 0.01 or less, and Off is 5 % or more
 	Below bool   `json:"below,omitempty"` // the mean at level At lies below the line; otherwise above

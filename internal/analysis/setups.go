@@ -10,8 +10,8 @@ import (
 	"tare/internal/stats"
 )
 
-// SetUps counts the set-ups of a run's arms. All rounds of a set-up share its random properties, such as memory layout,
-// so these rounds are not independent.
+// SetUps counts the set-ups of a run's arms. Rounds of one set-up are not independent: they share random properties,
+// such as memory layout.
 type SetUps struct {
 	Count    int `json:"count"`    // number of set-ups
 	Rounds   int `json:"rounds"`   // number of rounds that the set-ups served
@@ -37,17 +37,17 @@ func (s SetUps) Known() bool { return s.Count > 0 }
 // Once reports whether each session had only one set-up. The results may then hold for these set-ups alone.
 func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
 
-// Shared reports whether a session had several set-ups, of which some served several rounds. The set-up is then the
-// unit of analysis (Kalibera and Jones 2013, section 6).
+// Shared reports whether a session had several set-ups, some with several rounds. The set-up is then the unit of
+// analysis (Kalibera and Jones 2013, section 6).
 func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
 
-// BetweenSetUps tells how much an overhead varies between set-ups, in addition to its variation between rounds: the
-// variance component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
+// BetweenSetUps tells how much an overhead varies between set-ups, beyond its variation between rounds: the variance
+// component of a one-way layout (Searle, Casella and McCulloch 1992, section 3.6).
 type BetweenSetUps struct {
 	SetUps int `json:"setUps"` // number of set-ups that the values come from
 	Rounds int `json:"rounds"` // number of rounds that the set-ups served
-	// SD is the standard deviation between set-ups, on the scale of the overhead: a share of the baseline, or an amount
-	// in the metric's unit. It is 0 if set-ups differ no more than rounds of one set-up do.
+	// SD is the standard deviation between set-ups, on the scale of the overhead; 0: set-ups differ no more than rounds
+	// of one set-up do.
 	SD float64 `json:"sd"`
 	// Most is an upper bound of SD, at the design's confidence; -1: no bound can be computed.
 	Most float64 `json:"most"`
@@ -88,15 +88,14 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
-	// The upper bound is that of Williams (1962): the ratio of the two variances is below (F ÷ F's lower quantile − 1)
-	// ÷ n. An F below 1 counts as 1, so set-ups that are alike by chance do not make the bound smaller.
+	// The bound is that of Williams (1962): the ratio of the variances is below (F ÷ F's lower quantile − 1) ÷ n. F
+	// counts as at least 1, since alike set-ups can be chance.
 	b.Most = size(within * (max(ratio, 1)/stats.FQuantile(1-confidence, k-1, n-k) - 1) / each)
 	return b
 }
 
-// BlockOverhead is the overhead within one block of an import: the block's arm against the block's baseline. The block
-// is one deployment. The interval comes from repeats within it and leaves out differences between deployments, so a
-// block gets no verdict.
+// BlockOverhead is the overhead within one block (deployment) of an import. The interval leaves out differences between
+// deployments, so a block gets no verdict.
 type BlockOverhead struct {
 	Block     string   `json:"block"`  // name of the block
 	Rounds    int      `json:"rounds"` // number of complete pairs in the block

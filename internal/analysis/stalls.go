@@ -9,10 +9,8 @@ import (
 	"tare/internal/stats"
 )
 
-// A trial is stalled if it is worse than its arm's median by two limits. The first limit is a factor of 1.25. The
-// second is five robust standard deviations on the logarithmic scale. The robust standard deviation is 1.4826 times the
-// median distance of the logarithms from their own arm's median, over all arms of a cell. Stalled trials are part of
-// every estimate.
+// A trial is stalled if it is worse than its arm's median by both limits: a factor, and robust standard deviations of a
+// cell's logarithms. Estimates include it.
 const (
 	stallDeviations = 5
 	stallLeast      = 1.25
@@ -29,9 +27,8 @@ type Stalls struct {
 	testable  bool      // set if enough trials stalled for a difference to be significant
 }
 
-// stalls adds the numbers of stalled trials to the comparisons. If the share of stalled trials differs significantly
-// between arm and reference, it adds a finding. The significance level is alpha divided by the number of comparisons
-// that could show such a difference. Headline and exploratory metrics are counted separately.
+// stalls adds the numbers of stalled trials to the comparisons, and a finding if arm and reference differ
+// significantly, corrected for possible findings.
 func (x explainer) stalls(run *Run) {
 	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
 		able := map[bool]int{}
@@ -114,9 +111,8 @@ func stalled(m *MetricSeries) (factor float64, counts []int) {
 	return contrast.Finite(math.Exp(limit)), counts
 }
 
-// MoreRepeats is the finding that an arm has a larger or smaller share of spoilt trials than baseline and control. A
-// trial is spoilt by the machine's condition or a failed proof; it is then repeated or lost. If an arm makes trials
-// slow, a rule about the machine may discard only the slow trials. The remaining values are then biased.
+// MoreRepeats is the finding that an arm has more or fewer spoilt trials (machine's condition, failed proof) than
+// baseline and control. If rules discard only slow trials, the remaining values are biased.
 type MoreRepeats struct {
 	Arm       Frequency `json:"arm"` // number of the arm's spoilt executions, and of all its executions
 	Reference Frequency `json:"reference"`
@@ -137,8 +133,8 @@ func (t *table) spoilt(c, a int) (n failureCount) {
 	return n
 }
 
-// moreRepeats compares how often trials were spoilt, in each treatment against baseline and control together. The
-// significance level of each test is alpha divided by the number of comparisons that could show a difference at all.
+// moreRepeats compares how often trials were spoilt, by treatment, against baseline and control. alpha is divided by
+// the number of possible differences.
 func moreRepeats(t *table) (list []Warning) {
 	alpha, ables := 1-float64(t.plan.Judged()), 0
 	for c, cell := range t.plan.Cells {

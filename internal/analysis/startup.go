@@ -11,8 +11,8 @@ import (
 // startShare: a wrapper's start is reported if it takes more than this share of the measured time.
 const startShare = 0.1
 
-// startUps warns if a wrapper's start takes much of an arm's measured time. The start takes equally long for short and
-// long programs. The overhead as a share therefore holds only for programs that run as long as the measured one.
+// startUps warns if a wrapper's start takes much of the measured time. The overhead as a share then holds only for
+// programs as long as the measured one.
 func startUps(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if !c.Metric.FromStart || c.Control {

@@ -38,8 +38,8 @@ func armSweeps(plan *experiment.Plan) []sweep {
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms: those that differ only in the level of one factor. For an index i,
-// the function describe returns the name and the levels of the cell or arm.
+// sweepsOf finds the sweeps among n cells or arms: those that differ only in one numeric factor. describe returns the
+// name and levels of cell or arm i.
 func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
@@ -66,8 +66,8 @@ func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	return numeric
 }
 
-// ascend reads a sweep's levels as numbers and sorts the cells or arms by these numbers. It puts levels that are no
-// numbers into leftOut. It returns false if too few levels are numbers, or if two numbers are equal.
+// ascend sorts a sweep's cells or arms by their levels as numbers; leftOut gets levels that are none. False: too few
+// numbers, or two are equal.
 func (s *sweep) ascend(texts []string) bool {
 	x, unit := readLevels(texts)
 	at := map[float64]int{} // indices by level
@@ -88,8 +88,7 @@ func (s *sweep) ascend(texts []string) bool {
 	return true
 }
 
-// notations lists the forms of numbers that a level may have, such as a percentage or a duration. Each form has the
-// number's unit and a function that reads the text.
+// notations lists the forms of numbers that a level may have, such as a percentage or a duration, with unit and reader.
 var notations = []struct {
 	unit string
 	read func(text string) (float64, error)
@@ -125,9 +124,8 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers in one unit. It uses the notation, such as sizes or rates, that
-// can read most of the levels; the others become NaN. Sizes and rates are converted to the largest unit in which every
-// level is at least 1.
+// readLevels reads levels as numbers in one unit, by the notation that reads most of them; others are NaN. Sizes and
+// rates get the largest unit with levels of at least 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {

@@ -52,8 +52,8 @@ func (s *slot) ranToEnd() bool { return s.valid != nil || s.failed > 0 }
 // broke reports whether the planned trial has no value because the program failed.
 func (s *slot) broke() bool { return s.valid == nil && s.failed > 0 }
 
-// tabulate sorts trials into the plan's cells, arms and rounds. The trials must be in the order of the journal. If a
-// planned trial has several valid attempts, the latest one counts.
+// tabulate sorts trials, which must be in the journal's order, by cell, arm and round. Of several valid attempts, the
+// latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
 	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data, positionEffects: map[[2]string]*PositionEffects{}}
 	for i, c := range plan.Cells {
@@ -98,9 +98,8 @@ func (t *table) slot(c, a, round int) *slot {
 	return &slot{}
 }
 
-// byRound groups trials by their round. In a run that Tare carried out, each cell has all rounds. In an import, a cell
-// gets slots only for its own rounds. With a cell for each file, slots for all rounds would grow with the square of the
-// number of files.
+// byRound groups trials by round. In an import, a cell has slots only for its own rounds: otherwise a cell per file
+// would need quadratic memory.
 func (t *table) byRound(trials []journal.Trial) {
 	t.at = make([][]int, len(t.plan.Cells))
 	last := map[[2]int]int{} // number of the last attempt by cell and round, only for cells whose trials are cut into slices
@@ -168,8 +167,8 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled reports whether a planned trial gets no further attempt. There are four cases: a valid attempt, a failure of
-// the program, the last allowed attempt, and the end of the trial's round. In an import, one attempt is enough.
+// settled reports whether a planned trial gets no further attempt: it is valid, its program failed, its attempts are
+// used up, or its round has ended.
 func (t *table) settled(s *slot, round int) bool {
 	if s.ranToEnd() || s.attempts == 0 {
 		return s.ranToEnd()
@@ -177,8 +176,8 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts returns the numbers of trials that are planned, done, valid, failed and lost. An arm may have done more rounds
-// than planned: extra rounds replace those that another arm missed while it was left out.
+// counts returns the numbers of planned, done, valid, failed and lost trials. Rounds that make up for another, left-out
+// arm may exceed the plan.
 func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {
@@ -229,8 +228,8 @@ func valid(arm []slot) iter.Seq[*journal.Trial] {
 	}
 }
 
-// value returns a metric's value in a trial. The second result is false unless the value can be analysed: it must be
-// finite and, on a ratio scale, positive.
+// value returns a metric's value in a trial. It returns false unless the value is finite and, on a ratio scale,
+// positive.
 func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 	if t == nil {
 		return 0, false
@@ -263,8 +262,8 @@ func (t *table) complete(last int) bool {
 	return seen == last
 }
 
-// inOrder gives every trial of independent samples a slot of its own. The slots of an arm are in the order of start
-// times. If one of the arm's trials has no start time, they are in the order of the journal.
+// inOrder gives each trial of independent samples a slot of its own, by start time; in the journal's order if one of
+// the arm has no start time.
 func (t *table) inOrder(trials []journal.Trial) {
 	lists := map[[2]int][]*journal.Trial{} // trials by cell and arm
 	for i := range trials {

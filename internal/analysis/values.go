@@ -9,18 +9,18 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Values holds a run's values, sorted by cell and arm of the plan. Analyze compares the arms of one run; callers use
-// Values for other comparisons, such as those between runs.
+// Values holds a run's values by cell and arm of the plan, for comparisons that Analyze does not make, such as those
+// between runs.
 type Values struct{ table *table }
 
-// ValuesOf sorts a run's trials by cell and arm of the plan. It ignores trials after the last round that counts. The
-// trials must be in the order of the journal.
+// ValuesOf sorts a run's trials, in the order of the journal, by cell and arm. It ignores trials after the last round
+// that counts.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
-// Data returns the valid values of an arm and of the baseline, for a metric in a cell, as Analyze compares them. The
-// data have no values if the plan lacks the cell, the arm or a baseline.
+// Data returns the valid values of an arm and of the baseline, as Analyze compares them. It has no values if the plan
+// lacks the cell, the arm or a baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
@@ -79,8 +79,8 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of the arms a and b in cell c. If a is a treatment and b is the baseline, each pair also gets
-// the control's value of the round, since the control is a copy of the baseline.
+// pair collects the pairs of arms a and b in cell c. On ratio metrics, pairs of treatment and baseline get the
+// control's value of the round, too.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })
@@ -122,8 +122,8 @@ func (t *table) sharedSetUps(setUps []int) []int {
 	return nil
 }
 
-// constant reports whether a metric has the same value in all trials of a cell, so that it measures nothing. Counts may
-// well be constant, so the result is false for them. It is also false for fewer than fewestConstant values.
+// constant reports whether a metric has one value in all trials of a cell, and so measures nothing; false for counts,
+// or below fewestConstant values.
 func (t *table) constant(c int, m experiment.Metric) bool {
 	if m.Discrete || m.Scale == experiment.Difference {
 		return false
@@ -166,8 +166,8 @@ func settingsOf(plan *experiment.Plan) map[string][]experiment.ImportedSetting {
 	return by
 }
 
-// unlike returns the settings in which the files of arms a and b differ in a cell; nil: none. With such a setting, the
-// arms measured different work. A setting also counts if the files of a single arm differ among themselves.
+// unlike returns the settings in which the files of arms a and b, or of one of them, differ: the arms measured
+// different work. Nil: none.
 func (t *table) unlike(c, a, b int) (list []UnlikeSetting) {
 	for _, s := range t.settings[t.plan.Cells[c].ID] {
 		arm, base := s.Arms[t.plan.Arms[a].Name], s.Arms[t.plan.Arms[b].Name]

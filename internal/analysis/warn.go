@@ -65,9 +65,8 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak reports whether a claim on a headline metric may be luck. It assumes that the true effect is as large as the
-// p-value suggests. The claim is weak if most runs would miss such an effect. Of the p-values by ranks and by t, the
-// smaller one counts: with few pairs, ranks cannot give a very small p-value, however clear the effect is.
+// weak reports whether a headline claim may be luck: most runs would miss an effect of the size that its p-value (the
+// smaller of ranks and t) suggests.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
 	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
@@ -134,8 +133,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			// A metric without any usable value gets a warning only if it is a headline. Other metrics may be
-			// impossible to measure, such as a quantile of too few requests.
+			// A metric without any usable value, such as a quantile of too few requests, gives a warning only as a
+			// headline.
 			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
@@ -173,8 +172,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	return list
 }
 
-// overCap warns of arms whose median exceeds the hardware's limit, which the experiment file gives. The cause may be a
-// cache that answers in the hardware's place, or a burst allowance above the limit.
+// overCap warns of arms whose median exceeds the hardware's limit in the experiment file: by a cache or a burst
+// allowance, for instance.
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
@@ -184,8 +183,8 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning
 	return list
 }
 
-// unexercised returns a warning for each cost or gain of an arm that has a layer which had nothing to do in any trial.
-// Such a layer cannot be the cause of the cost or gain.
+// unexercised warns of each cost or gain of an arm with a layer that had nothing to do. Such a layer cannot be the
+// cause.
 func unexercised(t *table, run *Run) (list []Warning) {
 	for _, c := range run.Comparisons {
 		if c.Verdict != Costs && c.Verdict != Gains {
@@ -228,8 +227,8 @@ func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
 	return list
 }
 
-// switching warns of layers that were switched on and off between trials. For each arm, the warning counts the trials
-// right after a switch. In the layer's own arm nearly all trials follow a switch; in other arms only some do.
+// switching warns of layers that were switched between trials. It counts each arm's trials after a switch: nearly all
+// in the layer's own arm.
 func (t *table) switching() []Warning {
 	arms, turned := make([]SwitchedArm, len(t.plan.Arms)), false
 	for a, arm := range t.plan.Arms {
@@ -250,8 +249,8 @@ func (t *table) switching() []Warning {
 	return []Warning{{Finding: Switching{arms}}}
 }
 
-// sliced returns findings that say into how many slices trials are cut: one for all cells if they have the same number,
-// otherwise one for each cell with slices.
+// sliced returns findings on the number of slices per trial: one if all cells have an equal number, otherwise one for
+// each cell with slices.
 func sliced(plan *experiment.Plan) (list []Warning) {
 	same := true
 	for _, c := range plan.Cells {
@@ -317,8 +316,8 @@ func (t *table) interrupted(c int) (rounds []int) {
 	return rounds
 }
 
-// unlimited reports whether some cell ran over a link without a rate limit. It searches the testbed's parameters as
-// JSON text, since they are a struct in a new plan, but a map in a plan that was read from a file.
+// unlimited reports whether a cell uses a link without a rate limit. It searches JSON text: a new plan holds structs, a
+// plan from a file holds maps.
 func unlimited(plan *experiment.Plan) bool {
 	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
 		if c.Tests == experiment.TestsServer { // a cell that tests the server does not compare networks of the arms

@@ -134,9 +134,8 @@ func RunHelper(ctx context.Context, name string) error {
 	return fmt.Errorf("no layer or workload has a process %q of its own", name)
 }
 
-// elsewhere returns a hint on an unknown name of a layer or workload. If the name is that of a parameter or program of
-// a known kind, the hint names this kind. Otherwise it names an example whose file name contains the unknown name; ""
-// if there is none.
+// elsewhere returns a hint on an unknown name: a layer or workload with such a parameter or program, or an example
+// file; "": there is none.
 func elsewhere(what, name string) string {
 	name = strings.ToLower(name)
 	if len(name) < 3 {
@@ -167,8 +166,7 @@ func elsewhere(what, name string) string {
 	return ""
 }
 
-// has looks up whether a kind of layer or workload has a parameter with this name, or runs a program with this name.
-// The result is a sentence that says which; "": the kind has neither.
+// has returns a sentence if the kind has a parameter, or runs a program, with this name. Otherwise it returns "".
 func has(what, kind string, config interface{ Declare() experiment.Declaration }, name string) string {
 	for _, f := range strictyaml.Fields(reflect.TypeOf(config).Elem()) {
 		if strings.EqualFold(f.Name, name) || strings.EqualFold(f.Also, name) {

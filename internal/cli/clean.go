@@ -25,10 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag is a hidden flag of tare clean. A guard sets this flag when it starts tare clean, after a process of Tare
-// was killed. tare clean then ignores system-wide settings (layer switch) that a killed run has left changed: to look
-// at these settings, tare clean would lock the run for a moment, and tare resume would fail meanwhile. Nobody would
-// read the printed list, either.
+// guardFlag marks a tare clean that a guard started. It then skips system-wide settings, since looking at them locks
+// the run against tare resume.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -102,9 +100,8 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 	return c
 }
 
-// cleanTemporary removes the temporary directories and files of killed Tare processes, and returns their number. With
-// dry = true, it only prints them. It searches the system's directory for temporary files, the working directory, and
-// up to four levels of directories below the roots.
+// cleanTemporary removes temporary files and directories of killed Tare processes, and returns their number. With dry =
+// true, it only prints them.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {
@@ -245,8 +242,8 @@ func printLeft(s State, verb string, l inventory.Leftover) {
 	}
 }
 
-// cleanSwitches finds the system-wide switches that killed runs below the roots have left, and returns their number.
-// With turn = true and dry = false, it turns the switches back. Otherwise it only prints them.
+// cleanSwitches turns back system-wide switches that killed runs left, and returns their number. With dry = true or
+// turn = false, it only prints them.
 func cleanSwitches(ctx context.Context, s State, roots []string, turn, dry bool) (left int, err error) {
 	dirs, err := below(roots, journal.WithUndos)
 	if err != nil {

@@ -273,8 +273,8 @@ func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Res
 	return r, unanswered("", err)
 }
 
-// unanswered converts a cost.Error to a usage error, whose message begins with the text before. The hint of the new
-// error names options that work. Any other error is returned unchanged.
+// unanswered turns a cost.Error into a usage error with a prefix, and a hint on options that work. Any further error is
+// returned unchanged.
 func unanswered(before string, err error) error {
 	if wrong, ok := errors.AsType[*cost.Error](err); ok {
 		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)

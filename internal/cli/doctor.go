@@ -29,9 +29,8 @@ type part struct {
 	Findings []testbed.Finding `json:"findings"`
 }
 
-// unusable reports whether the part cannot be used. The testbed, the limits and an arm are usable if all their findings
-// have the status Works. A layer, workload or program is usable if at least one of its findings has the status Works.
-// An option is never unusable.
+// unusable reports whether a part cannot be used. A testbed, an arm and the limits need all findings to be Works. A
+// layer, workload or program needs one.
 func (p part) unusable() bool {
 	switch p.Kind {
 	case optionKind:
@@ -127,8 +126,8 @@ measured. tare clean removes the leftovers of a killed --try.`,
 	return c
 }
 
-// diagnose examines the parts that an experiment file needs. Without a file, it examines a cluster, or all parts of
-// this machine. With try = true, it also sets up the arms of the file, unless a part is unusable.
+// diagnose examines the parts that an experiment file needs; without a file, a cluster or this machine. With try =
+// true, it sets up the arms, too.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {
@@ -177,8 +176,8 @@ func neededBy(x *experiment.Experiment) selection {
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
-// examine probes the selected parts. With an experiment, a layer is probed only for the parameters that the
-// experiment gives it, if the layer can do so (layer.Prober). Without an experiment, a layer is probed as a whole.
+// examine probes the selected parts of this machine. If an experiment is given, a layer.Prober is probed only for the
+// experiment's parameters.
 func examine(ctx context.Context, want selection, x *experiment.Experiment) []part {
 	var parts []part
 	add := func(kind, name string, probe func(context.Context) []testbed.Finding) {
@@ -244,8 +243,8 @@ func printParts(s State, parts []part, out string) error {
 	return nil
 }
 
-// ready returns an error if something that the experiment needs does not work on this machine. To examine the testbed,
-// ready may start this command again in a user namespace (inNamespace).
+// ready returns an error if this machine lacks something that the experiment needs. It may restart this command in a
+// user namespace (inNamespace).
 func ready(ctx context.Context, x *experiment.Experiment) error {
 	if err := inNamespace(neededBy(x)("testbed", "local")); err != nil {
 		return err

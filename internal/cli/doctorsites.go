@@ -31,9 +31,8 @@ type wantedArm struct {
 	layers []experiment.LayerItem
 }
 
-// examineCluster examines what an experiment needs of a cluster, or without an experiment, what most experiments need.
-// A name or namespace that is not "" replaces the experiment's context or namespace. With dry = true, dry runs show
-// whether the cluster would create the sites of the arms.
+// examineCluster tests whether clusters meet the needs of an experiment; nil: of most experiments. With dry = true, it
+// tries the arms' sites by dry runs.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
 	w, err := needsOf(x, name, namespace)
 	if err != nil {
@@ -75,8 +74,8 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespa
 	return append(parts, made), nil
 }
 
-// needsOf returns what an experiment needs of each cluster that its arms use. Without an experiment, it returns the
-// needs of most experiments: every right, and two pods.
+// needsOf returns an experiment's needs of each cluster that its arms use. For nil it returns the needs of most
+// experiments: every right, and two pods.
 func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds, error) {
 	if x == nil {
 		k := experiment.NewKubernetes()
@@ -116,8 +115,8 @@ func needsOf(x *experiment.Experiment, context, namespace string) (clusterNeeds,
 	return w, nil
 }
 
-// tryArm tests by a dry run whether the cluster would create an arm's site. It calls Up only of layers that change
-// nothing but the description of the site. Only a run can test the other layers.
+// tryArm tests by a dry run whether the cluster would create an arm's site. It applies only layers that change nothing
+// but the site's description.
 func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
 	site, err := bed.Open(ctx, arm.site)
 	if err != nil {
@@ -165,8 +164,8 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 	return parts, values.masked(errors.Join(err, bed.Close()))
 }
 
-// armParts returns a part for each site of an arm, with findings for the site and each layer. If an arm has several
-// sites, the name of each part contains the first cell of the part's site.
+// armParts returns a part for each site of an arm. If an arm has several sites, a part's name contains the site's first
+// cell.
 func armParts(tried []runner.Tried) []part {
 	sites := map[string]int{}
 	for _, t := range tried {
@@ -198,9 +197,8 @@ func armParts(tried []runner.Tried) []part {
 	return parts
 }
 
-// onOff returns the name of a check, such as "ipsec on" or "ipsec off (tunnel's)". The argument kind is the kind of the
-// layer; with "", the check is of the site. If the layer must be off here, of is the name of the arm that has the
-// layer; otherwise of is "".
+// onOff names a check: "set-up", "ipsec on" or "ipsec off (tunnel's)". of is the arm whose layer must be off; "": the
+// layer must be on.
 func onOff(kind, of string) string {
 	switch {
 	case kind == "":

@@ -63,8 +63,8 @@ func (p *paged) add(c *cobra.Command) {
 
 func (p *paged) file() string { return cmp.Or(p.to, p.page) }
 
-// view prints a result in the format that -o selects. JSON and YAML hold the value itself. The function csv writes the
-// value as CSV. The function of makes the document for all other formats. For a page, view prints the name of the file.
+// view prints a result in the format that -o selects. csv writes CSV. of makes the document for text, Markdown, TeX or
+// a page. A page goes to a file.
 func view[T any](s State, value T, p paged, csv func(io.Writer, T) error, of func(document.Forms) *document.Document) error {
 	switch p.out {
 	case "json", "yaml":
@@ -142,9 +142,8 @@ func ordered(d *json.Decoder) (any, error) {
 
 const step = "  " // indentation of a nested value
 
-// yamlOf returns a value as YAML that has the same meaning in YAML 1.1 and 1.2, with a newline at its end. A string is
-// quoted and escaped if some reader could mistake it for another type. The argument indent is put before every line
-// except the first.
+// yamlOf returns a value as YAML with one meaning in YAML 1.1 and 1.2. indent is put before every line except the
+// first.
 func yamlOf(v any, indent string) string {
 	var lines []string
 	switch v := v.(type) {
@@ -194,8 +193,8 @@ func yamlKey(s string) string {
 	return yamlQuoted(s)
 }
 
-// yamlQuoted quotes a string, with escapes that are valid in YAML. It also escapes invisible characters and
-// characters that act on a terminal, even if Go regards them as printable.
+// yamlQuoted quotes a string with escapes that are valid in YAML. It escapes invisible characters, and characters that
+// act on a terminal.
 func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
 
 // yamlText returns a string as YAML. Several plain lines become a block of lines.
@@ -215,8 +214,8 @@ func yamlText(s, indent string) string {
 	return header + between + strings.Join(lines, between)
 }
 
-// yamlNumber returns a JSON number in a form that no reader takes for a string. In YAML 1.1, a number with an
-// exponent must have a point. A reader may not support integers of more than 64 bits.
+// yamlNumber returns a JSON number in a form that every YAML reader takes for a number, such as 1.0e+9. Integers beyond
+// 64 bits get a point.
 func yamlNumber(s string) string {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
 	if !scientific {

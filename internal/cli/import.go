@@ -217,8 +217,8 @@ func importError(err error) error {
 // unsafe matches characters that the name of a directory should not have.
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
-// printUnimported prints on stderr how many files and trials were read by an import that made no run. After a usage
-// error it prints only if a file is broken, since the user may have named this file.
+// printUnimported prints on stderr how many files and trials an import without a run has read. After a usage error, it
+// prints only if there are problems.
 func printUnimported(s State, r *importer.Result, done int, misused bool) {
 	if misused && len(r.Problems) == 0 {
 		return
@@ -241,8 +241,8 @@ func trialCounts(r *importer.Result) string {
 	return text
 }
 
-// printProblems prints the broken files and trials, and the remarks. If the result leaves some problems out, it prints
-// how many. The text others follows, which says where the complete list is.
+// printProblems prints the broken files and trials, and the remarks. others is printed after the number of problems
+// that are not listed.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
 		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
@@ -255,8 +255,8 @@ func printProblems(s State, r *importer.Result, others string) {
 	}
 }
 
-// problems returns lines that describe the problems. Problems with equal cell and reason form a group. A group of three
-// or more problems has one line for all. Groups are in the order of their first problems.
+// problems returns lines that describe broken files and trials. Three or more problems with equal cell and reason share
+// one line.
 func problems(list []importer.Problem) []string {
 	type kind struct{ cell, reason string }
 	var order []kind

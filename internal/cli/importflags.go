@@ -137,8 +137,8 @@ func (f *importFlags) mapped(ctx context.Context, o *importer.Options) error {
 	return nil
 }
 
-// sources returns the files of each arm. If no file is named, it returns an error. If standard input is a pipe, the
-// error's hint says how to import from it.
+// sources returns the files of each arm, or an error if no file is named. If standard input is a pipe, the error's hint
+// names it.
 func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
@@ -208,8 +208,8 @@ func share(flag, text string, least float64) (quantity.Percent, error) {
 	return p, nil
 }
 
-// importCommand returns the command line that repeats an import in a shell. It contains the flags that affect the run,
-// but not the flags that affect only the output of this command.
+// importCommand returns the shell command that repeats an import. It leaves out flags that affect only the output of
+// this command.
 func importCommand(c *cobra.Command) string {
 	var parts []string
 	c.Flags().Visit(func(f *pflag.Flag) {

@@ -83,8 +83,8 @@ func (q *choice) names() []string {
 	return each(q.options, func(p draft.Part) string { return p.Name })
 }
 
-// settle returns the layer or workload that the user chose. If the flag is not set, the user answers a question on the
-// terminal, by a name or its number in the list.
+// settle returns the chosen layer or workload. Without the flag, the user answers a question on the terminal, by a name
+// or its number in a list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 	if !s.StderrTerminal {
 		q.answer = cmp.Or(q.answer, q.usual)

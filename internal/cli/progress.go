@@ -16,8 +16,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// progress shows the progress of a run on stderr: one live line on a terminal, or plain lines on a pipe. It writes
-// only at events of the run, so that it does not disturb a trial.
+// progress shows the progress of a run on stderr: one live line on a terminal, plain lines on a pipe. It writes only at
+// events, so no trial is disturbed.
 type progress struct {
 	mu      sync.Mutex // held while an event is handled
 	w       io.Writer
@@ -104,8 +104,8 @@ func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 	p.status(text)
 }
 
-// busy shows that the run waits for a busy machine to become quiet. It prints a line when the wait begins. On a
-// terminal, the live line also shows the remaining time.
+// busy shows that the run waits for a busy machine. It prints a line when the wait begins. On a terminal, the live line
+// shows the remaining time.
 func (p *progress) busy(e runner.Waiting) {
 	if e.First {
 		p.line(fmt.Sprintf("the machine is too busy to measure on: waiting up to %s for it (%s)", span(e.Left), safetext.Line(e.Why)))
@@ -207,8 +207,8 @@ func brief(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// interim holds the estimates and intervals of a run in progress, computed between trials. They are not verdicts, and
-// do not influence how many rounds the run has.
+// interim holds the estimates of a run in progress, made between trials. They are no verdicts, and do not influence the
+// number of rounds.
 type interim struct {
 	analyze  func() *analysis.Run
 	round    int    // current round

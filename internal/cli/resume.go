@@ -104,8 +104,8 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 	return c
 }
 
-// replan expands the recorded experiment file of a run. The layers and workloads come from this file, and the plan is
-// the recorded one. If this version of Tare expands the file differently, the error is an otherPlanError.
+// replan expands a run's recorded experiment file, and returns the recorded plan. If this version of Tare makes another
+// plan, the error is an otherPlanError.
 func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
@@ -142,9 +142,8 @@ func (e *otherPlanError) Error() string {
 	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.parts)
 }
 
-// otherParts compares two plans of a run, and names the parts that differ: arms, cells, margins, limits or budgets.
-// With such a difference, trials of different meaning would have the same name in one run. Seed, rounds and precision
-// are not compared, since the command line may have set them.
+// otherParts names the parts in which two plans of a run differ, such as arms or limits. Seed and rounds may differ:
+// the command line may set them.
 func otherParts(a, b *experiment.Plan) (names []string) {
 	one, errOne := compared(a)
 	other, errOther := compared(b)

@@ -141,8 +141,8 @@ func asPlugin(root *cobra.Command) {
 	}
 }
 
-// pluginWords returns a function for texts. The function replaces a command such as `tare run` by `kubectl tare run`.
-// The word tare stays if no command follows, since it then names the program.
+// pluginWords returns a function that replaces commands such as `tare run` in a text by `kubectl tare run`. The word
+// tare alone stays: the program's name.
 func pluginWords(root *cobra.Command) func(string) string {
 	names := []string{`--\w`}
 	for _, c := range root.Commands() {
@@ -209,8 +209,8 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// planNamed returns the plan of the named run, or of the newest run if none is named. If the run cannot be read,
-// planNamed returns an empty plan, and the command reports the error.
+// planNamed returns the plan of the named run, or of the newest run. If the run cannot be read, the plan is empty, and
+// the command reports the error.
 func planNamed(args []string) experiment.Plan {
 	dir, err := runDir(args)
 	if err != nil {

@@ -233,9 +233,8 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	})
 }
 
-// checkBusy measures how busy this machine is before the experiment is planned. If only Tare's default limits are
-// exceeded, checkBusy lifts these limits. If a limit of the file is exceeded, all limits stay. A busy machine gets a
-// message in both cases.
+// checkBusy tests whether this machine is too busy. If so, it lifts Tare's default limits and plans again, unless a
+// limit of the file is exceeded.
 func checkBusy(ctx context.Context, s State, x *experiment.Experiment, planned *experiment.Expansion, quiet bool) (*experiment.Expansion, error) {
 	fewer := x.WithoutDefaultLimits()
 	if x.Testbed.LimitsCPU() || reflect.DeepEqual(fewer, x.Limits) { // never for a cluster: the machines of its trials are not known yet

@@ -62,8 +62,8 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
 
-// guard starts a guard, which runs tare clean if this process is killed. The kill also ends the direct children of this
-// process. It does not end processes that these children have started in the background.
+// guard starts a guard, which runs tare clean if this process is killed. Without tare clean, background processes of
+// its children would go on.
 func guard() {
 	if self, err := os.Executable(); err == nil {
 		local.Guard(self, "clean", "--"+guardFlag)
@@ -93,9 +93,8 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	return j.AddEnvironment(env)
 }
 
-// inNamespace starts this command again in a user namespace, if networks need one. It then waits for the new process,
-// and returns the new process's exit code as an error. If no user namespace is needed, it returns nil, and this process
-// continues.
+// inNamespace runs this command again in a user namespace, if networks need one, and returns its exit code as an error.
+// Otherwise it returns nil.
 func inNamespace(needed bool) error {
 	if !needed || !local.NeedsUserNamespace() || os.Getenv(local.UserNamespaceVariable) != "" {
 		return nil
@@ -107,8 +106,8 @@ func inNamespace(needed bool) error {
 	return exit(code)
 }
 
-// tryNamespace starts this command again in a user namespace, as inNamespace does, for commands that only test what
-// works. If the system allows no user namespace, the command continues here, and reports the lack later.
+// tryNamespace runs this command again in a user namespace, if networks need one. If the system allows none, it returns
+// nil: a later test reports the lack.
 func tryNamespace() error {
 	if code, ok := errors.AsType[exit](inNamespace(true)); ok {
 		return code
@@ -123,8 +122,8 @@ type sessionValues struct {
 	mask   *mask.Mask
 }
 
-// readValues reads the values once, for all trials of a session. The map files holds the experiment's files by name. A
-// secret value found in one of these files is an error.
+// readValues reads the referenced values, once for all trials of a session. A secret value that is found in one of the
+// experiment's files is an error.
 func readValues(x *experiment.Experiment, files map[string][]byte) (sessionValues, error) {
 	values, err := reference.Take(reference.Of(x))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cli is the command line: flags in, text out. Each command has a file, or shares a file with the command
-// that is closest to it. Only this package prints: results to stdout, progress and messages to stderr.
+// Package cli is the command line: flags in, text out. Each command has a file, or shares the file of a related
+// command. Only this package prints: results to stdout, progress and messages to stderr.
 package cli
 
 import (
@@ -36,14 +36,13 @@ type State struct {
 	// Columns returns the current width of Stderr's terminal; nil if Stderr is no terminal.
 	Columns func() int
 
-	// binary and screen are outputs without the filters that make Stdout and Stderr safe for a terminal (see guarded).
-	// binary takes binary content, and screen takes a line that is overwritten.
+	// binary and screen are outputs without the filters of guarded. binary takes binary content, and screen a line that
+	// is overwritten.
 	binary, screen io.Writer
 }
 
-// guarded makes all output pass a filter. The filter makes texts safe for a terminal, such as file names, errors, and
-// texts of programs. The result flush writes what remains of stdout, and returns the first write error. The result done
-// writes what remains of stdout and stderr.
+// guarded makes all output safe for a terminal. flush writes the rest of stdout, and returns the first write error.
+// done writes the rest of both outputs.
 func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color

@@ -125,9 +125,8 @@ func verify(dir string) (verification, error) {
 	return v, nil
 }
 
-// checkPlan expands the experiment of a run again and compares the result with the run's plan. If this version of Tare
-// made the run, a difference is returned as damage. Any other error, such as a difference in a run of another version,
-// is returned as other.
+// checkPlan compares a run's plan with a new expansion of its experiment. damage is a difference if this version of
+// Tare made the run.
 func checkPlan(run *journal.Run) (damage, other error) {
 	if run.Experiment == nil {
 		return nil, nil
@@ -186,8 +185,8 @@ func sign(ctx context.Context, key, chain string) ([]byte, error) {
 	return signature, hinted(err, "--sign takes an SSH key that needs no passphrase, or its public half while ssh-agent holds it, and the program ssh-keygen")
 }
 
-// signed signs a finished run, if a key is given. It returns the error of signing, if there is one. Otherwise it
-// returns the argument ran: the error with which the run itself ended.
+// signed signs a finished run if a key is given. If signing fails, it returns that error; otherwise it returns the
+// run's own error (ran).
 func signed(ctx context.Context, s State, dir, key string, ran error) error {
 	if key == "" {
 		return ran

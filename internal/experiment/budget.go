@@ -14,14 +14,12 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Budget is the accepted overhead of metrics. A key is METRIC, for every cell, or METRIC@CELL, where CELL is
-// a cell's name or a pattern in the form of path.Match. The gate (package gate) applies budgets. No verdict
-// of a run depends on a budget.
+// Budget is the accepted overhead of metrics, used only by the gate. A key is METRIC, for every cell, or METRIC@CELL,
+// where CELL is a cell's name or a path.Match pattern.
 type Budget map[string]quantity.Limit
 
-// For returns the budget's limit of a metric in a cell. If several keys name the metric, the key with the highest
-// Nearness counts. Of equally near keys, the first in alphabetical order counts. The result is false if no key names
-// the metric.
+// For returns the limit of a metric in a cell, from the key with the highest Nearness. Of equally near keys, the first
+// in alphabetical order counts. false: no key names the metric.
 func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	best, found := "", 0
 	for key := range b {
@@ -32,9 +30,8 @@ func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
 	return b[best], found > 0
 }
 
-// Nearness ranks how precisely a budget's key names a metric in a cell; 0: the key does not name the metric. A key
-// without a cell ranks lowest. A key with a pattern of cells ranks higher, and a longer pattern higher than a shorter
-// one. A key with the cell's name ranks highest.
+// Nearness ranks how precisely a budget's key names a metric in a cell: METRIC is lowest, patterns rank by length, a
+// cell's name is highest. 0: the key does not name the metric.
 func Nearness(key, metric, cell string) int {
 	pattern, ok := strings.CutPrefix(key, metric+"@")
 	switch {
@@ -218,8 +215,8 @@ func (Aspect) Values() []string {
 	return []string{string(Stderr), string(Exit), string(Output), string(Answers), string(Files)}
 }
 
-// allowed returns the aspects in which an arm may differ from the baseline: aspects that the arm allows, and
-// aspects that the experiment allows for all arms.
+// allowed returns the aspects in which an arm may differ from the baseline, according to the arm or, for all arms, the
+// experiment.
 func allowed(x *Experiment, a Arm) (list []Aspect) {
 	for _, aspect := range Aspects {
 		if slices.Contains(a.Allow, aspect) || slices.Contains(x.Allow, string(aspect)) {

@@ -10,9 +10,8 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// LayerConfig holds a layer's parameters, decoded from the file. Package layer adds the methods that the runner needs.
-// An implementation is a pointer to a struct, whose fields with yaml tags are the parameters. A parameter of type
-// factor.Levels can have several levels.
+// LayerConfig holds a layer's parameters from the file. It is a pointer to a struct, whose fields with yaml tags are
+// the parameters. Package layer adds the methods that the runner needs.
 type LayerConfig interface {
 	Declare() Declaration
 }
@@ -25,20 +24,17 @@ type WorkloadConfig interface {
 	Measures() Measures
 }
 
-// Declaration describes a layer or a workload before anything runs. Declare may be called at any time, even before
-// validation. Before validation, a factor may have no level or several levels, and a field may hold any value of the
-// file. A zero field says that the layer or workload lacks a feature, or does not need it.
+// Declaration describes a layer or workload before anything runs. Before validation, fields may hold any value, and
+// factors any number of levels. A zero field: no such feature or need.
 type Declaration struct {
-	// Fill sets fields that the file leaves out. The values of such fields, for example the name of a profile, depend
-	// on other fields. The function given reports whether the file sets the field with this yaml name. Fill is called
-	// once, after decoding and before ReadFiles. Then Declare is called again.
+	// Fill sets absent fields whose values depend on other fields. given reports whether the file sets a field. Fill is
+	// called once, before ReadFiles; then Declare is called again.
 	Fill func(given func(field string) bool)
-	// ReadFiles reads the files that the parameters name, such as manifests, and keeps their content. The
-	// plan stores the content, so that a resumed run uses the same content. ReadFiles is called once, after
+	// ReadFiles reads the files that parameters name, and keeps their content for the plan. It is called once, after
 	// decoding and before Validate. Every problem names its field.
 	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
-	// Validate checks the conditions that struct tags cannot express, and returns every problem. If decoding or
-	// ReadFiles found a problem in a field, the field holds its default value.
+	// Validate returns every problem that struct tags cannot express. A field in which decoding or ReadFiles found a
+	// problem holds its default value.
 	Validate func() []FieldError
 	Needs    Needs // the testbed's features that the layer or workload needs
 	// Elsewhere is the hint if an experiment has another testbed than the one in Needs.Only, such as
@@ -46,12 +42,11 @@ type Declaration struct {
 	Elsewhere string
 	Programs  []Program // programs that the layer or workload starts, if the file names them
 	Tools     []Tool    // the programs whose versions are recorded with the environment
-	// Tests is the resource that the workload measures, one of the constants that begin with Tests. If it is "",
-	// Tare does not examine which resource limits the results. With TestsServer, the wire of the local testbed has
-	// no default limit.
+	// Tests is the resource that the workload measures, a constant Tests…; "": limiting resources are not examined.
+	// With TestsServer, the local testbed's wire has no default limit.
 	Tests string
-	// Rights returns the rights that the layer or workload needs on a cluster, such as the right to create an object.
-	// The argument namespace is the namespace of the arm's pods, or "" if Tare makes one for them.
+	// Rights returns the rights that the layer or workload needs on a cluster. namespace is that of the arm's pods; "":
+	// Tare makes one.
 	Rights func(namespace string) []Right
 
 	Replaceable bool // set if the experiment file names the workload's program; a layer may then replace it
@@ -62,8 +57,8 @@ type Declaration struct {
 	Workload string // the kind of workload that the experiment must have for this layer; "" for any
 
 	Context string // the context of the kubeconfig for the arm's cluster; "" for the testbed's own
-	// Shapes is set if the layer's Up changes nothing outside of Tare, but only the description of the site to be made.
-	// tare doctor then calls Up, and finds out by dry runs whether a cluster would accept the site.
+	// Shapes is set if the layer's Up changes only the description of the site to be made. tare doctor then tests the
+	// site by dry runs.
 	Shapes bool
 	// Switches is set if the layer acts on all arms while it is on. Tare then turns it on only for the trials of its
 	// own arm (layer.Active.Switch).
@@ -71,12 +66,11 @@ type Declaration struct {
 	// Launched is set if Tare's launcher (package launcher) must start the programs. The launcher then starts the
 	// programs of all arms.
 	Launched bool
-	// ProvesBeside is set if the layer can show that it is off even in an arm that has a layer of its kind with other
-	// parameters (layer.Session.Own). The runner then calls ProveOff and ProveOffAfter in such arms, too.
+	// ProvesBeside is set if the layer can be proved off in an arm that has a layer of its kind with other parameters.
+	// ProveOff and ProveOffAfter then run there, too.
 	ProvesBeside bool
-	// OwnProves is set if the proof that this layer is on also shows that no layer of its kind with other parameters is
-	// on. An arm with a layer of this kind then needs no ProveOff and ProveOffAfter of the other arms' layers of the
-	// kind.
+	// OwnProves is set if the proof of this layer excludes layers of its kind with other parameters. An arm with this
+	// layer then needs no ProveOff and ProveOffAfter of such layers.
 	OwnProves bool
 }
 
@@ -107,19 +101,19 @@ type Needs struct {
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs run on the nodes themselves, in the network of the host
 	// Members is the number of server pods of a service with several members, if Network is set. 0 and 1 mean one pod.
 	Members int `json:"members,omitempty"`
-	// Clients is the number of pods that create the load. It counts only if Network is set and the testbed supports
-	// several client pods (testbed.Clients). 0 and 1 mean one client pod.
+	// Clients is the number of pods that create the load; 0 and 1: one pod. It counts only if Network is set and the
+	// testbed supports several client pods (testbed.Clients).
 	Clients int `json:"clients,omitempty"`
 	// MemberVolume is the size of a volume with a file system in the pod of each member; 0: no volume. It counts
 	// only if Network is set.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
-	// AppProtocol is the protocol of the server's ports, as in appProtocol of a Kubernetes Service, such as "http".
-	// It is "tcp" for several protocols, and "" if the protocol does not matter. Service meshes use it.
+	// AppProtocol is the protocol of the server's ports, as in appProtocol of a Kubernetes Service, for service meshes.
+	// "tcp": several protocols; "": any protocol.
 	AppProtocol string `json:"appProtocol,omitempty"`
 
-	// OwnPod asks for a pod for the programs, if the testbed has pods. Without Network, it is the client's pod, and
-	// the only one. On the local testbed, programs run on the machine itself.
+	// OwnPod asks for a pod for the programs, if the testbed has pods. Without Network, it is the client's pod, and the
+	// only one.
 	OwnPod bool `json:"ownPod,omitempty"`
 
 	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; this pod is the only pod if Network is not set
@@ -154,8 +148,8 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 // Volumes reports whether some pod has a volume.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
-// And combines n and o. If both have a volume or a count, And takes the larger one. If both have an image, it takes the
-// image of n. If they have different protocols, the result is tcp.
+// And combines two needs. It takes the larger volume and counts, and the image of n before that of o. Different
+// protocols become "tcp".
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -222,13 +216,13 @@ type Measures struct {
 	CPU                   string    // name of a metric of CPU time that is not among the metrics of Cost; "": none
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
 	PowerLaw              *PowerLaw // law of a metric: it is a product of powers of the workload's factors; nil: no law
-	// Searches is set if a trial begins with a search, which decides what is measured. On a busy machine it would
-	// choose another load, so the limits on the machine's condition apply to the search, too.
+	// Searches is set if a trial begins with a search for its load. The limits on the machine's condition then hold
+	// during the search, too.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
 	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus 30 s
-	// Slice describes one slice of a trial; nil: trials cannot be cut into slices. Expected and Limit are times of a
-	// trial that is not cut. A trial with Searches is never cut.
+	// Slice describes one slice of a trial; nil: trials cannot be cut. A trial with Searches is never cut. Expected and
+	// Limit are for a trial that is not cut.
 	Slice *Slice
 }
 
@@ -255,10 +249,8 @@ type Cost struct {
 	Parts  []string // the programs under test whose usage is measured: "client", "server"
 }
 
-// Metrics lists the cost metrics. The metrics of CPU seconds per unit of work are: one for each of Parts, one for the
-// layers' own processes, one for the sum of these, and one for the machine. Peak memory has one metric for each of
-// Parts. The layers' CPU time is compared as a difference, since it is zero in an arm without layers. The machine's CPU
-// time includes interrupts and kernel threads, which belong to no process, and the CPU time of other programs.
+// Metrics lists the cost metrics: CPU seconds per unit of work, and the peak memory of Parts. The machine's CPU time
+// includes interrupts, kernel threads and unrelated programs.
 func (c Cost) Metrics() []Metric {
 	unit := "s/" + c.Unit
 	metrics := []Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: Lower, Headline: true, Scale: Ratio}}
@@ -278,8 +270,8 @@ type Program struct {
 	Name  string
 	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
-	// Front is the beginning of a command: a wrapper with its arguments. The wrapper starts the program that follows.
-	// Front is set only if the wrapper can be tried alone.
+	// Front is a wrapper with its arguments, which starts the program that follows. It is set only if the wrapper can
+	// be tried alone.
 	Front []string
 }
 
@@ -293,8 +285,8 @@ const (
 	WrapperPlace              // the place where the workloads' programs run, for a wrapper that starts them
 )
 
-// ProgramsHere lists the programs that must exist on the machine that Tare runs on. A workload's program counts only if
-// some arm starts it without a wrapper: a wrapped program may exist only in a container.
+// ProgramsHere lists the programs that must exist on this machine. A wrapped program may be in a container, so a
+// workload's program counts only if some arm starts it bare.
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {

@@ -90,8 +90,8 @@ func (p *Plan) LookRounds() string {
 	return text
 }
 
-// LooksUpTo returns the planned looks before a number of rounds, and this number as the last look. The number is
-// included even if the run ended there without a planned look. The list is empty if the plan has no looks.
+// LooksUpTo returns the planned looks before a number of rounds, and this number as the last look. nil: the plan has no
+// looks.
 func (p *Plan) LooksUpTo(rounds int) []int {
 	if len(p.DecideAt) == 0 {
 		return nil
@@ -104,9 +104,8 @@ func (p *Plan) LooksBefore(rounds int) []int {
 	return slices.DeleteFunc(slices.Clone(p.DecideAt), func(n int) bool { return n >= rounds })
 }
 
-// SetUps is the number of set-ups of all arms in a run, or one of the constants. Each set-up has random effects that no
-// layer causes, such as memory layout and placement. To tell a layer's effect from them, a run needs several set-ups
-// (Kalibera and Jones 2013, section 4).
+// SetUps is the number of set-ups in a run, or one of the constants. Several set-ups tell a layer's effect from random
+// ones such as memory layout (Kalibera and Jones 2013, section 4).
 type SetUps int
 
 const (
@@ -128,8 +127,8 @@ func (s *SetUps) UnmarshalText(text []byte) error {
 	return wordOrNumber(s, setUpsNames, text, 1, 999_999)
 }
 
-// wordOrNumber parses a text that is a number, or a word that stands for a special value. The number must be a positive
-// multiple of step, and must not exceed the argument most.
+// wordOrNumber parses a word for a special value, or a number. The number must be a positive multiple of step, and at
+// most the last argument.
 func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, step, most int) error {
 	for special, word := range words {
 		if word == string(text) {
@@ -149,9 +148,8 @@ func wordOrNumber[T SetUps | Slices](value *T, words map[T]string, text []byte, 
 func (s SetUps) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s SetUps) String() string               { return cmp.Or(setUpsNames[s], strconv.Itoa(int(s))) }
 
-// Slices is the number of slices of a trial, or one of the constants. Within a round, the arms alternate by slices, so
-// that changes of the machine affect all arms alike. (Duet benchmarking runs both programs at once for this reason:
-// Bulej et al. 2020.) The trial stays the unit of analysis.
+// Slices is the number of slices of a trial, or one of the constants. Arms alternate by slices, so that changes of the
+// machine affect all arms alike (compare Bulej et al. 2020).
 type Slices int
 
 const (
@@ -221,8 +219,8 @@ func (m Measures) Cut(n int) Measures {
 	return m
 }
 
-// switched finds a layer that acts on all arms while it is on, and is therefore turned on and off between trials. It
-// returns the layer's kind and arm; "": there is none.
+// switched returns the kind and arm of a layer that is turned on and off between trials, since it acts on all arms. "":
+// there is none.
 func (x *Experiment) switched() (kind, arm string) {
 	for _, a := range x.Arms {
 		for _, item := range a.Layers {
@@ -234,8 +232,8 @@ func (x *Experiment) switched() (kind, arm string) {
 	return "", ""
 }
 
-// slicing returns the setting for the slices of trials. If a layer acts on all arms while it is on, trials are not cut:
-// the arms could not alternate by slices.
+// slicing returns the setting for the slices of trials. It is slicesNone if a layer acts on all arms: such arms cannot
+// alternate by slices.
 func (x *Experiment) slicing() Slices {
 	if kind, _ := x.switched(); kind != "" {
 		return slicesNone
@@ -290,10 +288,8 @@ func (x *Experiment) WithoutDefaultLimits() Limits {
 	return l
 }
 
-// GoOnBusy lets the experiment run on a busy machine. It lifts Tare's default limits, which would make most trials
-// invalid. If the file does not set slices, the arms alternate by slices where the workload allows it. CPU time then
-// gets a verdict, since the wait for a CPU is not part of it. The text why describes the load. GoOnBusy is called
-// before the first trial, so that no measured value influences these changes.
+// GoOnBusy adapts the experiment to a busy machine: it lifts Tare's default limits, uses slices unless the file sets
+// them, and gives CPU time a verdict. It must be called before the first trial.
 func (x *Experiment) GoOnBusy(why string) {
 	x.Limits, x.busy = x.WithoutDefaultLimits(), why
 	if !x.given["design.slices"] {

@@ -15,9 +15,8 @@ import (
 // maxTrials is the largest number of trials in one round. A file with more is most likely wrong.
 const maxTrials = 10_000
 
-// Expand makes the plan of an experiment that Load accepted. If the file has no seed, Expand draws one. It adds the
-// control after the baseline, and makes one arm or cell for each combination of levels. The plan records version as
-// Tare's version. The experiment is not changed, and shares no memory with the result.
+// Expand makes the plan of an experiment that Load accepted. It adds the control, a seed if the file has none, and an
+// arm or cell for each combination of levels. The result shares no memory with x.
 func Expand(x *Experiment, version string) (*Expansion, error) {
 	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
 		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
@@ -119,8 +118,8 @@ type armVariant struct {
 	layers  []LayerItem
 }
 
-// armVariants returns the variants of an arm, one for each combination of levels. In their order, the levels of the
-// last factor of the last layer change fastest.
+// armVariants returns an arm for each combination of its levels. The levels of the last factor of the last layer change
+// fastest.
 func armVariants(a Arm) []armVariant {
 	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}}}
 	names := armFactorNames(a)
@@ -172,8 +171,8 @@ func armFactorNames(a Arm) [][]string {
 	return names
 }
 
-// addCells adds the cells of all workloads. From one cell to the next, the levels of the testbed's factors change
-// fastest. A workload that does not use the network has no factors of the testbed: each stays at its first level.
+// addCells adds the cells of all workloads. The testbed's levels change fastest. A workload without network gets only
+// the testbed's first levels.
 func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {
@@ -239,8 +238,8 @@ func cellID(workload string, own, bed []sweep, levels []int) string {
 	return FileName(strings.Join(parts, "."))
 }
 
-// speaking reports whether a level is clear without its factor's name. The level must begin with a letter, must not be
-// true or false, and must not be a level of another factor.
+// speaking reports whether a level is clear without its factor's name. It begins with a letter, is no boolean, and is
+// no level of another factor.
 func speaking(value string, k int, factors []sweep) bool {
 	if value == "" || !letter(value[0]) || value == "true" || value == "false" {
 		return false
@@ -267,8 +266,8 @@ func armName(arm string, levels []factor.Level) string {
 	return FileName(arm + "[" + strings.Join(parts, ",") + "]")
 }
 
-// FileName makes a file name of a text. It replaces characters that file names cannot have, and shortens a long
-// text to a part of it and a hash of the whole.
+// FileName makes a file name of a text. It replaces characters that file names cannot have. A long text is shortened to
+// its beginning and a hash.
 func FileName(s string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && (letter(byte(r)) || r >= '0' && r <= '9' || strings.ContainsRune(".,=[]%+-_", r)) {

@@ -1,18 +1,18 @@
-// Package experiment reads the file that a user writes. It defines the file's types, loads it strictly, with every
-// problem at its line and column, and expands it into a plan. docs/experiment.md documents the file for its users.
+// Package experiment reads the file that a user writes, and expands it into a plan. docs/experiment.md documents the
+// file for its users.
 //
-// Load converts text to an Experiment. Expand converts the Experiment to an Expansion: the Plan as data, with the layers
-// and workloads that carry it out. Both walk the same types, by the struct tags that package strictyaml lists. A test
-// writes the JSON Schema of the file (docs/experiment.schema.json) from these types.
+// Load converts text to an Experiment, and reports every problem at its line and column. Expand converts the Experiment
+// to an Expansion: the Plan as data, with the layers and workloads that carry it out. Struct tags (package strictyaml)
+// guide Load and Expand. A test writes the JSON Schema of the file (docs/experiment.schema.json) from the tagged types.
 //
 // # How to write the config of a layer or workload
 //
-// A config is a struct whose fields carry yaml and doc tags; a pointer to it implements LayerConfig or
-// WorkloadConfig. The values that New sets are its defaults. docs/extending.md shows a complete layer.
+// A config is a struct whose fields carry yaml and doc tags. A pointer to it implements LayerConfig or WorkloadConfig.
+// The values that New sets are its defaults. docs/extending.md shows a complete layer.
 //
-// Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels.
-// Quantities with units are the types of package quantity. Declaration.Validate checks the conditions that
-// tags cannot express. Validate sees the config before expansion, when a factor may have several levels.
+// Text types with a method Values() []string are enumerations. Sweepable parameters are factor.Levels. Quantities with
+// units are the types of package quantity. Declaration.Validate checks the conditions that tags cannot express.
+// Validate sees the config before expansion, when a factor may have several levels.
 package experiment
 
 import (
@@ -39,8 +39,8 @@ type Experiment struct {
 	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
 	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
-	// Files holds the content of files that parameters of the experiment name, by their names in the experiment file.
-	// They are a part of the experiment, like the text of the file itself.
+	// Files holds the content of the files that parameters name, by their names in the experiment file. It is a part of
+	// the experiment.
 	Files map[string][]byte
 
 	given map[string]bool // the fields of limits and design that the file sets
@@ -77,8 +77,8 @@ func (t Testbed) Level() any {
 	return t.Local
 }
 
-// LimitsCPU reports whether the testbed limits the CPU time of programs, as pods are limited. A throttled program has
-// then reached this limit; the machine is not too hot.
+// LimitsCPU reports whether the testbed limits the CPU time of programs, as pods are limited. Throttling then comes
+// from this limit, not from heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
@@ -119,8 +119,8 @@ type LayerItem struct {
 	Config LayerConfig
 }
 
-// WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key and its parameters as the
-// value. The map may also have the keys name and label.
+// WorkloadItem is one workload. In the file, it is a map with the workload's kind as a key, and perhaps the keys name
+// and label.
 type WorkloadItem struct {
 	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, if two have the same kind"` // default: the kind
 	Label  string `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the workload that people see in reports; the workload's name if absent"`
@@ -165,8 +165,8 @@ type Kinds struct {
 	// Read reads a file that a config names; nil: the name is a path on this machine, relative to the directory of
 	// the experiment file.
 	Read func(name string) ([]byte, error)
-	// Elsewhere returns a hint about an unknown name; "": there is no hint. The argument what says what has this name:
-	// "layer", "workload" or "testbed". The field Elsewhere may be nil.
+	// Elsewhere returns a hint about an unknown name; "": no hint. what is "layer", "workload" or "testbed". The field
+	// may be nil.
 	Elsewhere func(what, name string) string
 	// Recorded is set if the file comes from the record of a run. A recorded file is not searched for secrets.
 	Recorded bool
@@ -187,11 +187,11 @@ func (Better) Values() []string { return []string{string(Higher), string(Lower)}
 type Scale string
 
 const (
-	// Ratio compares the logarithms of values, so values must be positive. An overhead is a share of the baseline. A
-	// trial with a zero, negative or missing value is invalid.
+	// Ratio compares logarithms of values, so an overhead is a share of the baseline. A trial with a zero, negative or
+	// missing value is invalid.
 	Ratio Scale = "ratio"
-	// Difference is for metrics that may be zero, such as retransmits or loss. Their values are subtracted, in the
-	// metric's unit. Headlines never have this scale.
+	// Difference subtracts values in the metric's unit, for metrics that may be zero, such as retransmits. Headlines
+	// never have this scale.
 	Difference Scale = "difference"
 )
 

@@ -68,17 +68,16 @@ type Resources struct {
 type Accounting string
 
 const (
-	// InContainer reads CPU time and memory inside the container, for which no rights are needed. It misses
-	// processes that run beside the program, such as a sidecar or a sandbox (gVisor).
+	// InContainer reads CPU time and memory inside the container, for which no rights are needed. It misses processes
+	// outside, such as a sidecar or gVisor.
 	InContainer Accounting = "container"
 	// OnNode reads the cgroups of whole pods on the node, exactly when a trial begins and ends. For this, a pod
 	// sees the node's /sys/fs/cgroup read-only.
 	OnNode Accounting = "node"
 )
 
-// Observe selects the API server or some pods, which are observed during trials. Their CPU time becomes the metric
-// cpu-NAME (in cores: CPU seconds per second), and their memory the metric memory-NAME (in bytes). Both are sums over
-// all selected pods.
+// Observe selects the API server or pods that are observed during trials. Its metrics are sums over the pods: cpu-NAME
+// in cores, and memory-NAME in bytes.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
 	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"true: observes the API server instead of pods, by the counters at /metrics"`

@@ -12,15 +12,15 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Labels describe circumstances of a run that its file does not contain, such as the commit of the measured project.
-// They have no influence on the run. Commands that compare runs show them.
+// Labels describe circumstances of a run, such as the commit of the measured project. They do not influence the run.
+// Comparisons of runs show them.
 type Labels map[string]string
 
 // LabelCommit is the label that Tare sets from the environment of a CI system.
 const LabelCommit = "commit"
 
-// commitVariables are the variables in which CI systems put the commit: GitHub and Gitea, GitLab, Jenkins,
-// CircleCI, Buildkite, Azure Pipelines, Travis, Drone and Bitbucket.
+// commitVariables hold the commit in GitHub and Gitea, GitLab, Jenkins, CircleCI, Buildkite, Azure Pipelines, Travis,
+// Drone and Bitbucket.
 var commitVariables = []string{
 	"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "CIRCLE_SHA1", "BUILDKITE_COMMIT", "BUILD_SOURCEVERSION",
 	"TRAVIS_COMMIT", "DRONE_COMMIT_SHA", "BITBUCKET_COMMIT",
@@ -37,8 +37,8 @@ const (
 	longestLabel = 100 // in bytes
 )
 
-// LabelsOf reads labels of the form NAME=VALUE. If none of them is a commit, LabelsOf takes the commit from the
-// variables that a CI system sets. A label with an empty value is left out.
+// LabelsOf reads labels of the form NAME=VALUE. If no commit is given, it takes the commit from a CI system's
+// variables. An empty value removes a label.
 func LabelsOf(given []string, environ func(string) string) (Labels, error) {
 	labels := Labels{}
 	for _, name := range commitVariables {

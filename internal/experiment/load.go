@@ -17,8 +17,8 @@ import (
 // Problems are all errors in a file. The error of Load is a *Problems.
 type Problems = strictyaml.Problems
 
-// Load reads an experiment file. The name stands in messages. If the file has errors, the returned error is a *Problems
-// that lists them all. Otherwise the experiment has all its defaults, and Expand accepts it.
+// Load reads an experiment file. The error of a faulty file is a *Problems that lists every problem. Otherwise the
+// experiment has all its defaults, and Expand accepts it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds, files: map[string][]byte{}}
 	x := defaults()
@@ -69,8 +69,8 @@ func defaults() Experiment {
 	}
 }
 
-// defaultLocal returns the local testbed without a rate of the wire. Expand sets the rate, which depends on the
-// resource that the workload measures (Declaration.Tests).
+// defaultLocal returns the local testbed without a rate of the wire. Expand sets the rate by the resource that the
+// workload measures (Declaration.Tests).
 func defaultLocal() *Local { return &Local{Link: Link{MTU: factor.Of(1500)}} }
 
 // testbed decodes the field testbed. Its value is a testbed's name, or a map with one entry: the name and the testbed's
@@ -149,9 +149,8 @@ func (l *loader) report(path string, errs []FieldError) {
 // MaxFile is the largest size, in bytes, of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// read reads a file that a config names, and keeps its content. If kinds.Read is set, this function reads the file.
-// Otherwise a relative name starts at the directory of the experiment file, or at the working directory if the
-// experiment came from standard input.
+// read reads a file that a config names, and keeps its content. Without kinds.Read, a relative name starts at the
+// experiment file's directory.
 func (l *loader) read(name string) (data []byte, err error) {
 	if data, known := l.files[name]; known {
 		return data, nil
@@ -170,9 +169,8 @@ func (l *loader) read(name string) (data []byte, err error) {
 	return data, err
 }
 
-// choose decodes an item that names a kind, such as a layer. In the file, the item is the kind alone, or a map with the
-// kind as a key and the parameters as its value. The list beside names the other keys that the map may have. The result
-// params is the node of the parameters; without parameters, it is a Null node.
+// choose decodes a kind, or a map of the kind to its parameters (without any: a Null node). beside lists further keys
+// that the map may have.
 func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []string) (kind string, params *strictyaml.Node, ok bool) {
 	if n.Form == strictyaml.Text {
 		if !slices.Contains(kinds, n.Value) {

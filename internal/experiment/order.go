@@ -8,9 +8,8 @@ import (
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
-// leastRows is the smallest number of rounds over which the orders of arms are balanced. It is rounded up to complete
-// squares (see Order). Over 24 rounds, balancing makes the variance of a sum of deviations at most 24/23 of that with
-// independent orders. Over one square of four rounds, the bound would be 4/3.
+// leastRows is the least number of rounds over which arm orders are balanced. In n rounds, balancing raises the
+// variance of a sum at most n/(n-1)-fold.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.
@@ -25,13 +24,13 @@ const (
 // part runs once, so that compared trials are close in time. The order depends only on the plan and the round. Another
 // order needs another PlanSchema.
 //
-// The orders of the arms are the rows of Williams squares. Within a square, every arm has every position equally often,
-// and follows every other arm equally often. Effects of the first position, and of one arm on the next, therefore do
-// not add up to a difference between arms. Each cell has its own squares, each with new random labels. The rows of at
-// least leastRows rounds are put in one random order. In any one round, every order of the arms is then equally likely,
-// and nearly independent of the order in any other round. The statistical tests within rounds rely on this. The rows of
-// one small square would not be independent: noise with a period of two rounds would add up to a difference between
-// arms.
+// The orders of the arms are rows of Williams squares, with new random labels for each square. Within a square, every
+// arm has every position equally often, and follows every other arm equally often. Effects of position, and of one arm
+// on the next, then do not add up to a difference between arms.
+//
+// The rows of at least leastRows rounds are put in one random order. In any one round, every order of the arms is then
+// equally likely, and nearly independent of other rounds. The statistical tests within rounds rely on this. In one
+// small square, noise with a period of two rounds would add up to a difference between arms.
 func (p *Plan) Order(round int) []Step {
 	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
 	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
@@ -48,9 +47,8 @@ func (p *Plan) Order(round int) []Step {
 // controlledFirst is the number of first rounds that all have a control. The control needs them for an exact interval.
 const controlledFirst = 6
 
-// SpareControl makes the control skip rounds if the plan has a single treatment. After the first rounds, the control
-// then runs in every third round only. In every round, it would take a third of the machine's time. More rounds use
-// this time better: they resolve smaller effects.
+// SpareControl lets the control run only in every third round after the first rounds, if there is a single treatment.
+// The saved time gives more rounds.
 func (p *Plan) SpareControl() {
 	if baselineControlAndArm := 3; len(p.Arms) == baselineControlAndArm {
 		p.ControlEvery = 3
@@ -101,8 +99,8 @@ func (p *Plan) SetUpOrder(setUp, sites int) []int {
 	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(sites)
 }
 
-// TrialSeed returns the seed for the random draws of one trial. Different trials have independent seeds. A repeated
-// trial gets its first seed again: otherwise, repeats of invalid trials would favour some draws.
+// TrialSeed returns the seed for the random draws of one trial. A repeated trial keeps its seed, since repeats would
+// otherwise favour some draws.
 func (p *Plan) TrialSeed(round int, s Step) uint64 {
 	return rand.NewPCG(p.Seed, streamTrials|uint64(s.Cell)<<44|uint64(s.Arm)<<32|uint64(round)).Uint64()
 }
@@ -113,8 +111,8 @@ func balancedRows(k int) int {
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows returns the number of rows of a Williams square for k arms. Over these rows, each arm has every
-// position, and follows every other arm, equally often.
+// williamsRows returns the number of rows of a Williams square. Over them, each of k arms has every position, and
+// follows every other arm, equally often.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k
@@ -124,8 +122,7 @@ func williamsRows(k int) int {
 
 // williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the estimation
 // of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168, sections 3 and 4.
-// The first row is 0, 1, k-1, 2, k-2, …, and each further row adds 1 modulo k. If k is even, one square is balanced for
-// the effects of a treatment on the next one. If k is odd, the mirrored square is needed as well.
+// For an odd k, the mirrored square is needed as well.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
 	for i := range order {

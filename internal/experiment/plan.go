@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// PlanSchema names the format of plan.json. Since v2, the format fixes the order of the trials (Order) and the chain of
-// digests in the run's record (package journal). A change of the order or of the chain needs a new version.
+// PlanSchema names the format of plan.json. A change of the order of the trials (Order) or of the chain (package
+// journal) needs a new version.
 const PlanSchema = "tare.plan/v2"
 
 // PlanSchemaV1 is the schema of older plans. An older plan does not say in which order the trials ran, or whether the
@@ -48,27 +48,27 @@ type Plan struct {
 	Equivalence quantity.Percent `json:"equivalence"`
 	Margins     Budget           `json:"margins,omitempty"` // the margins of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
-	// Fixed is the total number of rounds, if a pilot or an extension has set it during the run; 0: none has. It is
-	// read from the run's notes, and plan.json lacks it.
+	// Fixed is the total number of rounds that a pilot or an extension set during the run; 0: none did. It comes from
+	// the run's notes, not from plan.json.
 	Fixed int `json:"fixedRounds,omitempty"`
-	// Ended is the number of rounds that count, if the machine's condition ended the run early but enough rounds
-	// were done; 0: the run did not end in this way. The number comes from the run's notes.
+	// Ended is the number of rounds that count, if the machine's condition ended the run early; 0: it did not. The
+	// number comes from the run's notes.
 	Ended int `json:"endedRounds,omitempty"`
 	// DecideAt lists the planned looks, as numbers of rounds. The run ends at a look if every headline comparison is
-	// decided. The last look is after Rounds. If the list is empty, the run ends after Rounds.
+	// decided; otherwise it ends after Rounds.
 	DecideAt []int `json:"decideAt,omitempty"`
 	// Decided is the number of rounds after which all headline comparisons were decided, according to the notes; 0:
 	// they were not.
 	Decided int `json:"decidedRounds,omitempty"`
-	// Looks lists, for each extension of the run, how many rounds the run had by then. A user had seen the results
-	// before the extension. The numbers come from the notes.
+	// Looks lists, for each extension of the run, the number of rounds before it. A user had then seen the results. The
+	// numbers come from the run's notes.
 	Looks  []int  `json:"looks,omitempty"`
 	SetUps SetUps `json:"setups,omitempty"` // as in the file; "auto" or absent: Tare chooses after it has timed the first set-ups
 	Slices Slices `json:"slices,omitempty"` // the setting in the file; the cells hold the resulting numbers; absent: "none"
 	// Factorial names the factors of a factorial design. Every combination of these factors is an arm.
 	Factorial []string `json:"factorial,omitempty"`
-	// ControlEvery is set if the control skips rounds. After the first rounds, the control takes part only in
-	// rounds whose number is a multiple of ControlEvery; 0: it takes part in every round.
+	// ControlEvery is set if the control skips rounds. After the first rounds, it runs only in multiples of
+	// ControlEvery; 0: in every round.
 	ControlEvery int    `json:"controlEvery,omitempty"`
 	Attempts     int    `json:"attempts"`
 	Limits       Limits `json:"limits"`
@@ -83,14 +83,14 @@ type Plan struct {
 // TestbedImport is the testbed of trials that another tool ran.
 const TestbedImport = "import"
 
-// Import describes how the trials of a run came from the files of another tool. Tare did not draw the order of
-// these trials, so that all conclusions are observational.
+// Import describes how a run's trials came from another tool's files. Tare did not draw the order of the trials, so all
+// conclusions are observational.
 type Import struct {
 	Tool   string        `json:"tool"`             // the name of the format: "fio"
 	PairBy string        `json:"pairBy,omitempty"` // the way of pairing trials; "": they are independent samples
 	Arms   []ImportedArm `json:"arms"`             // the arms, in the order of the plan's arms
-	// Blocks names the set-ups of the imported trials, such as deployments. The name of set-up n has the index n -
-	// 1. If the list is empty, the trials have no set-up.
+	// Blocks names the set-ups of the imported trials, such as deployments. Set-up n has the index n - 1. If the list
+	// is empty, the trials have no set-up.
 	Blocks []string `json:"blocks,omitempty"`
 	// Settings lists the settings of the workload that differ between the files of a cell.
 	Settings []ImportedSetting `json:"settings,omitempty"`
@@ -111,15 +111,12 @@ type ImportedSetting struct {
 // returns the number of the pilot's rounds.
 func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
 
-// Total returns the number of rounds of the complete run. It is smaller than the planned number if all headline
-// comparisons were decided earlier, or if the machine's condition ended the run.
+// Total returns the number of rounds of the complete run. The run may end before the planned number: all headlines are
+// decided, or the machine is too busy.
 func (p *Plan) Total() int { return cmp.Or(p.Decided, p.Ended, p.Planned()) }
 
-// Judged returns the confidence of intervals and verdicts. Each extension of a finished run cuts the error probability
-// to a quarter, since the results had been seen. For example, a run of 95 % is judged at 98.75 % after its first
-// extension. The share of runs with a false claim, before or after the extension, was at most 5.9 % in every simulated
-// kind of noise (docs/method.md). By Bonferroni, this share is at most 6.25 %, and 6.67 % after any number of
-// extensions.
+// Judged returns the confidence of verdicts. Each extension cuts the error probability to a quarter: 95 % becomes 98.75
+// %. By Bonferroni, at most 6.67 % of runs then claim falsely (docs/method.md).
 func (p *Plan) Judged() quantity.Percent {
 	alpha := 1 - float64(p.Confidence)
 	return quantity.Percent(1 - math.Ldexp(alpha, -2*len(p.Looks)))
@@ -175,8 +172,8 @@ type ImportedArm struct {
 	Name  string   `json:"name"`
 	From  []string `json:"from"`  // directories, patterns and files as the user wrote them
 	Files int      `json:"files"` // the number of files read, valid or not
-	// Facts describe the systems on which the files were made. The key is a fact's usual name ("kernel", "fio
-	// version"). The values are distinct, in the order in which they appeared.
+	// Facts describe the systems on which the files were made, by usual name ("kernel", "fio version"). Values are
+	// distinct, in the order of appearance.
 	Facts map[string][]string `json:"facts,omitempty"`
 }
 
@@ -187,8 +184,8 @@ type PlannedArm struct {
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
-	// Factors lists the factors that are on in this arm of the factorial design. If the list is empty, the arm is
-	// the baseline of the design, or does not belong to it.
+	// Factors lists the factors of the factorial design that are on in this arm. Empty: the design's baseline, or an
+	// arm outside the design.
 	Factors []string `json:"factors,omitempty"`
 	Budget  Budget   `json:"budget,omitempty"` // the arm's own budget, the same at every level of its factors
 	// Allow lists the aspects in which the arm's programs may differ from the baseline's.
@@ -202,8 +199,8 @@ type PlannedLayer struct {
 	Config any    `json:"config"`
 }
 
-// Cell is one workload at one level of each factor of the workload and the testbed. Arms are compared within a cell. In
-// each round, every arm that takes part has one trial in every cell.
+// Cell is one workload at one level of each factor. Arms are compared within a cell. In each round, every arm that
+// takes part has one trial in every cell.
 type Cell struct {
 	ID       string         `json:"id"` // unique and safe as a file name: "network.tcp.pod-to-pod"
 	Workload string         `json:"workload"`
@@ -220,33 +217,31 @@ type Cell struct {
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
 }
 
-// Loop names two metrics of a cell that tell the same thing if the load is a closed loop. A closed loop has a fixed
-// number of workers, and each sends its next request as soon as it gets a response. Mean latency × throughput is then
-// always the number of workers (Little's law).
+// Loop names two metrics that tell one thing if the load is a closed loop, where each worker waits for its response.
+// Mean latency × throughput is the number of workers (Little's law).
 type Loop struct {
 	Latency    string  `json:"latency"`           // the mean latency, in s
 	Throughput string  `json:"throughput"`        // responses per second
 	Workers    float64 `json:"workers,omitempty"` // the number of requests in flight; 0: unknown
 }
 
-// PowerLaw states that a metric of a cell is a product of powers of the workload's factors, on any system. For example,
-// the number of DNS queries is proxies × hosts ÷ TTL.
+// PowerLaw states that a metric is a product of powers of the workload's factors. For example, the number of DNS
+// queries is proxies × hosts ÷ TTL.
 type PowerLaw struct {
 	Metric    string             `json:"metric"`    // the name of the metric
 	Exponents map[string]float64 `json:"exponents"` // exponents by factor: 1, -1, or 0 for a factor without influence
 }
 
-// Expansion is a plan with the layers and workloads that carry it out. The indices of Layers are those of Plan.Arms.
-// The indices of Cells are those of Plan.Cells.
+// Expansion is a plan with the layers and workloads that carry it out. Layers has the indices of Plan.Arms, and Cells
+// those of Plan.Cells.
 type Expansion struct {
 	Plan   Plan
 	Layers [][]LayerItem
 	Cells  []CellSetup
 }
 
-// Needs returns the features that an arm needs of the testbed in a cell. The needs of all arms' layers count, so that
-// every arm gets the same testbed and only the layers differ. The Pod Security level is an exception: only the arm's
-// own layers set it, since it has no effect on trials.
+// Needs returns an arm's needs of the testbed in a cell. They include the needs of all arms' layers, so that only the
+// layers differ. The Pod Security level is an exception: it is the arm's own.
 func (e *Expansion) Needs(cell, arm int) Needs {
 	all := e.Cells[cell].Workload.Declare().Needs
 	for a, items := range e.Layers {
@@ -289,8 +284,8 @@ func (p *Plan) headlines() (n int) {
 	return n
 }
 
-// These are approximate times that Tare itself needs around a trial or a slice, for proofs, sampling and the journal.
-// Estimates of a run's duration use them.
+// These are approximate times around a trial or a slice, for proofs, sampling and the journal. Estimates of a run's
+// duration use them.
 const (
 	aroundTrial = 100 * time.Millisecond
 	aroundSlice = 10 * time.Millisecond
@@ -305,18 +300,15 @@ func (p *Plan) Duration(rounds int) time.Duration {
 	return time.Duration(p.Trials(rounds)) * round
 }
 
-// asides are the parameters that do not belong to an experiment's question. The value is true for a limit on a
-// duration. Some parameters, such as expected durations, are estimates of Tare, which differ in every run.
+// asides are parameters outside an experiment's question, such as expected durations. The value is true for a limit on
+// a duration.
 var asides = map[string]bool{
 	"expect": false, "timeout": true, "readyTimeout": true,
 	"testbed.timeouts": true, "testbed.context": false, "testbed.namespace": false, "testbed.image": false, "testbed.imagePullSecrets": false,
 }
 
-// OutsideQuestion reports whether a parameter does not belong to an experiment's question, such as an expected duration
-// or the name of the cluster. Runs that differ only in such parameters are runs of the same experiment. The path is
-// that of a workload's parameter, or "testbed." and the path of a testbed's parameter. The result limit is true for a
-// limit on a duration, since such a limit decides which trials fail. Rounds, slices, seeds and rules belong to the
-// design, and are no parameters.
+// OutsideQuestion reports whether runs of one experiment may differ in a parameter. A testbed's path begins with
+// "testbed.". limit is true for a limit on a duration, which decides which trials fail.
 func OutsideQuestion(path string) (aside, limit bool) {
 	rest, testbed := strings.CutPrefix(path, "testbed.")
 	name, _, _ := strings.Cut(rest, ".")

@@ -37,8 +37,8 @@ func sweeps(config any) []sweep {
 	return found
 }
 
-// collect finds the factors in nested structs, also behind pointers. The argument index is the way to v: each element
-// leads from one struct to the next.
+// collect finds the factors in nested structs, and behind pointers. index leads to v: each element is a step from a
+// struct to the next.
 func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
@@ -172,8 +172,8 @@ func deep(v reflect.Value) reflect.Value {
 // mostFactors is the largest number of factors of a factorial design. Four factors already make 16 arms.
 const mostFactors = 4
 
-// Factor is one factor of a factorial design: one or several layers that are turned on and off together. In the file, a
-// factor is a single layer, written as in an arm, or a name with a list of layers.
+// Factor is one factor of a factorial design: layers that are turned on and off together. In the file, it is a single
+// layer, or a name with a list of layers.
 type Factor struct {
 	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the factor; arms are named by the factors that are on: tunnel+mtls"`
 	Layers []LayerItem `yaml:"layers" required:"true" doc:"the layers that are turned on and off together"`
@@ -228,8 +228,8 @@ func (l *loader) factorial(x *Experiment) {
 	}
 }
 
-// factorAlone checks the layers of factor i of a factorial design. No other factor and not the baseline may have a
-// layer of the same kind. Every parameter of the layers must have a single level.
+// factorAlone checks factor i of a factorial design. The kinds of its layers must be unique in the design and absent in
+// the baseline. Parameters have a single level.
 func (l *loader) factorAlone(x *Experiment, i int) {
 	f := x.Design.Factorial[i]
 	at := strictyaml.Index("design.factorial", i)
@@ -266,9 +266,8 @@ func (l *loader) factorLayer(i, j int) string {
 	return at
 }
 
-// combined makes an arm for each combination of factors, except the empty one, which is the baseline. In every arm, the
-// baseline's layers are innermost. Arms with fewer factors come before arms with more. Arms with equally many factors
-// are in the order of the file.
+// combined makes an arm for each non-empty combination of factors. The baseline's layers are innermost. Arms with fewer
+// factors come first.
 func combined(baseline Arm, factors []Factor) []Arm {
 	var sets [][]int
 	for set := 1; set < 1<<len(factors); set++ {
@@ -294,8 +293,8 @@ func combined(baseline Arm, factors []Factor) []Arm {
 	return arms
 }
 
-// Combination returns the indices of the arms of a plan's factorial design. The arm at position n has factor i if bit i
-// of n is set, so the baseline is first. The result is nil if the plan has no factorial design.
+// Combination returns the arms of a factorial design, as indices of the plan's arms. The arm at position n has factor i
+// if bit i of n is set. nil: there is no factorial design.
 func (p *Plan) Combination() []int {
 	k := len(p.Factorial)
 	if k == 0 || k > mostFactors {

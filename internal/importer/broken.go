@@ -62,8 +62,8 @@ func (r *run) recordBroken(i int, reason string, k *storedFile) error {
 	return nil
 }
 
-// addBroken records invalid trials for each file that gave no trial: one in each cell in which the file should have had
-// a trial. If these cells are unknown, it records one invalid trial without a cell.
+// addBroken records invalid trials for each file that gave no trial: one in each cell that the file should have, or one
+// without a cell.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
 		for _, a := range arms {
@@ -95,9 +95,8 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// expected returns the cells in which a broken file should have had trials: those of the arm's other files with this
-// key. If none of these files could be read, those of another arm's files with this key count. The result is nil if
-// such files differ in their cells.
+// expected returns the cells that a broken file should have had: those of files of its arm (or another arm) with this
+// key. nil: unknown.
 func expected(arms []*arm, a *arm, key *fileKey) []int {
 	for _, of := range append([]*arm{a}, arms...) {
 		if g := of.groups[key.measured()]; g != nil {
@@ -110,17 +109,16 @@ func expected(arms []*arm, a *arm, key *fileKey) []int {
 	return nil
 }
 
-// duplicates finds files with equal content. Within an arm, only the first of them is a trial, since copies would make
-// the interval too narrow. If files of two arms are equal, the user probably named a wrong directory. A small file
-// without a start time may equal another file of its arm by chance, so it stays a trial.
+// duplicates finds files with equal content. Within an arm, only the first is a trial. A small file without a start
+// time stays a trial, since it may be equal by chance.
 type duplicates struct {
 	first map[[sha256.Size]byte][]int // for each checksum of a content: the first file of each arm that has this content
 	sets  ordered[[2]string, duplicateSet]
 	files map[string]int // the number of files read, by arm
 }
 
-// duplicateSet lists the files of an arm that are copies of other files. The field other names the arm of the
-// originals. If this is the same arm, the originals are earlier files of it.
+// duplicateSet lists the files of an arm that are copies. other is the arm of the originals. If both names are equal,
+// the originals are earlier files.
 type duplicateSet struct {
 	arm, other string
 	files      []int
@@ -131,8 +129,8 @@ func (d *duplicates) note(arm, other string, file int) {
 	s.files = append(s.files, file)
 }
 
-// duplicateOf returns the path of an earlier file of the same arm of which file i is a copy; "" if there is none. A
-// file that itself names its arms never counts as a copy, since it holds many results.
+// duplicateOf returns the path of an earlier file of the arm that file i copies; "": none. A file that names its arms
+// itself never counts as a copy.
 func (r *run) duplicateOf(i int, c readResult) string {
 	arm := r.files[i].arm
 	if !c.stored.whole || c.trials[0].Arm != "" {
@@ -198,16 +196,15 @@ func (r *run) remarkDuplicates() {
 	}
 }
 
-// omission counts the unusable values of one exploratory metric, such as zeros of a counter of timeouts. These values
-// do not make a trial invalid. An unusable value of a headline does.
+// omission counts the unusable values of one exploratory metric, such as zeros of a counter. Only an unusable value of
+// a headline makes a trial invalid.
 type omission struct {
 	metric string
 	values int
 	first  string // path of the first file in which the metric's value is unusable
 }
 
-// leaveOut removes the unusable values of exploratory metrics from a trial. Such a metric becomes optional in the cell,
-// as if the file did not contain it.
+// leaveOut removes the unusable values of exploratory metrics from a trial. Such a metric becomes optional in the cell.
 func (r *run) leaveOut(file int, in *importedCell, t *Trial) {
 	if t.Broken != "" {
 		return // a trial that is invalid as a whole keeps its values, since none counts

@@ -17,8 +17,8 @@ type cells struct {
 	metrics int             // the number of metrics, added up over all cells
 }
 
-// mostComparisons is the largest number of comparisons: metrics in all cells, times the arms beside the baseline. With
-// more, the import has probably taken names that differ from file to file for names of cells.
+// mostComparisons is the largest number of metrics in all cells, times the treatments. With more, names that vary from
+// file to file probably became cells.
 const mostComparisons = 10_000
 
 type importedCell struct {
@@ -40,8 +40,8 @@ func (c *cells) named(t *Trial) *importedCell {
 	})
 }
 
-// workloadOf names the workload of a trial's cell. Cells of different levels share this name. It is the cell's name
-// without the levels. If the cell's name does not contain the levels, it is the kind of the workload.
+// workloadOf names the workload of a trial's cell: the cell's name without its levels. If the name contains no levels,
+// it is the kind of workload.
 func workloadOf(t *Trial) string {
 	name := t.Cell
 	for _, l := range t.Levels {
@@ -74,8 +74,8 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics in its cell. If the trial contradicts earlier trials of the cell, take returns what
-// contradicts them: a level, the kind, or the description of a metric. Otherwise it returns "".
+// take counts a trial's metrics in its cell. conflict says which level, kind or metric contradicts earlier trials of
+// the cell; "": none.
 func (all *cells) take(c *importedCell, t *Trial) (conflict string) {
 	before := len(c.metrics.list)
 	defer func() { all.metrics += len(c.metrics.list) - before }()

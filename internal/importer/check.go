@@ -44,8 +44,8 @@ func checkNames(t *Trial) error {
 	return cmp.Or(err, checkName("arm", cmp.Or(t.Arm, imported)))
 }
 
-// violations lists the rules that a trial breaks, with the reasons. A value is unusable if it is not finite or, on a
-// ratio scale, not positive. Unusable values of exploratory metrics do not occur here, since leaveOut has removed them.
+// violations lists the rules that a trial breaks, with the reasons. A value must be finite and, on a ratio scale,
+// positive.
 func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
 	var list []journal.Violation
 	add := func(rule, format string, args ...any) {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Auto is the name of the format that recognises each file by its content. Auto itself reads no file: the recognised
-// format, one of Options.Known, reads it.
+// Auto is the name of the format that recognises each file by its content. A recognised format (one of Options.Known)
+// then reads the file.
 const Auto = "auto"
 
-// recognise returns the format that can read a result from a text; nil: none can. A test of package catalog checks that
-// a text has at most one such format.
+// recognise returns the format that finds a result in a text; nil: none. A test of package catalog checks that a text
+// has at most one such format.
 func recognise(known []Format, f File, text []byte) *Format {
 	for i := range known {
 		f.Reader, f.Size = bytes.NewReader(text), int64(len(text))
@@ -26,9 +26,8 @@ func recognise(known []Format, f File, text []byte) *Format {
 	return nil
 }
 
-// detect finds the format of each file. The returned format has the name and settings of all formats that were found. A
-// file that no format can read counts as broken if the user named it, or if its extension is that of a found format.
-// Other such files are passed over with a remark.
+// detect finds the format of each file, and combines the formats into one. A file without a format is broken if the
+// user named it, or by its extension.
 func (s *fileSearch) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
 	var formats []*Format
 	alone := oneFileEach(s.files)
@@ -112,8 +111,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// mistaken returns the error of a broken file. If another format can read the file, the error also names that format.
-// Only the first few broken files are tried.
+// mistaken returns the error of a broken file, with the name of another format that can read it. Only the first few
+// broken files are tried.
 func (r *run) mistaken(ctx context.Context, i int, why error) error {
 	f := &r.files[i]
 	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {

@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// fileKey identifies the trials of a file by their arm, block, cell, levels and round. It comes from the command line,
-// from the file's path and from its position among the files.
+// fileKey identifies a file's trials by arm, block, cell, levels and round. It comes from the command line, the path
+// and the position of the file.
 type fileKey struct {
 	arm, block, cell string
 	levels           []factor.Level
@@ -43,8 +43,8 @@ type pathFactor struct {
 	pattern *regexp.Regexp
 }
 
-// ParseFactor reads the value of --factor: a name and a regular expression whose single group matches the level
-// in the path of a file, such as 'mtu=mtu-([0-9]+)'.
+// ParseFactor reads the value of --factor, such as 'mtu=mtu-([0-9]+)'. The single group matches the level in the path
+// of a file.
 func ParseFactor(text string) (pathFactor, error) {
 	const hint = "as in 'mtu=mtu-([0-9]+)', with what names the level in parentheses"
 	name, how, ok := strings.Cut(text, "=")
@@ -86,8 +86,8 @@ const (
 // Pairings lists the named ways of pairing.
 var Pairings = []string{byName, byIndex, byRound}
 
-// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression whose single group matches
-// the part of a path that the files of a round share. With an empty value, the trials are independent samples.
+// ParsePairing reads the value of --pair-by: a name in Pairings, or a regular expression. Its group matches the part of
+// a path that the files of a round share. "": independent samples.
 func ParsePairing(how string) (p pairing, err error) {
 	p.how = how
 	if how == "" || slices.Contains(Pairings, how) {
@@ -107,8 +107,8 @@ func ParsePairing(how string) (p pairing, err error) {
 // String returns the text of --pair-by.
 func (p pairing) String() string { return p.how }
 
-// byFiles reports whether a file's path or position determines the round of its trials. It returns false if the file's
-// content determines the round, or if trials are not paired.
+// byFiles reports whether a file's path or position gives the round of its trials. false: the content gives it, or
+// trials are not paired.
 func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
 // common names what the files of a round have in common, for messages.
@@ -184,8 +184,8 @@ func (p *pairing) identify(f *inputFile, counts map[string]int) error {
 	return nil
 }
 
-// even checks the numbers of files for pairing by index. If an arm has fewer files than another, even returns an error:
-// all files after the missing one would get wrong rounds.
+// even returns an error if arms have different numbers of files. When pairing by index, a missing file would shift the
+// rounds of later files.
 func even(files map[string]int, sources []Source) error {
 	byFiles := func(a, b Source) int { return files[a.Arm] - files[b.Arm] }
 	least, most := slices.MinFunc(sources, byFiles).Arm, slices.MaxFunc(sources, byFiles).Arm
@@ -196,8 +196,8 @@ func even(files map[string]int, sources []Source) error {
 		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
-// nthTrial is the key of a round, for files that hold several trials of a cell. The n-th trials (from 1) of all files
-// with the same round form one round of the run.
+// nthTrial is the key of a round, for files that hold several trials of a cell. The n-th trials (from 1) of a round's
+// files form one round of the run.
 type nthTrial struct {
 	round string
 	n     int

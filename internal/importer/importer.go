@@ -4,9 +4,8 @@
 // format has a package below this one, and its Format stands in the table of package catalog. A format reads a file and
 // returns its trials. This package finds the files, assigns them to arms, records broken files, and writes the run.
 //
-// Files come from others: they may be truncated, empty, written by another version, or hostile. A format returns an
-// error that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into
-// memory.
+// Files come from others: they may be truncated, empty, of another version, or hostile. A format returns an error that
+// names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
 package importer
 
 import (
@@ -25,8 +24,8 @@ import (
 // Limit is the largest size, in bytes, of a document that must be in memory completely, and of an archive's content.
 const Limit = 64 << 20
 
-// MostTrials is the largest number of trials in one file. In a file with one value a row, it is the largest number of
-// values. Each trial takes many times the memory of its text.
+// MostTrials is the largest number of trials in one file, or of values if each row has one value. Each trial takes many
+// times the memory of its text.
 const MostTrials = 500_000
 
 // Format reads the files of one tool.
@@ -34,31 +33,29 @@ type Format struct {
 	Name       string   // the name on the command line: "vault-benchmark"
 	Doc        string   // the files that the format reads, in a sentence without a full stop
 	Extensions []string // file name extensions, with their dots; from a directory, an import takes only files with these; nil: all files
-	// Serial is set if the tool runs the trials of one file one after the other, and so at another time than the trials
-	// of another arm's file. Trials with the same number in two files are then no pair.
+	// Serial is set if the tool runs the trials of one file one after the other. Trials with equal numbers in two files
+	// then ran at different times and are no pair.
 	Serial bool
-	// OneName tells users how to make the tool give a benchmark the same name in the files of all arms. It is empty if
-	// the advice is only that the names must be equal.
+	// OneName tells users how to make the tool give a benchmark one name in the files of all arms. "": there is no
+	// special way.
 	OneName string
 	// Settings lists the facts that describe the work of a file's trials. Arms are not compared in a cell in which
 	// their settings differ.
 	Settings []Setting
-	// Read reads one file and returns its trials, in order. An error is about the file as a whole. If one trial has a
-	// missing or useless value, Read returns the trial without that value, or with Broken set. Read may run for several
-	// files at the same time.
+	// Read reads one file and returns its trials, in order. An error is about the file as a whole. A faulty trial comes
+	// without the faulty value, or with Broken set. Read may run for several files at once.
 	Read func(f File) ([]Trial, error)
 	// Mapped returns the format that a mapping file describes. The argument name is the path of the mapping file. A
 	// format has either Read or Mapped.
 	Mapped func(name string, mapping []byte) (Format, error)
 }
 
-// Setting is the name of a fact that describes the requested work, such as a rate, and the fact's default. If a file
-// lacks the fact, the fact counts as having the default. The default is the tool's, or the text "default" if the tool's
-// default depends on the system or the version.
+// Setting names a fact about the requested work, such as a rate. A file without the fact counts as having Default
+// ("default": the tool's value depends on the system or version).
 type Setting struct{ Name, Default string }
 
-// ErrNoResult is the error of Read for a file that is no result, such as a log that the tool writes beside its results.
-// Such a file does not count as a broken result. Read may wrap the error.
+// ErrNoResult is the error of Read for a file that is no result, such as a log that the tool writes. Such a file does
+// not count as broken. Read may wrap the error.
 var ErrNoResult = errors.New("not a result, but written beside one")
 
 // File is one file to be read.
@@ -66,8 +63,8 @@ type File struct {
 	Name string // path as the user knows it; messages show it, and formats may recognise files by it
 	io.Reader
 	Size int64 // the size of a regular file, in bytes; 0 if unknown, as of a pipe
-	// Alone is set if there are several arms, each with a single file. A format then gives the results in these files
-	// the same cell, so that they are compared whatever they are called.
+	// Alone is set if there are several arms, each with a single file. The results of these files then get one cell, so
+	// that they are compared.
 	Alone bool
 }
 
@@ -77,8 +74,8 @@ type Trial struct {
 	Round int    // the trial's round; 0 if the file contains no rounds
 	// Unpaired is set if the file says that its trials are independent samples. Rounds then only number the trials.
 	Unpaired bool
-	// Cell names the measured benchmark: "randread-4k", "transit_sign". The name is short, unique within the file,
-	// and the same in every file of a benchmark.
+	// Cell names the measured benchmark, such as "randread-4k". The name is short, unique within the file, and equal in
+	// every file of a benchmark.
 	Cell   string
 	Kind   string // the kind of workload: "storage", "network", "http", "vault", "cpu", "command", …
 	Levels []factor.Level
@@ -89,8 +86,8 @@ type Trial struct {
 	Loop   *experiment.Loop // the latency and throughput of a closed loop; nil: no closed loop
 	// Facts describe the system: kernel, versions, sizes, options. A fact without text counts as missing.
 	Facts map[string]string
-	// Series and Histograms describe how values changed and spread within the trial. They are stored beside the raw
-	// file. The analysis never takes them for independent values.
+	// Series and Histograms show how values changed and spread within the trial. The analysis never takes them for
+	// independent values.
 	Series     []Series
 	Histograms []Histogram
 	// Broken is the reason why a trial in a well-formed file is invalid, such as a failure that the tool reports.
@@ -98,8 +95,8 @@ type Trial struct {
 	Broken string
 }
 
-// Value is one metric of one trial. A format converts values to base units ("s", "bit/s", "B", "B/s", "1/s", "" for a
-// count), except values in a unit of the tool's own. A metric has the same description in every file.
+// Value is one metric of one trial, in base units ("s", "bit/s", "B", "B/s", "1/s", "" for a count) or in a unit of the
+// tool's own. Every file describes a metric alike.
 type Value struct {
 	Metric experiment.Metric
 	Value  float64
@@ -182,9 +179,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound returns a reader that fails with a TooLargeError if r holds more than the given number of bytes. If r is a File
-// that is known to be larger, the first read fails. Formats wrap unpacked data in a Bound, so that a decompression bomb
-// ends in an error.
+// Bound returns a reader that fails with a TooLargeError if r holds more than the given number of bytes, as a
+// decompression bomb does. If r is a File known to be larger, the first read fails.
 func Bound(r io.Reader, most int64, what string) io.Reader {
 	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
 	if f, ok := r.(File); ok && f.Size > most {
@@ -193,8 +189,7 @@ func Bound(r io.Reader, most int64, what string) io.Reader {
 	return b
 }
 
-// CheckCount returns an error if n exceeds the number of trials or values that an import reads from one file. A format
-// calls CheckCount with the count so far.
+// CheckCount returns an error if n, a format's count so far, exceeds the limit on trials or values of one file.
 func CheckCount(n int) error {
 	if n <= MostTrials {
 		return nil

@@ -81,8 +81,8 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads the rest of the file, so that its copy is complete. If the file is broken, it reads at most Limit bytes
-// in all, and a larger file gets no copy.
+// finish reads the rest of the file, to complete its copy. Of a broken file it reads at most Limit bytes; a larger
+// broken file gets no copy.
 func (f *storedFile) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
 	switch {
@@ -121,9 +121,8 @@ func (f *storedFile) raw() string {
 	return f.name
 }
 
-// within writes a new file beside the copy of an imported file: the series or the histograms of the file's trials. The
-// argument kind is "series" or "histograms". It becomes a part of the new file's name and schema, such as
-// "tare.series/v1".
+// within writes the series or histograms of a file's trials beside the file's copy. kind is "series" or "histograms", a
+// part of the name and schema.
 func (f *storedFile) within(kind string, trials []trialWithin) error {
 	if len(trials) == 0 {
 		return nil

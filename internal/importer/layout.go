@@ -14,8 +14,8 @@ import (
 	"tare/internal/experiment/strictyaml"
 )
 
-// Layout describes the paths of files by a template with fields, and gives fields a role: arm, block, cell or repeat.
-// If a role names several fields, their texts together are its value. A field without a role is a factor.
+// Layout describes the paths of files by a template with fields. The fields of a role (arm, block, cell, repeat) form
+// its value together; a field without a role is a factor.
 type Layout struct {
 	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, such as results/{cni}{layer:(-wg)?}/{rep}.json"`
 	Arm    []string `yaml:"arm" doc:"fields that name the arm"`
@@ -39,8 +39,8 @@ const unused = "_"
 // field matches a field of a template: {name} or {name:expression}.
 var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
 
-// ReadLayout reads a layout from data, the text of the YAML file with the path name. If the layout's template is a
-// relative path, it begins at the file's directory.
+// ReadLayout reads a layout from the YAML in data. name is the path of the YAML file: a relative template begins at its
+// directory.
 func ReadLayout(name string, data []byte) (*Layout, error) {
 	l := &Layout{}
 	f := strictyaml.Read(name, data)
@@ -56,8 +56,8 @@ func ReadLayout(name string, data []byte) (*Layout, error) {
 	return l, nil
 }
 
-// compile turns the template into a regular expression. A field called arm, block, cell or rep gets the role of this
-// name, unless another field was given the role.
+// compile turns the template into a regular expression. A field called arm, block, cell or rep gets this role if no
+// field was given the role.
 func (l *Layout) compile() error {
 	const hint = "as in 'results/{cni}{layer:(-wg)?}/{rep}/{cell}.json': {NAME} is a part of a name, {NAME:EXPRESSION} what matches"
 	expression, err := l.expression()
@@ -244,8 +244,8 @@ func (l *Layout) setUp(block string) int {
 	return slices.Index(l.blocks, block) + 1
 }
 
-// remarkRepeats adds a remark if cells have repeats, but the layout names no blocks. The analysis then treats the
-// repeats as independent samples, although they may share one deployment.
+// remarkRepeats adds a remark if cells have repeats but the layout names no blocks. Repeats then count as independent,
+// but may share one deployment.
 func (r *run) remarkRepeats() {
 	if r.Layout == nil || r.Layout.blocks != nil {
 		return

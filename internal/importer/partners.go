@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// comparable returns an error if no arm shares a cell with the baseline: the run would then compare nothing. If an arm
-// has no cells at all, since none of its files could be read, comparable returns nil.
+// comparable returns an error if no arm shares a cell with the baseline. It returns nil if an arm has no cells, since
+// none of its files could be read.
 func (r *run) comparable(arms []*arm) error {
 	if len(arms) < 2 {
 		return nil
@@ -31,8 +31,8 @@ func (r *run) comparable(arms []*arm) error {
 		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell)), hint}}
 }
 
-// partners adds remarks on rounds in which only one of two arms has a trial. The run holds such a trial, but no
-// comparison uses it. If no trial has a partner at all, the pairing is wrong, and partners returns an error.
+// partners adds remarks on rounds with a trial in only one of two arms: no comparison uses this trial. If no trial has
+// a partner, it returns an error.
 func (r *run) partners(arms []*arm) error {
 	if r.PairBy.how == "" || len(arms) < 2 {
 		return nil
@@ -58,8 +58,8 @@ func (r *run) partners(arms []*arm) error {
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// remarkUnpaired adds up to two remarks on arm a. The first remark is on rounds of a that the other arm lacks in all
-// cells. The second is on rounds of a that the other arm lacks in some cell, although both arms have the cell.
+// remarkUnpaired adds up to two remarks on rounds of arm a that the other arm lacks: in all cells, or in some cell that
+// both arms have.
 func (r *run) remarkUnpaired(a, other *arm) {
 	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
@@ -142,8 +142,8 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	}
 }
 
-// setting returns the values of one setting of the format in a cell, by arm. The argument index selects the setting.
-// The result differ is true if two files of the cell have different values.
+// setting returns one setting's values in a cell, by arm. index selects the setting; differ is true if two files have
+// different values.
 func (c *importedCell) setting(index int) (arms map[string][]string, differ bool) {
 	arms = map[string][]string{}
 	for _, l := range c.loads {
@@ -168,8 +168,8 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 	return list
 }
 
-// parameters returns the settings of a cell that have the same value in all its files, and not the tool's default; nil:
-// none. They are a part of the plan, since runs with other parameters are runs of another experiment.
+// parameters returns the settings for a cell's plan: those with one value in all its files, other than the tool's
+// default. nil: none.
 func (c *importedCell) parameters(settings []Setting) any {
 	all := map[string]string{}
 	for i, s := range settings {
@@ -183,8 +183,8 @@ func (c *importedCell) parameters(settings []Setting) any {
 	return all
 }
 
-// remarkSettings adds a remark for each setting in which files of a cell differ. Arms with different values are not
-// compared, unless the user has allowed the difference.
+// remarkSettings adds a remark for each setting in which a cell's files differ. Arms that differ are compared only if
+// the user allowed it.
 func (r *run) remarkSettings(arms []*arm) {
 	type setting struct {
 		experiment.ImportedSetting

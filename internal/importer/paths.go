@@ -13,8 +13,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// expand returns the paths that an argument of the user stands for, in natural order. If the argument is a pattern, the
-// result fixed is the directory before the pattern's first special character. Otherwise fixed is "".
+// expand returns the paths for a user's path or pattern, in natural order. fixed is a pattern's directory before any
+// special character; "" for a path.
 func expand(from string) (paths []string, fixed string, err error) {
 	if _, err := os.Stat(from); err == nil || !strings.ContainsAny(from, `*?[`) {
 		return []string{from}, "", nil
@@ -26,8 +26,8 @@ func expand(from string) (paths []string, fixed string, err error) {
 	return paths, fixedPart(from), nil
 }
 
-// glob lists the paths that match a pattern. Without **, it is filepath.Glob. With **, which matches any number of
-// directories or none, it follows no links, and skips hidden directories and run directories.
+// glob lists the paths that match a pattern, in which ** is any number of directories. With **, links, hidden and run
+// directories are skipped.
 func glob(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return filepath.Glob(pattern)
@@ -55,9 +55,8 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// matchParts reports whether a pattern matches a path; both are split at slashes. A ** stands for any number of parts.
-// If the parts after the last ** do not match, this ** takes one more part of the path, and they are tried again. An
-// earlier ** never needs this.
+// matchParts reports whether a pattern matches a path, both split at slashes. A ** stands for any number of parts. Only
+// the last ** is tried again.
 func matchParts(want, path []string) bool {
 	w, last, tried := 0, -1, 0 // w: next part of want; last: last ** in want; tried: where its rest was tried
 	for p := 0; p < len(path); {
@@ -99,8 +98,8 @@ func fixedPart(pattern string) string {
 	return filepath.Clean(dir)
 }
 
-// byDirectory makes each directory an arm if the user named several directories but no arm. Otherwise, all directories
-// would form one sample. The remark tells the user which arms were made.
+// byDirectory makes each directory an arm if the user named several without an arm. remark lists the arms. Files or
+// named arms beside them are an error.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {
@@ -135,8 +134,8 @@ func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	return arms, fmt.Sprintf("each directory is an arm: %s; the baseline is %s (--arm NAME makes them one arm)", strings.Join(names, ", "), names[0]), nil
 }
 
-// directories returns the directories that the user named, directly or by a pattern. The result other is the first path
-// that is no directory; "" if there is none.
+// directories returns the directories that the user named, directly or by a pattern. other is the first path that is no
+// directory, or "".
 func directories(from []string) (dirs []string, other string) {
 	for _, at := range from {
 		paths, fixed, err := expand(at)
@@ -162,8 +161,8 @@ func natural(a, b string) int {
 	return cmp.Or(strings.Compare(numbered(a), numbered(b)), strings.Compare(a, b))
 }
 
-// numbered puts the count of its digits before each number in a name, and drops leading zeros: a7 becomes a00017.
-// Sorting names by these texts orders them by their numbers: a7 comes before a10.
+// numbered puts the count of its digits before each number in a name: a7 becomes a00017. Sorted by these texts, a7
+// comes before a10.
 func numbered(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(number string) string {
 		number = strings.TrimLeft(number, "0")

@@ -124,8 +124,8 @@ func (r *run) accept(t *Trial, f *inputFile) error {
 
 var errNoRound = errors.New("the file contains no round: --pair-by " + byRound + " needs that")
 
-// numbering returns a function that gives each trial of one file the number of its round. If trials have one arm and
-// one cell, they get different rounds.
+// numbering returns a function that gives each trial of a file the number of its round. Trials of one arm and cell get
+// different rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
 	seen := map[[2]string]int{} // trials so far, by arm and cell; used if the file contains no rounds
 	given := map[[2]int]int{}   // round of a trial, by arm index and number in the file; only for unpaired trials
@@ -242,8 +242,8 @@ func (r *run) problem(p Problem) {
 	r.result.More++
 }
 
-// readAll reads all files and takes their results in the order of the files. It reads a few files ahead, but not pipes,
-// since a pipe may have to wait for its writer. After its return, no goroutine reads a file.
+// readAll reads all files, a few at a time, and takes results in their order. It reads no pipe ahead, and on return no
+// goroutine reads a file.
 func (r *run) readAll(ctx context.Context) error {
 	const mostReaders = 4 // small, since each file may take Limit bytes of memory, and its trials even more
 	readers := min(runtime.GOMAXPROCS(0), mostReaders)
@@ -286,9 +286,8 @@ func (r *run) readAll(ctx context.Context) error {
 	return nil
 }
 
-// readings merges all trials of an arm and cell in one file into one trial. It is for paired files of a tool that runs
-// its cells one after the other: their single trials ran at different times and are no pairs. The merged values are
-// medians over the trials that did not fail. A time and a rate then still agree.
+// readings merges a file's trials of one arm and cell into one trial of medians: they ran at different times and are no
+// pairs. most is the largest number merged.
 func readings(trials []Trial) (merged []Trial, most int) {
 	var list ordered[[2]string, []Trial]
 	for _, t := range trials {

@@ -79,8 +79,8 @@ func (p Problem) String() string {
 
 const mostProblems = 10
 
-// Run imports files into a new run directory, which has a temporary name until the run is complete. If Run fails, it
-// removes the directory. Even then it returns a result, if it had begun to read files.
+// Run imports files into a new run directory, which has a temporary name until it is complete. If Run fails, it removes
+// the directory, but returns a result if reading had begun.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	search, err := o.find()
 	if err != nil {
@@ -285,10 +285,8 @@ type FileImport struct {
 	Err             error   // the reason why there is no run
 }
 
-// Each imports every file of a source into a run of its own. The run lies below dir and is named after the file. A run
-// that exists already is kept. Each calls done for each file. Trials without a time start at their file's last
-// modification. If no file gives a run, Each returns the last file's error. With Strict = true, Each ends at the first
-// error.
+// Each imports every file of a source into its own run below dir, named after the file; existing runs are kept. A
+// trial's start defaults to the file's last modification. An error is returned with Strict, or if no file gives a run.
 func Each(ctx context.Context, dir string, o Options, done func(FileImport)) error {
 	if len(o.Sources) != 1 {
 		return misuse("give the files of one arm, or import arms into one run each", "one run of each file holds one arm, not %d", len(o.Sources))

@@ -1,26 +1,26 @@
-// Package layer is the protocol between the runner and a security layer: a mechanism that can be put around
-// the workload of a site, taken away again, and shown to be on or off. Each layer is one package below this
-// one; package catalog lists them. docs/extending.md shows a complete layer.
+// Package layer is the protocol between the runner and a security layer: a mechanism that can be put around the
+// workload of a site, taken away again, and shown to be on or off. Each layer is one package below this one; package
+// catalog lists them. docs/extending.md shows a complete layer.
 //
-// A layer is a struct of parameters, read from the experiment file, with three methods. Declare lists the
-// layer's requirements before anything runs. Up and ProveOff work at one site, in a Session, which holds the
-// state of the run. Up returns an Active: a struct of optional functions. A layer whose absence shows only
-// after a trial also implements OffAfter.
+// A layer is a struct of parameters, read from the experiment file, with three methods. Declare lists the layer's
+// requirements before anything runs. Up and ProveOff work at one site, in a Session, which holds the state of the run.
+// Up returns an Active: a struct of optional functions. A layer that affects other arms while it is on has a Switch in
+// its Active, which is on for the trials of its own arms only. A layer whose absence shows only after a trial has the
+// method OffAfter, too.
 //
 // # The sequence
 //
 // Once for the experiment file, Tare reads the layer's Declaration, in the order of its fields
-// (experiment.Declaration): ReadFiles, Validate, then the others. Factors are expanded afterwards. Up and
-// ProveOff therefore see every parameter at one level.
+// (experiment.Declaration): Fill, ReadFiles, Validate, then the others. After Fill, Declare is called again. Factors
+// are expanded afterwards: Up and ProveOff see every parameter at one level.
 //
-// Once for each site of an arm with the layer. If all arms are set up several times in a run (design.setups),
-// each set-up has this sequence:
+// Once for each site of an arm with the layer; each set-up has this sequence (design.setups):
 //
 //	Up            puts the layer up, the innermost layer first
 //	              (some testbeds complete the site only now)
 //	Active.Settle gathers proofs and does work that need the complete site
 //	…             the trials
-//	Switch.Off    of the last arm with a layer that was switched on
+//	Switch.Off    of the arm that ran last, if its layers have a Switch
 //	Active.Down   takes the layer away, the outermost layer first
 //
 // For each trial at such a site:
@@ -37,8 +37,8 @@
 //
 // `tare doctor --try` puts the layer up once and makes the checks that come before a trial, up to ProveOff.
 //
-// An error of Before, ProveOff, After or ProveOffAfter makes the trial invalid, and so does a check that fails. Any
-// other error ends the run.
+// An error of Before, ProveOff, Costs, After or ProveOffAfter makes the trial invalid, and so does a check that fails.
+// If Switch.On or a later set-up fails, the run goes on without the arm where it can. Any other error ends the run.
 package layer
 
 import (
@@ -55,8 +55,8 @@ import (
 // Layer holds a layer's parameters, each at one level, ready to be put around a site.
 type Layer interface {
 	experiment.LayerConfig
-	// Up puts the layer around the session's site and makes the checks that are too costly to make in every trial.
-	// If it fails, it leaves nothing behind. A layer whose Active has a Switch is off after Up.
+	// Up puts the layer around the session's site and makes checks that are too costly for every trial. If Up fails, it
+	// leaves nothing behind. A layer with a Switch is off after Up.
 	Up(ctx context.Context, s *Session) (*Active, error)
 	// ProveOff gathers evidence, before every trial of an arm without the layer, that the layer is off at the site.
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
@@ -79,8 +79,8 @@ type OffAfter interface {
 // Before or After must be set.
 type Active struct {
 	Proofs []Check // checks that Up has made once, for all trials
-	// Settle is called once, when the site is complete. It does the work and makes the checks for which the site
-	// must be complete, such as checks of its pods. These checks are made once for all trials.
+	// Settle is called once, when the site is complete. It does work and makes checks that need the complete site, such
+	// as checks of its pods.
 	Settle func(ctx context.Context) ([]Check, error)
 	// Switch turns the layer on and off between trials. A layer has a Switch if it affects other arms while it is on.
 	Switch *Switch
@@ -95,12 +95,11 @@ type Active struct {
 	// started from an open file of the executable.
 	Hides bool
 	Holds any // value for the site's workloads and for the other layers; testbed.Held returns it
-	// Before gathers evidence that the layer is on. It is called before each trial, with the workload's site. If it
-	// starts a subject there, the wrappers of all layers of the arm are around the subject, this layer's wrapper
-	// included.
+	// Before gathers evidence, before each trial, that the layer is on. A subject that it starts at the workload's site
+	// has the wrappers of all the arm's layers.
 	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
-	// Costs returns the CPU time and memory that the layer's own processes have used so far. The list has an entry for
-	// each part of the layer, and the same parts in all calls. Costs is nil for a layer inside the kernel.
+	// Costs returns CPU time and memory of the layer's own processes so far: in every call an entry for each part of
+	// the layer. nil for layers inside the kernel.
 	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
 	After func(ctx context.Context, did Did) ([]Check, error)
@@ -110,8 +109,8 @@ type Active struct {
 	DownLimit time.Duration
 }
 
-// Switch turns a layer on before the trials of the layer's own arm, and off before the trials of the other arms. The
-// time of switching is not part of a trial.
+// Switch turns a layer on for the trials of its arm, and off for those of other arms. The time of switching is not part
+// of a trial.
 type Switch struct {
 	// On turns the layer on and waits until it is on. The layer may be on already.
 	On func(ctx context.Context) error
@@ -148,15 +147,13 @@ type Did struct {
 	Workload string  // the workload's kind
 	Sent     uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
 	Work     float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
-	// Connections lists the kinds of connections that carried the work, each kind once. The workload
-	// describes them: "udp in clear", "delta, TLS 1.3, TLS_AES_128_GCM_SHA256".
+	// Connections lists the kinds of connections that carried the work, each once: "udp in clear", "delta, TLS 1.3,
+	// TLS_AES_128_GCM_SHA256".
 	Connections []string
 }
 
-// CheckConnections completes a check of a trial's connections. The function matches must be true for every connection
-// if on = true, and for no connection if on = false. A trial without connections fails the check. The layer is only
-// used by trials of one kind of workload, the argument workload. For other trials the result is a check that passes as
-// Unexercised if on = true, and no check if on = false.
+// CheckConnections completes a check of a trial's connections: there is at least one, and matches is true for all (on =
+// true) or for none. A trial of another workload passes as Unexercised, or has no check if on = false.
 func (d Did) CheckConnections(workload string, check Check, on bool, matches func(connection string) bool) []Check {
 	if d.Workload != workload {
 		if !on {
@@ -185,8 +182,8 @@ type Check struct {
 	Caveat  string        `json:"caveat,omitempty"`
 	StartUp time.Duration `json:"startUp,omitempty"` // by how many ns the wrapper in Program lengthens the run of a program that ends at once
 	Program string        `json:"program,omitempty"` // wrapper whose start-up time was measured; "": none
-	// Unexercised is set if the layer had hardly any work in the trial, such as a rule on files in a trial that
-	// opens no file. A difference between arms is then not the layer's effect. The trial stays valid.
+	// Unexercised is set if the layer had hardly any work in the trial, such as a rule on files that opened no file.
+	// The trial stays valid, but does not measure the layer.
 	Unexercised bool `json:"unexercised,omitempty"`
 }
 
@@ -208,16 +205,16 @@ type Kind struct {
 	New     func() Layer
 	// Probe tests whether the layer works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding
-	// Helper is the main function of the layer's helper, if the layer has one. The helper is a process of Tare's own
-	// executable at a place of a site (testbed.HelperAt).
+	// Helper is the main function of the layer's helper, a process of Tare's executable at a place of a site
+	// (testbed.HelperAt). nil: no helper.
 	Helper func(ctx context.Context) error
-	// Undo restores the state that an entry of the run's Ledger describes. The argument site is a site on this
-	// machine. Undo may run again after it has succeeded. Undo is nil for layers that write no entries.
+	// Undo restores the state that an entry of the run's Ledger describes, at a site on this machine. It may run again
+	// after success. nil: the layer writes no entries.
 	Undo func(ctx context.Context, site testbed.Site, u Undo) error
 }
 
-// Side is the side of the connection whose programs a layer is put around: servers, clients that send load to
-// servers, or both. In a plan, "" stands for both.
+// Side selects the programs that a layer is put around: servers, clients that send load to servers, or both. In a plan,
+// "" stands for both.
 type Side string
 
 const (
@@ -233,15 +230,14 @@ func (a Side) Holds(where testbed.Place) bool {
 	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
-// Needs returns what a layer around this side needs. If oneTestbed is not "", the layer works only on the testbed of
-// this name. A layer around servers needs a network.
+// Needs returns the needs of a layer around this side: servers need a network. oneTestbed is the layer's only testbed;
+// "" if it works on any.
 func (a Side) Needs(oneTestbed string) experiment.Needs {
 	return experiment.Needs{Only: oneTestbed, Network: a == Server}
 }
 
-// Places returns those places of a session at which the layer is put around programs. On this machine Session.Places
-// holds only testbed.Host, which stands for all places. For a layer around servers, the result then has
-// testbed.ServerPod in its place.
+// Places returns the session's places at which the layer is put around programs. Instead of testbed.Host (this
+// machine), a layer around servers gets testbed.ServerPod.
 func (a Side) Places(s *Session) []testbed.Place {
 	var places []testbed.Place
 	for _, where := range s.Places {

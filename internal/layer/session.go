@@ -18,20 +18,19 @@ import (
 // Session holds the site at which a layer works, and the state of the run.
 type Session struct {
 	*Run
-	// Site is the site to work at. Up gets a site that the testbed has just made. ProveOff gets the site with the
-	// wrappers of its arm's layers, like the workload.
+	// Site is the site to work at. For Up it has just been made. For ProveOff it has the wrappers of its arm's layers,
+	// as for the workload.
 	Site testbed.Site
 	// Places are the places where subjects are started. The place testbed.Host stands for every place on this machine.
 	Places []testbed.Place
-	// Own is the layer of this kind, with other parameters, that the site's own arm has; nil if it has none. The
-	// settings of Own are no evidence that another arm's layer is on. Own is set only for ProveOff and ProveOffAfter of
-	// layers that declare ProvesBeside. If a layer declares neither ProvesBeside nor OwnProves, the runner notes that
-	// the layer's absence was not checked.
+	// Own is the site's own layer of this kind, with other parameters; nil if none. Its settings are no evidence that
+	// another arm's layer is on. Own is set only for ProveOff and ProveOffAfter, if the layer declares ProvesBeside.
+	// Without ProvesBeside and OwnProves, the runner notes that absence was not checked.
 	Own Layer
 }
 
-// Without returns a copy of c without the parameters that are set in own, the layer of Session.Own. From a parameter
-// that is a map, it removes only the keys that own's map has. If own is nil, Without returns c itself.
+// Without returns a copy of c without the parameters that own, the Session.Own, sets. Of a map, it removes only own's
+// keys. If own is nil, Without returns c itself.
 func Without[C any](c *C, own Layer) *C {
 	o, _ := any(own).(*C)
 	if o == nil {
@@ -56,8 +55,8 @@ func Without[C any](c *C, own Layer) *C {
 	return &left
 }
 
-// Run is the state that the layers of a run share while one process works on the run. The zero value is a new
-// run without a ledger. Only one goroutine may use it.
+// Run is the state that a run's layers share in one process. The zero value is a new run without a ledger. Only one
+// goroutine may use it.
 type Run struct {
 	ledger Ledger
 	kept   map[Layer]any
@@ -107,9 +106,8 @@ func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error
 	return checks, nil
 }
 
-// Kept returns the state that a layer keeps for all sites of a run. Every call for the layer returns the same *T,
-// which is zero at first. State of a single site belongs in Active. The layer's parameters must not change between
-// calls.
+// Kept returns a layer's state for all sites of a run: one *T for all calls, zero at first. The layer's parameters must
+// not change between calls. State of one site belongs in Active.
 func Kept[T any](r *Run, l Layer) *T {
 	if r.kept == nil {
 		r.kept = map[Layer]any{}
@@ -120,8 +118,8 @@ func Kept[T any](r *Run, l Layer) *T {
 	return r.kept[l].(*T)
 }
 
-// Undo describes how to restore state of the whole machine or cluster that a layer has changed. If the run is killed,
-// tare clean lists the Undo, and tare resume restores the state. The run directory stores it, without secrets.
+// Undo describes how to restore what a layer has changed on the machine or cluster. After a kill, tare clean lists it
+// and tare resume restores the state. The run directory stores it, without secrets.
 type Undo struct {
 	Layer    string          `json:"layer"`    // kind of the layer
 	Key      string          `json:"key"`      // name that is unique within the run
@@ -130,8 +128,8 @@ type Undo struct {
 	How      json.RawMessage `json:"how"`      // the layer's own data, for Kind.Undo
 }
 
-// NoteUndo notes in the ledger that a layer is about to change an object. The object's name must be unique among all
-// objects of layers of this kind. The returned function down undoes the change, and removes the note.
+// NoteUndo notes in the ledger that a layer is about to change an object. Its name must be unique among objects of this
+// kind of layer. down undoes the change and removes the note.
 func (r *Run) NoteUndo(
 	kind, name, to string, undo func(context.Context) error, commands ...[]string,
 ) (down func(context.Context) error, err error) {

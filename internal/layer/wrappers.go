@@ -67,8 +67,8 @@ func (d wrappedSite) wrapped(where testbed.Place, cmd testbed.Command) (_ testbe
 	return wrapped, uncounted, err
 }
 
-// wrap puts the wrappers of a place before a command. The result uncounted is true if one of the wrappers has
-// Active.Uncounted set. The result hidden is true if one has Active.Hides set.
+// wrap puts the wrappers of a place before a command. uncounted: one wrapper has Active.Uncounted set. hidden: one has
+// Active.Hides set.
 func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
@@ -82,8 +82,8 @@ func (d wrappedSite) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.C
 	return cmd, uncounted, hidden
 }
 
-// plain adds the name of a helper to the arguments of its command (testbed.HelperAt). The name is also in an
-// environment variable, but many sandboxes clear these variables.
+// plain adds the name of a helper to its command's arguments (testbed.HelperAt), since many sandboxes clear the
+// environment variable with the name.
 func plain(cmd testbed.Command) testbed.Command {
 	for _, v := range cmd.Env {
 		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
@@ -93,8 +93,8 @@ func plain(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// self replaces the placeholder for Tare's executable (testbed.HelperArguments) in a command. In pods, the agent's path
-// replaces it. On this machine, it is the executable's path or, if this path is hidden, the path of an open file.
+// self replaces the placeholder for Tare's executable (testbed.HelperArguments) by a path: in pods the agent's,
+// otherwise the executable's or, if hidden, that of an open file.
 func (d wrappedSite) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
 	for i, arg := range cmd.Args {
@@ -142,14 +142,14 @@ func (e elsewhere) Wait() (testbed.Usage, error) {
 func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
 func (elsewhere) Memory() (int64, error)      { return 0, testbed.ErrUncounted }
 
-// WithWrappers returns the site for the workload of an arm. This site starts each subject in the wrappers of the active
-// layers; the first layer's wrapper is innermost. The site also holds the values of the layers (Active.Holds).
+// WithWrappers returns the site for an arm's workload. It starts each subject in the active layers' wrappers, the first
+// layer's innermost, and holds the layers' values (Active.Holds).
 func WithWrappers(site testbed.Site, active ...*Active) testbed.Site {
 	return WithEqualLaunchers(site, 0, active...)
 }
 
-// WithEqualLaunchers does what WithWrappers does, and puts the given number of launchers around every subject. If a
-// subject needs fewer launchers, the others have no restrictions. So launchers cost the same in every arm.
+// WithEqualLaunchers is WithWrappers with a given number of launchers around every subject, so that launchers cost as
+// much in every arm. Launchers that a subject does not need restrict nothing.
 func WithEqualLaunchers(site testbed.Site, launchers int, active ...*Active) testbed.Site {
 	d := wrappedSite{Site: site, launchers: launchers}
 	var held []any

@@ -12,8 +12,8 @@ import (
 	comparing "tare/internal/runs/compare"
 )
 
-// Combine shows the joint result of several runs of one experiment. First come the mean over occasions and the
-// spread between occasions, then each run, then the differences between the occasions.
+// Combine shows the joint result of several runs of one experiment: means over occasions, the spread between occasions,
+// each run, and the occasions' differences.
 func Combine(r *combine.Result, o CompareOptions) *doc.Document {
 	r = labels.Shown(r, r.Plan)
 	d := &doc.Document{Title: "Combination of " + wording.Count(len(r.Runs), "run", "runs") + " of " + plain(r.Experiment),

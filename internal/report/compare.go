@@ -148,9 +148,8 @@ func compareReading(r *comparing.Result) doc.Section {
 		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
-// comparedSection adds two tables to a section: headline metrics and exploratory metrics. The number family
-// counts the claims on headline metrics, which are corrected together. With all = false, a terminal omits the
-// exploratory metrics.
+// comparedSection adds the tables of headline and exploratory metrics to a section. family counts the claims corrected
+// together. Without all, a terminal omits exploratory metrics.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
 		wording.Count(family, "claim", "claims"))))
@@ -328,8 +327,8 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// sameByGroup lists, for each group, the properties that are equal in all runs. If limit is above 0 and a group has
-// more than limit+1 properties, it lists the first limit properties and counts the others.
+// sameByGroup lists, for each group, the properties that are equal in all runs. Above limit+1 properties, it lists
+// limit and counts the rest; limit 0: no limit.
 func sameByGroup(r *comparing.Result, limit int) []doc.Fact {
 	type group struct {
 		comparing.Group

@@ -56,8 +56,8 @@ func needs(r *cost.Result, n cost.Needs, more bool) []doc.Cell {
 		write(r.PerHour(n.Nodes), n.PointOnly), write(r.PerMonth(n.Nodes), n.PointOnly), write(r.PerMonth(n.Whole), n.Whole.Lo == n.Whole.Hi))
 }
 
-// CostCSV writes a line of kind "arm" with the needs of each arm. Each arm except the baseline also has a line
-// of kind "more" with the difference from the baseline.
+// CostCSV writes a line of kind "arm" with the needs of each arm. Arms except the baseline have a line of kind "more",
+// the difference from the baseline.
 func CostCSV(w io.Writer, r *cost.Result) error {
 	var lines [][]field
 	for _, b := range pointers(r.Bills) {

@@ -20,15 +20,15 @@ import (
 	"tare/internal/runs/published"
 )
 
-// field is one field of a CSV line: the name of its column, and a text, a number or a truth value. Nil and
-// numbers that are not finite become empty fields.
+// field is one field of a CSV line. Its value is a text, a number or a truth value. Nil and numbers that are not finite
+// become empty fields.
 type field struct {
 	column string
 	value  any
 }
 
-// writeCSV writes the names of the columns, and then the lines. Numbers have full precision. Texts are made
-// safe: a text that a spreadsheet would take for a formula starts with an apostrophe.
+// writeCSV writes the names of the columns, and then the lines. Numbers have full precision. A text that looks like a
+// formula to a spreadsheet gets an apostrophe.
 func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(columns))
@@ -94,11 +94,10 @@ func valueIf(ok bool, value any) any {
 	return value
 }
 
-// CSV writes a line for each comparison, the controls included, in the order of the plan. It adds a line
-// for each effect of a factorial design, with the role "main effect" or "interaction", and a line for
-// each part of a breakdown, with the role "installed", "any" or "each". Overheads, intervals, detectable
-// effects and noise floors are shares of the baseline on the scale "ratio", and in the metric's unit on
-// the scale "difference". Positive values are costs, as the names of their columns say.
+// CSV writes a line for each comparison and control, in the order of the plan. It adds lines for the effects of a
+// factorial design (role "main effect" or "interaction") and for the parts of a breakdown ("installed", "any" or
+// "each"). Values on the scale "ratio" are shares of the baseline, values on the scale "difference" have the metric's
+// unit. Positive values are costs.
 func CSV(w io.Writer, r *analysis.Run) error {
 	s := arrange(r)
 	var lines [][]field
@@ -144,9 +143,8 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 		{"levels", s.levels(c.Cell)}, {"text", wording.Sentence(&c)}}
 }
 
-// CompareCSV writes a comparison of runs as lines of three kinds. A line of kind "change" compares the overhead of an
-// arm in a run with the overhead of against_arm in against_run. A line of kind "floor" compares the overheads of two
-// controls. A line of kind "level" compares the values of two arms.
+// CompareCSV writes lines of three kinds. "change" compares the overhead of arm in run with that of against_arm in
+// against_run. "floor" compares two controls' overheads, "level" two arms' values.
 func CompareCSV(w io.Writer, r *comparing.Result) error {
 	var lines [][]field
 	changes := func(kind string, list []comparing.Change) {
@@ -195,8 +193,8 @@ func CombineCSV(w io.Writer, r *combine.Result) error {
 	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
 }
 
-// combinedFields returns a CSV line of a comparison over occasions. With o = nil, the line holds the result over
-// all occasions. Otherwise, it holds the result of the occasion o.
+// combinedFields returns a CSV line of a comparison over occasions: the result of the occasion o. With o = nil, the
+// result is over all occasions.
 func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
 	m, mean := c.Metric, o == nil
 	ok, one := mean && wording.HasNumbers(c.Comparison), combine.Occasion{}
@@ -215,8 +213,8 @@ func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []f
 		{"next_cost_hi", valueIf(pooled, c.Prediction.Hi)}, {"mde", valueIf(pooled, c.MDE)}, {"text", text}}
 }
 
-// HistoryCSV writes a line for each run of each series. Overheads on the scale "ratio" are shares of the
-// baseline. All other values are in the metric's unit.
+// HistoryCSV writes a line for each run of each series. Overheads on the scale "ratio" are shares of the baseline. All
+// other values have the metric's unit.
 func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
 	for _, p := range h.Experiments {
@@ -247,8 +245,8 @@ func historyFields(name string, r *history.Run, s *history.Series, at history.Po
 		{"left_out", wording.Reason(at.LeftOut)}, {"labels", wording.Labels(r.Labels)}}
 }
 
-// GateCSV writes a line for each overhead with a limit. Limits and overheads are shares of the baseline on the
-// scale "ratio", and in the metric's unit on the scale "difference".
+// GateCSV writes a line for each overhead with a limit. Both numbers are shares of the baseline (scale "ratio") or in
+// the metric's unit (scale "difference").
 func GateCSV(w io.Writer, r *gate.Result) error {
 	var lines [][]field
 	for _, c := range r.Cases {
@@ -271,8 +269,8 @@ func gateFields(r *gate.Result, c gate.Case) []field {
 		{"observational", wording.Observation(r.Observation)}, {"text", wording.GateSentence(r, c)}}
 }
 
-// PublishedCSV writes a line for each mean and for each difference of two means. A line of kind "mean" has its
-// arm in column a. A line of kind "difference" has b − a in percent of a, and in percent of b.
+// PublishedCSV writes a line for each mean (kind "mean", the arm in column a) and for each difference of two means
+// (kind "difference": b − a in percent of a and of b).
 func PublishedCSV(w io.Writer, t *published.Table) error {
 	var lines [][]field
 	for _, c := range t.Cells {

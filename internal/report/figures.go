@@ -212,9 +212,8 @@ func (p plot) interval(c analysis.Comparison, control bool, width int) string {
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// spark plots a series over its runs in at most width columns, and writes the range of its values. With more runs
-// than columns, a column shows the median of several runs. A cross stands for an excluded run. Marks below the plot
-// show changes, and dotted lines show where parameters change.
+// spark plots a series in at most width columns, with the range of its values. A column may be the median of several
+// runs. Crosses are excluded runs, marks below are changes, dotted lines changes of parameters.
 func spark(s *history.Series, runs, width int) []string {
 	var all []float64
 	for _, p := range s.Points {
@@ -264,8 +263,8 @@ func axisEnd(s *history.Series, v float64) string {
 	return wording.Brief(s.Metric, v)
 }
 
-// barLines draws bars with characters of a terminal. Before a bar stand the arm and its value with the interval.
-// With too little room, there are no bars, and a value may stand below its arm.
+// barLines draws bars with characters, behind the arm and its value. With too little room, bars are left out, and a
+// value may stand below its arm.
 func barLines(g figure.BarGroup, width int) []string {
 	arms, values := make([]string, len(g.Bars)), 0
 	for i, b := range g.Bars {

@@ -15,8 +15,8 @@ import (
 	"tare/internal/runs/gate"
 )
 
-// Gate shows the outcome of a gate, a row for each overhead with its limit, and the explanations. Link is a
-// URL or relative path of the run's report; "" for none.
+// Gate shows the outcome of a gate: a row for each overhead with its limit, and explanations. link is the address of
+// the run's report; "": none.
 func Gate(r *gate.Result, link string) *doc.Document {
 	d := &doc.Document{Title: wording.GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
 	about := doc.Words(wording.GateScope(r) + ".")
@@ -52,8 +52,8 @@ func Gate(r *gate.Result, link string) *doc.Document {
 const gateLegend = "A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; " +
 	"the chance of any false failure is at most %s."
 
-// gateCases makes the table of overheads and limits. A terminal and a page have a group of rows for each cell. Markdown
-// has a column for the cell instead, so that a pull request shows one table.
+// gateCases makes the table of overheads and limits, with a group of rows for each cell. Markdown has a column for the
+// cell, so that there is one table.
 func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{NoTitles: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
@@ -79,12 +79,13 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 }
 
 // GateJUnit writes a gate as JUnit XML for CI systems: a test case for each case of the gate (an overhead with its
-// limit), and a suite for each arm in a cell. Names are the same in every run of an experiment. A failed case is a
-// failure. An unresolved case, and every case of an invalid run, is an error. Failures and errors turn a pipeline
+// limit), and a suite for each arm in a cell. Names are the same in every run of an experiment.
+//
+// A failed case is a failure. An unresolved case, and every case of an invalid run, is an error. Both turn a pipeline
 // red. Unresolved cases are not skipped tests, because CI systems treat skipped tests as passed.
 //
-// The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for suites only.
-// The properties of a case are therefore in its suite, and their names begin with the name of the case.
+// The format follows the schema of Jenkins' xUnit plugin (junit-10.xsd), which allows properties for suites only. The
+// properties of a case are therefore in its suite, and their names begin with the name of the case.
 func GateJUnit(w io.Writer, r *gate.Result) error {
 	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
 	for _, c := range r.Cases {

@@ -95,8 +95,8 @@ func eventList(events []history.Event) string {
 	return firstFew(parts, maxEvents, "; ", "; and ")
 }
 
-// parameterChanges returns a line for each run whose parameters differ from those of the run before. The line lists
-// each difference once. If only some arms or cells have a difference, their names follow it.
+// parameterChanges returns a line for each run whose parameters differ from those of the run before. A difference of
+// only some arms or cells is followed by their names.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
 	// all: every arm and cell; about[run][difference]: those whose parameters differ so
 	all, about := map[string]bool{}, map[int]map[string][]string{}

@@ -73,9 +73,8 @@ func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 		{Title: "more than " + s.baseline, NoBreak: true}, {Title: "base, with none", NoBreak: true, In: base}, {Title: "base above " + s.baseline, NoBreak: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
-// chosen reports whether the report always shows a metric's line. It does for headline metrics, for the CPU cores of
-// idle instances (startup), and for the CPU cores and memory of a component that the experiment observes, such as
-// istiod.
+// chosen reports whether the report always shows a metric's line: a headline metric, CPU cores of idle instances, or
+// cores and memory of an observed component, such as istiod.
 func chosen(m experiment.Metric) bool {
 	return m.Headline || m.Scale == experiment.Difference && (m.Unit == "cores" || strings.HasPrefix(m.Name, "memory of "))
 }
@@ -124,8 +123,8 @@ func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.Plan
 	return doc.Of(word, doc.Words(wording.Estimate(*c)))
 }
 
-// lineChart returns a plot of a metric against a factor. Only exploratory metrics have a fitted line. A headline metric
-// shows its estimates at the levels instead, since these answer the question about it.
+// lineChart returns a plot of a metric against a factor. Exploratory metrics have a fitted line. A headline metric
+// shows its estimates, which answer the question about it.
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
 		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}

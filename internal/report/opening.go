@@ -12,8 +12,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// opening returns the first blocks of a run: the answer in sentences, then values and overheads. A page also
-// has the most severe warnings and the facts of the run.
+// opening returns the first blocks of a run: the answer in sentences, values and overheads. A page has the severest
+// warnings and the run's facts, too.
 func (s *sheet) opening() []doc.Block {
 	observed := s.observationalNotice()
 	reasons := plainAll(wording.Reasons(s.run.Reasons))
@@ -111,8 +111,8 @@ func (s *sheet) bars(g group) figure.BarGroup {
 	return of
 }
 
-// medianOrRange writes a median with its interval: "1.627 s [1.619, 1.641]". If the values are too few for an
-// interval, it writes the range of the values instead: "1.627 s (1.601 to 1.660)". Lo and hi are the ends.
+// medianOrRange writes a median with its interval, "1.627 s [1.619, 1.641]", or for too few values their range, "1.627
+// s (1.601 to 1.660)". lo and hi are the ends.
 func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64) {
 	switch {
 	case v.MedianLo != 0 || v.MedianHi != 0:

@@ -15,8 +15,7 @@ import (
 )
 
 // Published shows the published table: for each cell the means with their variances, then the differences with their
-// verdicts. The number decimals holds for all numbers. With AsTheyVary, a number has as many decimals as its spread
-// supports.
+// verdicts. With AsTheyVary, a number has as many decimals as its spread supports.
 func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
@@ -138,8 +137,8 @@ func differenceCounts(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// smallMean and largeMean are limits on the largest mean of a metric. If this mean lies between the limits, values are
-// shown in the metric's own unit, as in publications. Otherwise, a smaller or larger unit is chosen.
+// smallMean and largeMean limit the means that are shown in the metric's own unit, as in publications. Beyond them, a
+// smaller or larger unit is chosen.
 const smallMean, largeMean = 1e-3, 1e4
 
 func publishedScale(m published.Metric) wording.Scale {

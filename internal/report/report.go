@@ -1,14 +1,14 @@
-// Package report shows results to people: a run, a comparison of runs, a history, a gate, the published
-// table. Each of these views builds one document. The packages text, markdown, html and tex write any document,
-// and package figure draws its pictures. For programs there are CSV, JSON and JUnit XML.
+// Package report shows results to people: a run, a comparison of runs, a history, a gate, the published table. Each of
+// these views builds one document. The packages text, markdown, html and tex write any document, and package figure
+// draws its pictures. For programs there are CSV, JSON and JUnit XML.
 //
-// A result passes through these steps: the judgement of analysis (or compare, gate, history, published) →
-// the view → wording for its numbers and sentences → a document → a writer. Start reading at Run in
-// run.go and at document/document.go. The other views follow the same pattern: compare.go, history.go,
-// gate.go and published.go. sheet.go arranges a run's comparisons for reading.
+// A result passes through these steps: the judgement of analysis (or compare, gate, history, published) → the view →
+// wording for its numbers and sentences → a document → a writer. Start reading at Run in run.go and at
+// document/document.go. The other views have one file each, such as compare.go. sheet.go arranges a run's comparisons
+// for reading.
 //
-// This package runs nothing, reads no file and decides nothing: callers pass all numbers and verdicts. It
-// chooses order and emphasis, by these rules of the method:
+// This package runs nothing, reads no file and decides nothing: callers pass all numbers and verdicts. It chooses order
+// and emphasis, by these rules of the method:
 //
 //   - The answer comes first, in sentences, with the smallest effect that the run could have found.
 //   - The control (a second copy of the baseline) stands next to every result, because it shows the size of
@@ -16,9 +16,9 @@
 //   - Headline metrics are separate from exploratory ones, which are not corrected for their number.
 //   - Verdicts never rely on colour alone. Every arm has its own shape.
 //
-// Strings in a result come from users, tools and the machine. Views make each string safe before it becomes
-// part of a sentence, so that it cannot change the rest of the sentence. Writers make texts safe again, and
-// escape them for their form.
+// Strings in a result come from users, tools and the machine. Views make each string safe before it becomes part of a
+// sentence, so that it cannot change the rest of the sentence. Writers make texts safe again, and escape them for their
+// form.
 package report
 
 import (
@@ -105,8 +105,8 @@ const (
 	collapseShare    = 0.8 // an overloaded arm with a lower share of its capacity than this counts as collapsed
 )
 
-// tables returns three parts in this order: the table of headline metrics, the blocks below, and the table of
-// exploratory metrics. With all = false, a terminal omits the exploratory metrics.
+// tables returns the table of headline metrics, the blocks below, and the table of exploratory metrics. Without all, a
+// terminal omits the last table.
 func tables(all bool, headline, rest doc.Table, below ...doc.Block) (blocks []doc.Block) {
 	if headline.Groups != nil {
 		blocks = append(blocks, headline)

@@ -51,9 +51,8 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
-// title returns the title of a run and the text below the title. The title is the first sentence of the run's
-// description, and the text is the run's name with the rest of the description. If the first sentence is
-// missing or long, the title is the run's name.
+// title returns the first sentence of the run's description as title, and the run's name and the rest as below. If the
+// sentence is missing or long, the title is the name.
 func (s *sheet) title() (title, below string) {
 	name, about := cmp.Or(plain(s.plan.Name), "Run"), plain(s.plan.Description)
 	first, rest := about, ""
@@ -153,8 +152,8 @@ func (s *sheet) footer(o RunOptions) string {
 		when(s.many(), " With so many arms, single trials and diagnostics are not printed.")
 }
 
-// warnings lists the warnings on headline metrics and on the run as a whole. With headline = false, it lists the
-// warnings on exploratory metrics. Each warning appears once, the most severe first.
+// warnings lists the warnings on headline metrics and on the run (headline = true), or on exploratory metrics. Each
+// appears once, the most severe first.
 func (s *sheet) warnings(headline bool) []string {
 	var list []scopedText
 	add := func(f analysis.Finding, parts ...string) {

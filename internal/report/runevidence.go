@@ -81,8 +81,8 @@ func (s *sheet) proofMatrix() doc.Table {
 	return doc.Simple(columns, rows)
 }
 
-// proofs merges the run's proofs by arm, layer and name. If the expected value differs between trials, such as
-// the bytes through a tunnel, the first value is shown with a remark.
+// proofs merges the run's proofs by arm, layer and name. An expected value that differs between trials gets a remark
+// after the first value.
 func (s *sheet) proofs() []analysis.ProofSummary {
 	var list []analysis.ProofSummary
 	varies := map[int]bool{}

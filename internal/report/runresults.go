@@ -29,8 +29,8 @@ func (s *sheet) overheadBlocks() []doc.Block {
 		s.baseline + ", the line its " + s.confidence() + " " + how)}}}
 }
 
-// restOfOverheads draws the overheads that the picture at the top (overheadBlocks) leaves out. With many arms, it draws
-// all overheads, the largest first.
+// restOfOverheads draws the overheads that the picture at the top leaves out. With many arms, it draws all overheads,
+// the largest first.
 func (s *sheet) restOfOverheads() []doc.Block {
 	if s.alone() {
 		return nil
@@ -214,8 +214,8 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string
 	return row
 }
 
-// openReason explains why a comparison is not resolved, or has no verdict yet. For a claim, it names the missing trials
-// that do not change the claim. For other verdicts, it returns "".
+// openReason explains why a comparison is not resolved or has no verdict yet; "" for other verdicts. For a claim, it
+// names missing trials that do not change it.
 func openReason(c *analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.NotResolved:

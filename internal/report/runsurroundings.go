@@ -205,8 +205,8 @@ func (s *sheet) partBlocks() []doc.Block {
 		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
 }
 
-// resources returns two texts. Wires lists the link speeds of the run's cells: "1 Gbit/s", "unlimited"; "":
-// unknown. UsedUp lists the resources that trials used up.
+// resources returns two texts. wires lists the link speeds of the run's cells ("1 Gbit/s", "unlimited"; "": unknown),
+// usedUp the resources that trials used up.
 func (s *sheet) resources() (wires, usedUp string) {
 	var at, full []string
 	for _, cell := range s.run.Cells {

@@ -50,9 +50,8 @@ func (s *sheet) validOf(one, many string) string {
 	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
-// noiseFloor sums up the control's overheads on headline metrics; n is the number of these metrics. The result worst is
-// the largest difference between control and baseline. The result reach is the end of an interval that is farthest from
-// zero. The result off lists the metrics whose interval excludes zero.
+// noiseFloor sums up the control's overheads on n headline metrics. worst is the largest overhead, reach the interval
+// end farthest from zero. off lists metrics whose interval excludes zero.
 func (s *sheet) noiseFloor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.HasNumbers(c) {
@@ -147,8 +146,8 @@ func (s *sheet) breakdownAnswers() (list []doc.Answer) {
 	return list
 }
 
-// alone reports whether the run has a single arm, such as an imported benchmark of one platform. A report on such a
-// run shows values and compares nothing.
+// alone reports whether the run has a single arm, such as an imported benchmark of one platform. Its report compares
+// nothing.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 func (s *sheet) levelAnswers() []doc.Answer {

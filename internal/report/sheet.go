@@ -91,8 +91,8 @@ func arrange(r *analysis.Run) *sheet {
 	return s
 }
 
-// findOrAdd returns the first element of a list that meets a condition. If no element meets the condition, findOrAdd
-// appends the given element and returns it.
+// findOrAdd returns the first element of a list that meets a condition. Without one, it appends the given element and
+// returns it.
 func findOrAdd[T any](list *[]T, wanted func(T) bool, made T) *T {
 	if i := slices.IndexFunc(*list, wanted); i >= 0 {
 		return &(*list)[i]
@@ -184,8 +184,8 @@ func (b cellGroups) only(headline bool) []group {
 
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
-// reference returns the words for the arms that overheads are relative to: "it", or "it and the control". The word "it"
-// stands for the baseline, which the sentence names before.
+// reference returns the words for the arms that overheads are relative to: "it" (the baseline, named earlier in the
+// sentence), or "it and the control".
 func (s *sheet) reference() string {
 	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
 		return "it and the control"

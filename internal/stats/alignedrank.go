@@ -14,22 +14,20 @@ const alignedPrecision = 1e-4
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the round's other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
-	// PositionsRemoved is set if position effects were estimated from these values and subtracted from them. The
-	// subtraction also removes a part of the noise.
+	// PositionsRemoved is set if estimated position effects were subtracted from these values, and with them a part of
+	// the noise.
 	PositionsRemoved bool
 }
 
 // AlignedRank estimates the shift of an arm by the aligned rank test (Hodges and Lehmann 1962, "Rank methods for
-// combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33). Each value
-// is replaced by its distance from the mean of its round. The distances of all rounds are ranked together. The
-// statistic is the sum of the arm's ranks, divided by the root of the sum of their squares. Under the null
-// hypothesis, each value of a round is the arm's with the same chance. The test needs a random order of trials
-// within rounds, but no normality and no symmetry. It is exact if the arms differ only by the shift. The interval is
-// a little too narrow for an arm whose values spread more than the values of the other arms (see Noisier).
+// combination of independent experiments in analysis of variance", Annals of Mathematical Statistics 33). Values are
+// ranked by their distance from the mean of their round. The test needs a random order of trials within rounds, but no
+// normality and no symmetry. It is exact if the arms differ only by the shift. For an arm that spreads more than the
+// other arms, the interval is a little too narrow (see Noisier).
 //
-// The interval holds all shifts that the test does not reject. The point is the shift at which the sum equals its
-// expectation (Hodges and Lehmann 1963, section 4). P is twice the smaller tail probability. A 95 % interval needs
-// four rounds with two other arms each, or six rounds with one other arm each. Fewer rounds give ErrTooFew.
+// The point is the shift at which the sum of the arm's ranks equals its expectation (Hodges and Lehmann 1963, section
+// 4). A 95 % interval needs four rounds with two other arms each, or six rounds with one other arm each. Fewer rounds
+// give ErrTooFew.
 func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	const name = "aligned rank"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -56,11 +54,8 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// Noisier tests whether the arm's values spread more than the values of the other two arms, and returns the one-sided
-// p-value. Mann and Whitney's test compares two sets of distances: those of the arm's contrasts from their median, and
-// those of the two other arms from each other. All distances are in units of the noise of one value. The test uses
-// ranks, so that a few outliers do not look like a wide spread. The result is 1 unless both other arms ran in at least
-// two rounds.
+// Noisier returns the one-sided p-value of "the arm spreads no more than the other arms" (Mann and Whitney's test). It
+// is 1 unless at least two rounds have both other arms.
 func (r AlignedRounds) Noisier() float64 {
 	var distances, apart []float64
 	middle := Median(r.Contrasts)
@@ -82,8 +77,8 @@ func (r AlignedRounds) Noisier() float64 {
 	return normalTail((sum - n*(n+m+1)/2) / math.Sqrt(n*m*(n+m+1)/12))
 }
 
-// AlignedRankLeast returns the smallest two-sided p-value that AlignedRank can give. In a number pairs of rounds, the
-// arm has one other arm beside it; in a number triples, two.
+// AlignedRankLeast returns the smallest two-sided p-value of AlignedRank. pairs is the number of rounds with one other
+// arm, triples with two.
 func AlignedRankLeast(pairs, triples int) float64 {
 	return min(1, 2*math.Pow(0.5, float64(pairs))*math.Pow(1./3, float64(triples)))
 }
@@ -215,8 +210,8 @@ func (a *alignedRounds) excess(shift float64) int {
 	return sum
 }
 
-// middle returns the shift at which the sum of the arm's ranks equals its expectation. If this holds for a range of
-// shifts, middle returns the range's middle.
+// middle returns the shift at which the sum of the arm's ranks equals its expectation. If a range of shifts does so, it
+// returns the range's middle.
 func (a *alignedRounds) middle() float64 {
 	from := a.firstShift(Median(a.contrasts), func(shift float64) bool { return a.excess(shift) <= 0 })
 	if next := from + 2*a.width*alignedPrecision; a.excess(next) >= 0 {
@@ -225,8 +220,8 @@ func (a *alignedRounds) middle() float64 {
 	return from
 }
 
-// firstShift returns a shift slightly below the smallest shift for which holds(shift) is true. The search goes
-// outwards from a guess, in steps that double, and then bisects.
+// firstShift returns a shift slightly below the smallest shift for which holds(shift) is true. The search starts at a
+// guess.
 func (a *alignedRounds) firstShift(guess float64, holds func(float64) bool) float64 {
 	step, precise := a.width, max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess

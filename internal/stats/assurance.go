@@ -5,18 +5,17 @@ import (
 	"math/rand/v2"
 )
 
-// The number of rounds that would resolve a comparison is computed after its data were seen. Power at the observed
-// effect would be the wrong measure: an observed effect near 0 leads to thousands of rounds, although few rounds
-// would show equivalence. The right measure is assurance, the average of the power over the possible effects
-// (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical Statistics 4). Here it is
-// the average chance of a verdict: a difference, or equivalence.
+// The number of rounds that would resolve a comparison is computed from its data, by assurance: the power averaged over
+// the possible effects (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial design", Pharmaceutical
+// Statistics 4). Power at the observed effect would mislead: an effect near 0 leads to thousands of rounds, although
+// few would show equivalence.
 
 // Aim is the goal of a comparison.
 type Aim struct {
 	Alpha  float64 // two-sided significance level of a claim, and one-sided level of each test of equivalence
 	Margin float64 // margin of equivalence, in the unit of the values; 0: equivalence is no possible verdict
-	// Shown is the error probability of the interval that users see: 0.05 at 95 % confidence. With Reach > 0, a claim
-	// of equivalence needs this interval to lie within ±Reach.
+	// Shown is the error probability of the interval that users see: 0.05 at 95 %. If Reach > 0, equivalence needs this
+	// interval within ±Reach.
 	Shown, Reach float64
 	Assurance    float64 // required chance of a verdict, such as 0.8
 	Limit        int     // largest number of values or rounds that are tried as the answer
@@ -24,8 +23,8 @@ type Aim struct {
 	Seed         uint64
 }
 
-// belief is the distribution of the possible effects: Student's t with DF degrees of freedom, around the effect At and
-// scaled by the standard error Error.
+// belief is the distribution of the possible effects: Student's t around At with DF degrees of freedom, scaled by the
+// standard error Error.
 type belief struct{ At, Error, DF float64 }
 
 // BeliefOf returns the belief about an effect whose interval i has this confidence and df degrees of freedom.
@@ -41,11 +40,11 @@ func (b belief) valid() bool {
 type noise interface {
 	// err returns the standard error of the estimate with n values.
 	err(n int) float64
-	// claim returns the least distance from 0 at which an estimate from n values is significant at the two-sided level
-	// alpha. The noise is assumed normal. The result is infinite if n values cannot support any claim.
+	// claim returns how far from 0 an estimate from n values must be to be significant (two-sided, normal noise);
+	// infinite: no claim is possible.
 	claim(n int, alpha float64) float64
-	// equal returns the distance that an estimate must keep from the margin, at least, for a claim of equivalence.
-	// The argument alpha is the level of each of the two one-sided tests.
+	// equal returns how far inside the margin an estimate must be for a claim of equivalence. alpha is the level of
+	// each one-sided test.
 	equal(n int, alpha float64) float64
 	// most returns the largest number of values for which the simulation does not take too long.
 	most() int
@@ -53,10 +52,8 @@ type noise interface {
 	simulation(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
 }
 
-// PairsForVerdict returns the smallest number of rounds with which a new run gives a verdict with the required
-// assurance: a difference by the signed-rank test, or equivalence by the signed-rank test and Student's t. The new
-// run is assumed to have the noise of the observed contrasts d, made symmetric. The result is 0 if the number
-// exceeds a.Limit or cannot be computed.
+// PairsForVerdict returns the smallest number of rounds for a verdict by the signed-rank test, with noise like that of
+// the contrasts d; 0: above a.Limit, or not computable.
 func PairsForVerdict(d []float64, b belief, a Aim) int {
 	p, ok := pairsOf(d, b)
 	if !ok {
@@ -65,9 +62,8 @@ func PairsForVerdict(d []float64, b belief, a Aim) int {
 	return verdictSize(&p, b, a)
 }
 
-// RoundsForVerdict returns the number of rounds that a verdict needs, as PairsForVerdict does for pairs. It is for
-// rounds in which one or two arms ran besides the arm and the baseline. The aligned rank test judges a difference.
-// Equivalence needs this test and t on the contrasts.
+// RoundsForVerdict returns the number of rounds for a verdict by the aligned rank test, with one or two arms besides
+// arm and baseline; 0: above a.Limit, or not computable.
 func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	p, ok := pairsOf(r.Contrasts, b)
 	if !ok || len(r.OthersDelta) != len(r.Contrasts) {
@@ -83,8 +79,8 @@ func RoundsForVerdict(r AlignedRounds, b belief, a Aim) int {
 	return verdictSize(t, b, a)
 }
 
-// pairsOf describes the noise of the contrasts d: their standard deviation, and their distances (residuals) from the
-// believed effect. The result ok is false if the noise cannot be estimated.
+// pairsOf describes the noise of the contrasts d around the believed effect. ok is false if the noise cannot be
+// estimated.
 func pairsOf(d []float64, b belief) (p pairs, ok bool) {
 	if len(d) < 2 || !b.valid() {
 		return p, false
@@ -98,8 +94,8 @@ func residuals(x []float64, centre float64) []float64 {
 	return Mapped(x, func(v float64) float64 { return (v - centre) * math.Sqrt(float64(len(x))/float64(len(x)-1)) })
 }
 
-// ValuesForVerdict returns how many values each of two independent samples needs for a verdict in a new run. A verdict
-// needs both the rank-sum test and Welch's t.
+// ValuesForVerdict returns how many values each of two samples needs for a verdict by the rank-sum test and Welch's t;
+// 0: none up to a.Limit.
 func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	if len(x) < 2 || len(y) < 2 || !b.valid() {
 		return 0
@@ -114,8 +110,8 @@ func ValuesForVerdict(x, y []float64, b belief, a Aim) int {
 	return verdictSize(&samples{scale: sd * max(1, b.Error/se), x: residuals(x, meanX), y: residuals(y, meanY)}, b, a)
 }
 
-// SizeForVerdict returns the number of values that a verdict needs, as PairsForVerdict does. It knows only the effect's
-// standard error with n values. It assumes that this error falls with the root of the number of values.
+// SizeForVerdict returns the number of values for a verdict, if only the standard error is known. The error is assumed
+// to fall with the number's root.
 func SizeForVerdict(n int, b belief, a Aim) int {
 	if n < 1 || !b.valid() {
 		return 0
@@ -124,8 +120,8 @@ func SizeForVerdict(n int, b belief, a Aim) int {
 	return verdictSize(normalPairs(n, b), b, a)
 }
 
-// verdictSize returns the smallest number of values with which the verdict has the required chance. It searches with
-// normal noise and then, near the number found, with the observed noise.
+// verdictSize returns the smallest number of values that gives a verdict with the required chance; 0: none up to the
+// limit.
 func verdictSize(t noise, b belief, a Aim) int {
 	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
 		return 0
@@ -137,9 +133,8 @@ func verdictSize(t noise, b belief, a Aim) int {
 	return resampledSize(t, b, &a, n)
 }
 
-// verdictChance returns the chance of a verdict with n values and normal noise. The estimate from n values varies
-// for two reasons: the true effect is not known, and the n values have noise. The sum of both is assumed to follow
-// Student's t.
+// verdictChance returns the chance of a verdict with n values and normal noise. The sum of belief and noise is assumed
+// to follow Student's t.
 func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	bar := t.claim(n, a.Alpha)
 	if math.IsInf(bar, 0) {
@@ -162,9 +157,8 @@ func verdictChance(t noise, b belief, a *Aim, n int) float64 {
 	return 1 - within(bar) + within(min(same, bar))
 }
 
-// resampledSize corrects the estimated number n by simulations that draw from the observed noise. It raises or lowers n
-// in steps of a tenth, until the chance of a verdict crosses the required chance. Every n is tried with the same random
-// draws.
+// resampledSize corrects the estimated number n by simulated runs with the observed noise. Every number is tried with
+// equal random draws.
 func resampledSize(t noise, b belief, a *Aim, n int) int {
 	effects := make([]float64, a.Resamples)
 	for i := range effects {
@@ -203,18 +197,16 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 	}
 }
 
-// Side is the question on which side of a limit an effect lies, below or above. A new run answers the question if its
-// whole interval lies on one side. The chance of an answer is a mean over the possible effects. The noise is assumed to
-// be normal.
+// Side asks on which side of a limit an effect lies. A new run answers if its interval does not contain the limit. The
+// noise is assumed to be normal.
 type Side struct {
 	Below, Above float64 // one-sided significance levels for a result below and above the limit
 	Assurance    float64 // required chance of a result, whether above the limit or below it
 	Limit        int     // largest number of values to try
 }
 
-// Pairs returns the smallest number of pairs with which the signed-rank test shows on which side of a limit the effect
-// lies. The belief b is about the effect minus the limit, and comes from n pairs. The result is 0 if the number exceeds
-// Limit.
+// Pairs returns the smallest number of pairs for an answer by the signed-rank test; 0: above Limit. b is about the
+// effect minus the limit.
 func (s Side) Pairs(n int, b belief) int {
 	return s.size(normalPairs(n, b), b)
 }

@@ -34,8 +34,8 @@ func criticalDistance(err, level, df float64) float64 {
 
 func (p *pairs) most() int { return 120 }
 
-// simulation returns a function that simulates one run: it draws residuals with random signs, and tests them. The tests
-// count Walsh averages below and above the limits, which is faster than computing intervals.
+// simulation returns a function that simulates and tests one run. Counting Walsh averages is faster than computing
+// intervals.
 func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	null := signedRankNull(n)
 	claim, equal, shown := null.depth(a.Alpha), null.depth(2*a.Alpha), null.depth(a.Shown)
@@ -61,15 +61,15 @@ func (p *pairs) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	}
 }
 
-// differs reports whether an interval, moved by the effect, lies on one side of 0. The interval reaches from the
-// k-th smallest to the k-th largest member, with k = depth.
+// differs reports whether 0 lies outside an interval: from the depth-th smallest to the depth-th largest member, plus
+// the effect.
 func differs(members combinations, effect float64, depth int) bool {
 	below := members.atMost(-effect)
 	return min(below, members.size()-below) < depth
 }
 
-// inside reports whether an interval lies between -half and half after the effect is added to it. The interval reaches
-// from the k-th smallest to the k-th largest member, where k is depth.
+// inside reports whether an interval lies between -half and half: from the depth-th smallest to the depth-th largest
+// member, plus the effect.
 func inside(members combinations, effect, half float64, depth int) bool {
 	return members.atMost(-half-effect) < depth && members.size()-members.atMost(half-effect) < depth
 }
@@ -140,15 +140,14 @@ func (t *triples) equal(n int, alpha float64) float64 {
 	return max(byT, t.claim(n, 2*alpha))
 }
 
-// AlignedDF returns the approximate degrees of freedom of the error with which a shift is estimated. Each of the n
-// rounds has the arm and two other arms.
+// AlignedDF returns the approximate degrees of freedom of a shift's error, if each of n rounds has the arm and two
+// other arms.
 func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// simulation returns a function that draws n rounds from the observed rounds. The noise is assumed symmetric. Each
-// drawn round therefore gets a random sign for the arm's distance from the other arms, and the other arms in random
-// order.
+// simulation returns a function that draws n rounds from the observed rounds, and tests them. Random signs make the
+// noise symmetric.
 func (t *triples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0

@@ -12,30 +12,22 @@ const maxChangeValues = 500
 
 // Changepoints finds where a series changes its distribution. The result is the index of the first value of each new
 // segment, in order, or nil. Segments have at least minSegment values, and at least 2. A series with a value that is
-// not finite gives nil.
+// not finite gives nil. The same seed gives the same result.
 //
 // The method is E-divisive (Matteson & James 2014) with one split at a time. The best split has the largest energy
-// distance between the values before and after it. The segment's values are shuffled many times. The split is
-// claimed if less than the share alpha of the shuffles have a larger distance at any of their splits. Both sides of
-// the split are then searched in turn. The method detects any change of distribution, and single spikes do not
-// affect it. The first test is exact: a series of values in random order yields a claim with probability alpha at
-// most. Autocorrelated series yield more claims; RelatedChangepoints is for them. The same seed gives the same
-// result.
+// distance between the values before and after it. It is claimed if less than the share alpha of random shuffles have a
+// larger distance at any split. Both sides are then searched in turn. At the end, each change is located again between
+// its neighbours. The first test is exact: values in random order give a claim with probability alpha at most.
+// Autocorrelated values give more claims; RelatedChangepoints is for them.
 //
-// A split is located before other changes near it are known. When all changes are found, each change is located again
-// between its neighbouring changes.
-//
-// In a series of more than 500 values, changes are searched in the medians of at most 500 blocks of neighbouring
-// values, and then located among the values of the nearby blocks. In such a series, only changes of the median are
+// Of more than 500 values, the medians of at most 500 blocks are searched first. Then only changes of the median are
 // found, and segments have at least two blocks.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitSegment)
 }
 
-// RelatedChangepoints finds changes, as Changepoints does, in values that may resemble their neighbours. Its null
-// distribution comes from surrogates of a segment, which keep this resemblance, and not from shuffles of the segment.
-// Energy distances are computed from values in bins (energyGrid). The test is exact if the autocorrelation at lag one
-// is estimated as 0 or less. Otherwise the test depends on the precision of this estimate.
+// RelatedChangepoints is like Changepoints, for values that may resemble their neighbours. The test is exact if the
+// autocorrelation at lag one is estimated as 0 or less.
 func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	return changepoints(x, alpha, minSegment, seed, splitRelated)
 }
@@ -97,8 +89,8 @@ func relocate(changes []int, x []float64, reach, minSegment int) {
 	}
 }
 
-// splitSegment finds the best split of a segment and tests it against random orders of the values. It is for values
-// whose order is random as long as nothing changes.
+// splitSegment finds the best split of a segment, and tests it against shuffles. It is for values without
+// autocorrelation.
 func splitSegment(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
@@ -123,9 +115,8 @@ func splitRelated(segment []float64, alpha float64, minSegment int, random *rand
 	return split, Significant(observed, alpha, func() float64 { return grid.largest(next(), minSegment) })
 }
 
-// energy computes the energy distance between both sides of every split of a series, in O(n log n). The series may have
-// the values in any order. Two Fenwick trees over the ranks add up the distances from a value to the values on its
-// left.
+// energy computes the energy distance between both sides of every split, in O(n log n). It serves any order of a
+// series' values.
 type energy struct {
 	ranks  []int     // ranks of the values in their order, from 1; equal values have different ranks
 	sorted []float64 // sorted values minus their median, so that sums stay small
@@ -158,10 +149,8 @@ func newEnergy(x []float64) *energy {
 	return e
 }
 
-// bestSplit returns the split of a series with the largest scaled energy distance, and this distance. The argument
-// ranks holds the ranks of the series' values. For k values on the left and m on the right, the scaled distance is
-// km/(k+m) · (2B/km - 2W(L)/k² - 2W(R)/m²). W(L) is the sum of the distances over pairs on the left, W(R) on the right,
-// and B between left and right.
+// bestSplit returns the split with the largest scaled energy distance: km/(k+m) · (2B/km - 2W(L)/k² - 2W(R)/m²) for k
+// values left and m right. W sums distances within a side, B between sides.
 func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
 	clear(e.counts)
 	clear(e.sums)
@@ -200,13 +189,12 @@ func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest floa
 
 const energyBins = 16
 
-// energyGrid computes the energy distance of values in bins, without sorting each new series as energy does. The
-// bins come from one series; its surrogates are put into the same bins.
+// energyGrid computes the energy distances of a series and its surrogates. It sorts no values, but puts them into bins
+// that come from the series.
 //
-// The energy distance of two samples is 2 ∫ (F - G)², where F and G are assumed constant within bins. For a split of
-// n values into k and m, the scaled distance is 2n/km · Σ w(j) a(j)². Here a(j) is the number of values up to bin j
-// on the left, minus k times the share of values up to bin j among all values; w(j) is the distance from bin j to the
-// next bin.
+// For a split of n values into k and m, the scaled distance is 2n/km · Σ w(j) a(j)². Here a(j) is the number of values
+// up
+// to bin j on the left, minus k times their share among all values. w(j) is the distance from bin j to the next bin.
 type energyGrid struct {
 	from, scale float64              // turn a value into an index of the table: (value - from) * scale + 1
 	table       [gridCells]uint8     // bin of each index
@@ -218,9 +206,8 @@ type energyGrid struct {
 // gridCells is the number of equal parts into which the range of values is divided. Each part belongs to one bin.
 const gridCells = 256
 
-// gridStep is the change when one value of bin b moves to the left side. The sum Σ w(j) a(j)² then grows by Σ w(j) (2
-// a(j) d(j) + d(j)²). Here share(j) is the share of all values up to bin j. The term d(j) is 1 − share(j) for j ≥ b,
-// and −share(j) for j < b.
+// gridStep is the growth of Σ w(j) a(j)² when one value of bin b moves to the left: Σ w(j) (2 a(j) d(j) + d(j)²). d(j)
+// is 1 − share(j) for j ≥ b, else −share(j); share(j) is that of values up to bin j.
 type gridStep struct {
 	above   [energyBins]float64 // added to Σ w(j) a(j) over j ≥ b', for all b'
 	shared  float64             // added to Σ w(j) a(j) share(j)

@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Holm returns the p-values, adjusted for their number, in the order given (Holm 1979). If a user claims all
-// hypotheses with an adjusted p-value of at most 5 %, the chance of any false claim is at most 5 %, however the
-// tests depend on each other. A NaN, from a test that was not possible, counts as 1.
+// Holm returns the p-values corrected for their number (Holm 1979), in the order given. With claims up to 5 %, the
+// chance of any false claim is at most 5 %. NaN counts as 1.
 func Holm(p []float64) []float64 {
 	adjusted := Mapped(p, func(v float64) float64 {
 		if math.IsNaN(v) {
@@ -26,14 +25,11 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// Exaggeration returns the expected exaggeration of an effect that was claimed with a two-sided p-value at a
-// significance level alpha. Only large enough estimates become claims, so the estimates of claims are too large on
-// average (type M error: Gelman & Carlin 2014, "Beyond power calculations", Perspectives on Psychological Science
-// 9). If many experiments had the assumed true effect, the average of their claimed estimates would be this claim's
-// estimate: it is the maximum likelihood estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators",
-// Biostatistics 9). The result power is the chance that an experiment of this kind claims the assumed true effect.
-// The result factor is the average claimed size divided by the true size. Both are NaN for a p or an alpha that is
-// not between 0 and 1. A p above alpha counts as alpha.
+// Exaggeration estimates from a claim's two-sided p-value how much such claims exaggerate the effect. power is the
+// chance of a claim. factor is the average claimed size divided by the true size (type M error: Gelman & Carlin 2014,
+// "Beyond power calculations", Perspectives on Psychological Science 9). The effect is taken as the maximum likelihood
+// estimate given the claim (Zhong & Prentice 2008, "Bias-reduced estimators", Biostatistics 9). A p or alpha not
+// between 0 and 1 gives NaN. A p above alpha counts as alpha.
 func Exaggeration(p, alpha float64) (power, factor float64) {
 	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {
 		return math.NaN(), math.NaN()
@@ -56,16 +52,16 @@ func claimedMean(effect, c float64) float64 {
 	return effect + (normalDensity(c-effect)-normalDensity(c+effect))/claimed
 }
 
-// Looks are planned analyses of data that are not complete yet. All looks together make no more false claims than
-// one test would. The methods of Looks give levels and p-values of the last look. When a share t of the data exists,
-// the looks so far may use up the share t^1.5 of the significance level alpha (Kim and DeMets 1987, Design and
+// Looks are planned analyses of data that are not complete yet. All looks together make no more false claims than one
+// test. Up to a share t of the data, the looks may use up the share t^1.5 of alpha (Kim and DeMets 1987, Design and
 // analysis of group sequential tests based on the type I error spending rate function, Biometrika 74). The bound of
-// each look follows from the joint distribution of all looks, for sums of independent increments (Armitage, McPherson
-// and Rowe 1969, Repeated significance tests on accumulating data, Journal of the Royal Statistical Society A 132).
+// each look follows from the joint distribution of all looks (Armitage, McPherson and Rowe 1969, Repeated significance
+// tests on accumulating data, Journal of the Royal Statistical Society A 132). Methods give levels and p-values of the
+// last look.
 //
-// Intervals at the level of the last look contain the true value at all looks together with the requested confidence,
-// whatever the reason for stopping (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval
-// approach, Journal of the Royal Statistical Society B 51).
+// Intervals at the level of the last look keep their confidence at all looks together, whatever the reason for stopping
+// (Jennison and Turnbull 1989, Interim analyses: the repeated confidence interval approach, Journal of the Royal
+// Statistical Society B 51).
 type Looks struct {
 	at    []float64 // the data that exist at each look, as a share of all planned data; ascending
 	table func() [lookLevels]float64
@@ -73,8 +69,8 @@ type Looks struct {
 
 const (
 	spending = 1.5
-	// The table of Looks has lookLevels rows. In each row, a level of all looks together, from 50 % to about 1 in 10^8,
-	// gives the level of the last look. The normal quantiles of successive rows differ by lookStep.
+	// lookLevels is the number of tabulated levels of all looks together, from 50 % to about 1 in 10^8. Their normal
+	// quantiles differ by lookStep.
 	lookLevels, lookStep = 24, 0.25
 	// Densities are integrated over lookGrid points. The first point is lookFloor standard deviations below 0.
 	lookGrid, lookFloor = 100, 6.5
@@ -102,8 +98,8 @@ func NewLooks(at []int, most int) (*Looks, error) {
 	return l, nil
 }
 
-// Level returns the significance level of the one-sided test at the last look. The argument alpha is the one-sided
-// significance level of all looks together.
+// Level returns the level of the one-sided test at the last look. alpha is the one-sided significance level of all
+// looks together.
 func (l *Looks) Level(alpha float64) float64 {
 	if len(l.at) == 1 && l.at[0] == 1 {
 		return alpha
@@ -115,9 +111,8 @@ func (l *Looks) Level(alpha float64) float64 {
 	return normalTail(z)
 }
 
-// P corrects a one-sided p-value of the last look, so that it allows for all looks. The result is the smallest
-// significance level of all looks together at which the last look claims an effect. Nil looks do not change the
-// p-value.
+// P corrects a one-sided p-value of the last look for all looks: it is the smallest level of all looks with a claim.
+// Nil looks change nothing.
 func (l *Looks) P(p float64) float64 {
 	if l == nil {
 		return p
@@ -129,8 +124,8 @@ func (l *Looks) P(p float64) float64 {
 	return normalTail(low)
 }
 
-// bisect halves a range a number of times, and returns the range's ends. holds(x) must be true below some point of
-// the range and false above it; this point stays in the range.
+// bisect halves a range a number of times. holds(x) must be true below some point of the range and false above it; this
+// point stays in the range.
 func bisect(low, high float64, steps int, holds func(float64) bool) (float64, float64) {
 	for range steps {
 		if mid := (low + high) / 2; holds(mid) {

@@ -9,9 +9,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): all shares that
-// one-sided binomial tests do not reject at the level (1 - confidence)/2. The interval contains the true share at
-// least as often as its confidence says. For n = 0, the interval is 0 to 1.
+// ClopperPearson returns the exact interval of a share, given k of n (Clopper and Pearson 1934): at least the requested
+// confidence. n = 0 gives 0 to 1.
 func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	const name = "Clopper–Pearson interval"
 	if err := checkConfidence(name, confidence); err != nil {
@@ -34,9 +33,8 @@ func ClopperPearson(k, n int, confidence float64) (Interval, error) {
 	return i, nil
 }
 
-// FisherExact returns the two-sided p-value of "a of m and b of n are drawn with the same chance", by Fisher's exact
-// test. Among all tables with the same total a + b, it is the chance of the tables that are at most as likely as the
-// observed one (as in R's fisher.test). The result is NaN unless a is from 0 to m, and b from 0 to n.
+// FisherExact returns the two-sided p-value of "a of m and b of n have equal chances". As R's fisher.test, it sums the
+// tables at most as likely as the observed one. Impossible counts give NaN.
 func FisherExact(a, m, b, n int) (p float64) {
 	if a < 0 || a > m || b < 0 || b > n {
 		return math.NaN()
@@ -52,9 +50,8 @@ func FisherExact(a, m, b, n int) (p float64) {
 	return math.Min(1, p)
 }
 
-// FisherLeast returns the smallest p-value that FisherExact can give for samples of m and n with a given total count. A
-// correction for several tests may leave a test out if this p-value exceeds the significance level (Tarone 1990). This
-// choice does not depend on the test's result: the total does not show how the count is divided between the samples.
+// FisherLeast returns the smallest p-value of FisherExact with this total count in samples of m and n. If it is above
+// the level, a correction may drop the test (Tarone 1990).
 func FisherLeast(total, m, n int) float64 {
 	if total < 0 || total > m+n {
 		return 1
@@ -63,9 +60,8 @@ func FisherLeast(total, m, n int) float64 {
 	return min(FisherExact(low, m, total-low, n), FisherExact(high, m, total-high, n))
 }
 
-// PermutedCounts returns the two-sided p-value of "the assignment of counts to arms is chance". The first count of
-// each block is the arm's. The p-value is the chance that a random assignment in all blocks gives the arm a sum at
-// least as far from its expectation as the observed sum.
+// PermutedCounts returns the two-sided p-value of "counts fall on arms by chance". Counts are permuted within blocks.
+// The first of each block is the arm's.
 func PermutedCounts(blocks [][]int) float64 {
 	chance := []float64{1} // chance[s]: probability that the arm's sum is s
 	expected, seen := 0.0, 0

@@ -6,10 +6,8 @@ import (
 	"slices"
 )
 
-// Lag1 returns the autocorrelation of x at lag one, in the order measured: the sum of products of neighbouring
-// deviations from the mean over the sum of squares (as R's acf). Independent values give about -1/n ± 2/√n. A
-// clearly larger result is a sign of slow disturbances that neighbouring rounds share. Intervals may then be too
-// narrow. The result is 0 for fewer than 3 values or values that do not vary, and NaN if a value is not finite.
+// Lag1 returns the autocorrelation of x at lag one, as R's acf: about -1/n ± 2/√n for independent values. It is 0 for
+// constant x or under 3 values; NaN: x is not finite.
 func Lag1(x []float64) float64 {
 	if checkFinite("", x) != nil {
 		return math.NaN()
@@ -32,15 +30,13 @@ func Lag1(x []float64) float64 {
 const maxExactOrder = 8
 
 // OrderEffect returns the two-sided p-value of "values do not depend on their position in the round", by Spearman's
-// rank correlation of values and positions (4 values at least). In a comparison, a value is the log ratio of a
-// round. Its position is the treatment's position in the round minus the baseline's.
+// rank correlation (4 values at least). In a comparison, a value is the log ratio of a round. Its position is the
+// treatment's position in the round minus the baseline's.
 //
-// The trials of a round run in random order, drawn anew in every round. A permutation test over the positions is
-// therefore exact, without any assumption on the values. Rank correlation detects the usual effects of order: later
-// trials run steadily slower or faster (heat, fill level, page cache), or the first trial stands out.
-//
-// For up to 8 values, all permutations are counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t distributed
-// with n-2 degrees of freedom. Positions that are all the same give ErrConstant; values that are all the same give 1.
+// The test is exact, since the order of trials is drawn anew in every round. For up to 8 values, all permutations are
+// counted. For more values, r·√((n-2)/(1-r²)) is assumed to be t distributed with n-2 degrees of freedom. Positions
+// that
+// are all the same give ErrConstant; values that are all the same give 1.
 func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	const name = "order effect"
 	if len(values) != len(positions) {
@@ -78,8 +74,8 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 	return max(least, min(1, 2*StudentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
-// permutedProductP returns a share of the permutations of y. It counts the permutations whose sum of products with x
-// lies at least as far from the mean of all such sums as the observed sum.
+// permutedProductP returns the share of permutations of y whose sum of products with x is at least as far from the mean
+// as the observed sum.
 func permutedProductP(x, y []float64) float64 {
 	n := len(x)
 	var sum, sumX, sumY float64
@@ -118,16 +114,14 @@ const (
 
 // Trend tests whether a series, in the order measured, rises or falls all along. P is the two-sided p-value of Mann
 // and Kendall's test of "no trend" (Mann 1945; Kendall, Rank Correlation Methods, 4th ed., chapters 4 and 5). The
-// slope is Theil and Sen's: the median of the slopes between all pairs of values, in the values' unit per index
-// (Hollander, Wolfe & Chicken, section 9.3). Trend needs at least 4 values; significance at 5 % needs at least 5.
+// slope is Theil and Sen's, the median slope of all pairs, in the values' unit per index (Hollander, Wolfe & Chicken,
+// section 9.3). Trend needs at least 4 values; significance at 5 % needs at least 5.
 //
-// The test uses only the signs of all pairs' differences, so neither outliers nor the trend's shape matter. It
-// assumes independent values: with positive autocorrelation, slow waves look like trends. P is exact for up to 50
-// values without ties. Otherwise P is the normal approximation with continuity correction and tie-corrected
-// variance.
-//
-// For more than 300 values, the slope is computed from the medians of at most 300 blocks of neighbouring values.
-// Blocks make the slope a little less precise and add no bias. P always uses all values.
+// Values must be independent: with positive autocorrelation, slow waves look like trends. P is exact for up to 50
+// values
+// without ties. Otherwise it is the normal approximation with continuity correction and tie-corrected variance. For
+// more
+// than 300 values, the slope comes from the medians of at most 300 blocks.
 func Trend(x []float64) (slope, p float64, err error) {
 	if err := checkValues("trend", x, 4); err != nil {
 		return 0, 0, err
@@ -162,9 +156,8 @@ func mannKendall(x []float64) float64 {
 	return twoSided(normalTails(float64(s)/2, 0, math.Sqrt(variance)/2))
 }
 
-// kendallScore returns Kendall's score: the number of pairs with a rising value minus the number with a falling value.
-// The result ties is the sum of t(t-1)(2t+5) over the groups of t equal values. A Fenwick tree over the ranks counts,
-// for each value, the earlier values that are smaller or equal.
+// kendallScore returns the number of rising pairs minus the number of falling pairs. ties is the sum of t(t-1)(2t+5)
+// over the groups of t equal values.
 func kendallScore(x []float64) (score int, ties float64) {
 	n := len(x)
 	order := ascending(x)
@@ -198,7 +191,6 @@ func kendallScore(x []float64) (score int, ties float64) {
 }
 
 // inversionCDF returns P(K ≤ k) for each k. K is the number of ascending pairs in a random order of n different values.
-// The i-th value exceeds 0 … i-1 of the values before it, each number with the same chance.
 func inversionCDF(n int) []float64 {
 	return cumulated([2]any{"inversions", n}, func() []float64 {
 		p := []float64{1}

@@ -6,17 +6,16 @@ import (
 )
 
 // Dip measures how far the distribution behind x is from having one mode. The dip d is the largest distance between
-// the empirical distribution function and the nearest unimodal distribution function (Hartigan & Hartigan 1985),
-// from 1/(2n) to 1/4. The p-value is for "one mode": the chance of this dip or a larger dip for as many values from
-// a uniform distribution, the unimodal distribution that is hardest to distinguish from a bimodal one. On normal
-// values, the test therefore rarely claims a second mode. It needs two clearly separate humps.
+// the empirical distribution function and the nearest unimodal one (Hartigan & Hartigan 1985), from 1/(2n) to 1/4. The
+// p-value is for "one mode": the chance of such a dip for as many values from a uniform distribution. This unimodal
+// distribution is the hardest to distinguish from a bimodal one, so the test rarely claims two modes of normal values.
 //
-// Rounded values have a mode at every step, and d includes these modes. The p-value does not: for it, each group of
-// equal values is spread evenly over the least distance between two different values.
+// Rounded values have a mode at every step, which d includes. For the p-value, each group of equal values is spread
+// evenly over the least distance between two different values.
 //
-// The dip is exact, by Hartigan's algorithm (AS 217, 1985), in O(n log n); it agrees with R's package diptest. The
-// p-value is interpolated in a table made by simulation (dipTable), with a relative error of some percent. The
-// smallest p-value is 0.0001. Dip needs at least 4 values.
+// The dip is exact, by Hartigan's algorithm (AS 217, 1985); it agrees with R's package diptest. The p-value is
+// interpolated in dipTable, with a relative error of some percent. The smallest p-value is 0.0001. Dip needs at least 4
+// values.
 func Dip(x []float64) (d, p float64, err error) {
 	const name = "dip"
 	if err := checkValues(name, x, 4); err != nil {
@@ -57,12 +56,8 @@ func unrounded(s []float64) []float64 {
 	return spread
 }
 
-// dipOf returns the dip of sorted values. A unimodal distribution function is convex up to its mode and concave after
-// it. The search narrows the interval that contains the mode. Each step takes the greatest convex minorant and the
-// least concave majorant of the empirical function within the interval, and continues between the two corners where
-// minorant and majorant are farthest apart. The search ends when no distance inside the interval exceeds the largest
-// distance outside. Distances are in units of 1/n and count both sides of a step. The dip is half of the largest
-// distance.
+// dipOf returns the dip of sorted values. The search narrows the interval that contains the mode. Distances are in
+// units of 1/n.
 func dipOf(s []float64) float64 {
 	n := len(s)
 	largest := 1.
@@ -121,9 +116,8 @@ func corners(next []int, from, to int) []int {
 	return all
 }
 
-// widest returns the largest distance between minorant and majorant, and the corners between which that distance lies.
-// Minorant and majorant are straight between corners, so the largest distance is at a corner. The loop visits the
-// corners from the left. The minorant's corners are in descending order.
+// widest returns the largest distance between minorant and majorant, and the corners around it. The minorant's corners
+// are in descending order.
 func widest(s []float64, convex, concave []int) (gap float64, atConvex, atConcave int) {
 	atConvex, atConcave = len(convex)-1, len(concave)-1
 	if len(convex) == 2 && len(concave) == 2 {
@@ -155,8 +149,8 @@ func chord(s []float64, from, to, at int) float64 {
 	return (s[at] - s[from]) * float64(to-from) / (s[to] - s[from])
 }
 
-// aboveChord returns how far the empirical distribution function, at one value, lies above the straight line between
-// two corners. belowChord returns how far it lies below this line.
+// aboveChord returns how far the empirical distribution function lies above the line between two corners, at one value;
+// belowChord: below it.
 func aboveChord(s []float64, from, to, at int) float64 {
 	return float64(at-from+1) - chord(s, from, to, at)
 }
@@ -181,8 +175,8 @@ func misfit(s []float64, corners []int, off func(s []float64, from, to, at int) 
 	return largest
 }
 
-// dipP returns the p-value of the dip d of n values, by interpolation in a table. Between sizes it is linear in 1/√n,
-// since √n times the dip converges for large n. Between probabilities it is linear in their logarithm.
+// dipP returns the p-value of the dip d of n values, interpolated in dipTable. It is linear in 1/√n, and in the
+// logarithm of the probability.
 func dipP(n int, d float64) float64 {
 	if d <= 1/float64(2*n) { // d is the smallest possible dip of n values, which is frequent in small samples
 		return 1

@@ -33,8 +33,8 @@ func StudentTail(t, df float64) float64 {
 	return tail
 }
 
-// StudentQuantile returns a quantile of Student's t distribution. Quantiles for whole degrees of freedom are cached,
-// since computing one takes longer than the rest of an interval.
+// StudentQuantile returns a quantile of Student's t distribution. For whole degrees of freedom it is cached, since
+// computing it is slow.
 func StudentQuantile(p, df float64) float64 {
 	whole := df == math.Trunc(df)
 	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {

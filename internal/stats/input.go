@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// These errors are the reasons why an input is refused. Every error of this package wraps one of them, and contains the
-// bad value or the number of values.
+// These errors are the reasons why an input is refused. Every error of this package wraps one, and has the bad value or
+// the number of values.
 var (
 	// ErrTooFew: no interval of the requested confidence exists for so few values.
 	ErrTooFew    = errors.New("too few values")
@@ -42,9 +42,8 @@ type Estimate struct {
 	equivalence func(margin float64) float64
 }
 
-// Equivalence returns the p-value of "the true value is not between -margin and margin": the larger p-value of two
-// one-sided tests (Schuirmann 1987). A p-value up to 5 % is evidence of equivalence within the margin; the 90 %
-// interval then lies inside the margin. The result is NaN unless the margin is a positive number.
+// Equivalence returns the p-value of "the true value is not between -margin and margin" (two one-sided tests,
+// Schuirmann 1987). A small p shows equivalence. A margin ≤ 0 gives NaN.
 func (e Estimate) Equivalence(margin float64) float64 {
 	if checkPositive("equivalence", "margin", margin) != nil {
 		return math.NaN()
@@ -52,8 +51,8 @@ func (e Estimate) Equivalence(margin float64) float64 {
 	return e.equivalence(margin)
 }
 
-// bothTails returns a test of equivalence, as a function of the margin. The function moved shifts the values, and
-// returns the probabilities of both tails.
+// bothTails returns a test of equivalence, as a function of the margin. moved returns both tail probabilities of the
+// shifted values.
 func bothTails(moved func(shift float64) (lower, upper float64)) func(margin float64) float64 {
 	return func(margin float64) float64 {
 		_, above := moved(margin)  // p against "-margin or below"

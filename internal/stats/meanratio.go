@@ -7,15 +7,13 @@ import (
 )
 
 // LogMeanRatioPaired estimates ln(mean(y) / mean(x)) if values of the same index are from the same round. All values
-// must be positive. The uncertainty of both means is linearised (delta method): round i counts as y_i/mean(y) -
-// x_i/mean(x), so that noise of both values of a round cancels.
+// must be positive. Noise that both values of a round share cancels (delta method).
 //
-// The result is the smallest interval with both Student's and Hall's in it. Hall's interval transforms t by a cubic
-// function that removes the skewness of t (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If
-// rare values are far larger than all others, Student's interval reaches too far down and not far enough up. If both
-// samples have such values, Hall's interval is too narrow (88.7 % at 20 rounds). With fewer than 30 values, only
-// Student's interval is used: Hall's is then twice as wide and contains the true value no more often. No method
-// accounts for values so rare that none was observed.
+// The result is the smallest interval with both Student's and Hall's in it. Hall's interval removes the skewness of t
+// (Hall 1992, Journal of the Royal Statistical Society B 54, 221–228). If rare values are far larger than all others,
+// Student's interval reaches too far down and not far enough up. If both samples have such values, Hall's interval is
+// too narrow (88.7 % at 20 rounds). With fewer than 30 values, only Student's interval is used. No method accounts for
+// values so rare that none was observed.
 func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
 	const name = "ratio of paired means"
 	meanX, meanY, err := positiveMeans(name, x, y, confidence)
@@ -55,8 +53,8 @@ func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
 // fewestSkewed is the smallest number of values whose skewness can be estimated.
 const fewestSkewed = 30
 
-// skewed returns the smallest interval that contains both Student's and Hall's interval around an estimate. The
-// estimate comes from n values, and has the standard error se and the third cumulant third.
+// skewed returns the smallest interval that contains Student's and Hall's interval around point. third is the
+// estimate's third cumulant.
 func skewed(name string, point, se, third, df float64, n int, confidence float64) (Interval, error) {
 	if negligible(se, 1) {
 		return Interval{}, constant(name)

@@ -22,12 +22,11 @@ func (p Plane) At(x ...float64) float64 {
 	return height
 }
 
-// FitLine fits a line to the values y at the points x, by least squares. A line is a plane with one slope, and needs
-// two different x.
+// FitLine fits a line to the values y at the points x, by least squares. It needs two different x.
 //
-// The slope is a weighted sum of the y, and the weights do not depend on y. Symmetric noise therefore gives slopes
-// with a symmetric distribution, and [SignedRank] suits slopes, one per round. An interval from a single line through
-// all rounds would count the common drift of a round as noise of every point.
+// The slope is a sum of the y with weights that do not depend on y. Symmetric noise therefore gives slopes with a
+// symmetric distribution, and [SignedRank] suits slopes, one per round. A single line through all rounds would count
+// their common drift as noise.
 func FitLine(x, y []float64) (Plane, error) {
 	return FitPlane(Points(x), y)
 }
@@ -35,16 +34,12 @@ func FitLine(x, y []float64) (Plane, error) {
 // Points returns values as points of one coordinate.
 func Points(x []float64) [][]float64 { return slices.Collect(slices.Chunk(x, 1)) }
 
-// leastIndependent is the smallest part of a coordinate that the other coordinates must not determine, as a share of
-// its standard deviation. With less, slopes would consist of rounding errors.
+// leastIndependent is the smallest share of a coordinate's spread that other coordinates must not determine. With less,
+// slopes are rounding errors.
 const leastIndependent = 1e-8
 
-// FitPlane fits a plane to the values y at the points x, by least squares. It needs more points than a point has
-// coordinates. The points must differ in each coordinate independently of the other coordinates: 1, 2, 4 hosts at
-// TTLs of 1, 2, 4 determine neither the slope for hosts nor the slope for TTLs. As with [FitLine], each slope is a
-// weighted sum of the y.
-//
-// The modified Gram–Schmidt process makes each coordinate, and then y, orthogonal to the coordinates before it.
+// FitPlane fits a plane to the values y at the points x, by least squares (modified Gram–Schmidt). Coordinates must
+// vary independently: 1, 2, 4 hosts at TTLs of 1, 2, 4 give no slope.
 func FitPlane(x [][]float64, y []float64) (Plane, error) {
 	const name = "plane"
 	if err := checkCount(name, len(x), 2); err != nil {

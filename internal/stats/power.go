@@ -9,9 +9,8 @@ import (
 // mostPower is the largest supported power. The numerical integral of power cannot distinguish larger values from 1.
 const mostPower = 1 - 1e-9
 
-// DetectableEffect returns the smallest true mean difference that a two-sided paired t test at level alpha over n
-// rounds detects with the given power. The result has the unit of sd, the standard deviation of the differences. It
-// is NaN for n < 2 or arguments out of range (alpha < power ≤ 1-1e-9).
+// DetectableEffect returns the smallest mean difference that a two-sided paired t test over n rounds detects, in sd's
+// unit. NaN: n < 2, or not alpha < power ≤ 1-1e-9.
 func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -19,15 +18,15 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	return smallestShift(power, tPower(1, float64(n-1), alpha)) * sd / math.Sqrt(float64(n))
 }
 
-// tPower returns the power of a two-sided t test at level alpha, as a function of the shift in standard errors. The
-// argument efficiency is the share of the shift that counts: 1 for t, less for ranks.
+// tPower returns a two-sided t test's power as a function of the shift in standard errors. efficiency is the share of
+// the shift that counts (t: 1).
 func tPower(efficiency, df, alpha float64) func(shift float64) float64 {
 	critical := -StudentQuantile(alpha/2, df)
 	return func(shift float64) float64 { return studentPower(efficiency*shift, df, critical) }
 }
 
-// smallestShift returns the shift at which a rising power function reaches a power. It uses regula falsi with the
-// Illinois rule, which needs some ten evaluations; bisection needs forty.
+// smallestShift returns the shift at which a rising power function reaches a power. The Illinois rule needs ten
+// evaluations; bisection, forty.
 func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
 	below, above := at(lo)-power, at(hi)-power
@@ -62,8 +61,8 @@ func smallestShift(power float64, at func(shift float64) float64) float64 {
 	return hi
 }
 
-// fewest returns the smallest n for which enough(n) is true; 0 if enough(limit) is false. If enough(n) is true,
-// enough must be true of all larger numbers, too.
+// fewest returns the smallest n for which enough(n) is true; 0: enough(limit) is false. Once true, enough must stay
+// true for larger numbers.
 func fewest(limit int, enough func(n int) bool) int {
 	if !enough(limit) {
 		return 0
@@ -82,11 +81,9 @@ func fewest(limit int, enough func(n int) bool) int {
 // studentPower returns P(|T| > critical) for T of the noncentral t distribution with nu degrees of freedom and the
 // given shift ≥ 0.
 //
-// T is (Z+shift)/S, with Z normal and S the relative error of the estimated standard deviation. The result is an
-// average over S, which has the density of a scaled chi distribution. The normal part steps from 0 to 1 around S =
-// shift/critical, within a width of 1/critical. The integral is split there, so that Gauss–Legendre integrates smooth
-// pieces only. (Package distuv of gonum returns 1 for the far lower tail of a shift over 38, which two or three
-// rounds at a strict level reach.)
+// T is (Z+shift)/S, with Z normal and S the relative error of the standard deviation. The result is an average over S.
+// The integral is split around S = shift/critical, where the normal part steps from 0 to 1. (Package distuv of gonum
+// returns 1 for the far lower tail of a shift over 38, which two or three rounds at a strict level reach.)
 func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma
@@ -110,26 +107,23 @@ func studentPower(shift, nu, critical float64) float64 {
 	return math.Min(1, sum)
 }
 
-// The power of the signed-rank test on normal values is computed as the t test's power for 97.7 % of the effect, at
-// the significance level that the discrete distribution allows (3.1 % instead of 5 % at n = 6). The share is √(3/π)
-// = 97.7 %, since the asymptotic relative efficiency of ranks is 3/π. This power is within one percentage point of
-// simulation at a significance level of 5 %, and within two at 0.5 % (see the package comment). The power is exact
-// for samples so small that only differences of one sign give a claim. On values with heavy tails, the test detects
-// more.
+// The power of the signed-rank test on normal values is computed as the t test's power for √(3/π) = 97.7 % of the
+// effect, at the attained significance level (3.1 % instead of 5 % at n = 6). It is within one percentage point of
+// simulation at a level of 5 %, and within two at 0.5 % (see the package comment). It is exact if only differences of
+// one sign give a claim. On heavy tails, the test detects more.
 
-// rankEfficiency is a factor for shifts: ranks detect a shift as often as t detects the shift times this factor. It
-// holds for pairs and for two samples.
+// rankEfficiency is a factor for shifts, of pairs and of two samples: ranks detect a shift as often as t detects the
+// shift times this factor.
 var rankEfficiency = math.Sqrt(3 / math.Pi)
 
-// SignedRankPower returns the chance that a two-sided signed-rank test at level alpha over n rounds claims a
-// difference. The argument effect is the true centre of the differences, sd their standard deviation. The result is 0
-// if n allows no claim (n < 6 at 5 %), and NaN if n < 1, sd ≤ 0 or alpha is not between 0 and 1.
+// SignedRankPower returns the chance that a two-sided signed-rank test over n rounds claims a difference. effect is the
+// true centre. 0: n allows no claim (n < 6 at 5 %). NaN: arguments out of range.
 func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(signedRankPower, effect, sd, n, alpha)
 }
 
-// powerOf returns the chance that a test of n rounds at level alpha finds an effect. The function test returns this
-// chance (the power) as a function of the shift, effect/sd·√n.
+// powerOf returns the chance that a test of n rounds finds an effect. test returns this chance as a function of
+// effect/sd·√n; nil: no claim.
 func powerOf(test func(n int, alpha float64) func(shift float64) float64, effect, sd float64, n int, alpha float64) float64 {
 	if n < 1 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
 		return math.NaN()
@@ -157,20 +151,17 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 }
 
 // The power of the aligned rank test on normal values is computed for two other arms in every round. The noise is
-// estimated from the arm's ranks and from their possible assignments. This estimate has about 1.5(n-1) degrees of
-// freedom: the arm's own values have n-1, and all values 2(n-1). The test is discrete. Its real significance level is
-// taken as the requested level minus half of the smallest possible p-value. If only the smallest possible p-value gives
-// a claim, the power is exact. With 6 to 60 rounds and levels from 10 % to 0.4 %, the power is within three percentage
-// points of simulation (TestAlignedRankPower).
+// estimated with about 1.5(n-1) degrees of freedom: the arm's own values have n-1, and all values 2(n-1). The real
+// level is taken as the requested level minus half of the smallest possible p-value. With 6 to 60 rounds and levels
+// from 10 % to 0.4 %, the power is within three percentage points of simulation (TestAlignedRankPower). It is exact if
+// only the smallest p-value gives a claim.
 
-// alignedEfficiency is the efficiency of aligned ranks of three values, if noise is normal: the root of the asymptotic
-// relative efficiency, (3/π)·k / ((k-1)(1-ρ)) = 0.966. Here k = 3, and ρ = (6/π)·asin(-1/4) is the rank correlation of
-// two values of a round (Hodges and Lehmann 1962).
+// alignedEfficiency is the root of the asymptotic relative efficiency of aligned ranks, (3/π)·k / ((k-1)(1-ρ)) = 0.966,
+// for k = 3. ρ = (6/π)·asin(-1/4) is the rank correlation of two values of a round (Hodges and Lehmann 1962).
 var alignedEfficiency = math.Sqrt(3 / math.Pi * 1.5 / (1 + 6/math.Pi*math.Asin(0.25)))
 
-// AlignedRankPower returns the chance that AlignedRank claims a shift at a two-sided level. The shift has the size
-// effect. The n rounds have two other arms each, and the contrasts have the standard deviation sd. The result is 0 if n
-// rounds allow no claim.
+// AlignedRankPower returns the chance that AlignedRank claims a shift, over n rounds with two other arms each. sd is
+// that of the contrasts. 0: no claim is possible.
 func AlignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 	return powerOf(alignedPower, effect, sd, n, alpha)
 }
@@ -207,11 +198,8 @@ func firstOfThree(shift float64) float64 {
 	}, -8, 8, 48, quad.Legendre{}, 0)
 }
 
-// AssuredEffect returns the effect whose power, averaged over the possible true standard deviations, is the given
-// power. The effect is in units of a standard deviation that was estimated from normal values, with df degrees of
-// freedom. The function powerAt returns the power for an effect in units of the true standard deviation. If the
-// estimate were taken as true, six rounds would have a power of 70 % instead of 80 %. The result is NaN if no effect
-// is detected.
+// AssuredEffect returns the effect that has this power on average over the possible true standard deviations. Its unit
+// is the estimated one, with df degrees of freedom; powerAt's unit is the true one.
 func AssuredEffect(power, df float64, powerAt func(effect float64) float64) float64 {
 	if !(power > 0 && power <= mostPower) || !(df > 0) || !(powerAt(1e6) >= power) {
 		return math.NaN()
@@ -231,17 +219,16 @@ func AssuredEffect(power, df float64, powerAt func(effect float64) float64) floa
 
 const assuredSteps = 20
 
-// The power of Welch's test on normal values comes from the noncentral t distribution, with degrees of freedom from
-// the true standard deviations.
+// The power of Welch's test on normal values comes from the noncentral t distribution.
 //
-// The power of the rank-sum test is computed as the power of Student's t test for 97.7 % of the effect, at the
-// significance level that the discrete distribution allows, as for the signed-rank test (Lehmann, Nonparametrics,
-// section 2.4). The power is exact for samples so small that only complete separation gives a claim: all values of
-// one sample above all values of the other.
+// The power of the rank-sum test is computed as Student's power for 97.7 % of the effect, at the significance level
+// that
+// the discrete distribution allows (Lehmann, Nonparametrics, section 2.4). It is exact if only complete separation
+// gives
+// a claim: all values of one sample above all values of the other.
 
-// WelchDetectableEffect returns the smallest true difference of two means that a two-sided Welch test at level alpha
-// detects with the given power. The samples have m and n normal values with standard deviations sdX and sdY. The
-// result is NaN for samples of fewer than 2 values or arguments out of range (alpha < power ≤ 1-1e-9).
+// WelchDetectableEffect returns the smallest difference of means that a two-sided Welch test of m and n normal values
+// detects. NaN: under 2 values, or not alpha < power ≤ 1-1e-9.
 func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) float64 {
 	if m < 2 || n < 2 || !(sdX >= 0) || !(sdY >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -253,9 +240,8 @@ func WelchDetectableEffect(sdX, sdY float64, m, n int, alpha, power float64) flo
 	return se * smallestShift(power, tPower(1, df, alpha))
 }
 
-// RankSumDetectableEffect returns the smallest shift between two samples that the rank-sum test finds with the given
-// power. Both samples have the standard deviation sd. The result is NaN if the sizes m and n allow no claim at level
-// alpha.
+// RankSumDetectableEffect returns the smallest shift of two samples that the rank-sum test detects, in the unit of sd,
+// their standard deviation. NaN: no claim is possible.
 func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64 {
 	if m < 1 || n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
@@ -267,8 +253,8 @@ func RankSumDetectableEffect(sd float64, m, n int, alpha, power float64) float64
 	return smallestShift(power, at) * sd * twoSampleError(m, n)
 }
 
-// RankSumLeast returns the smallest P that RankSum can give for samples of m and n values: the P of samples that do
-// not overlap. The result is 1 if a sample is empty.
+// RankSumLeast returns the smallest P of RankSum for samples of m and n values: the P of samples that do not overlap.
+// It is 1 for an empty sample.
 func RankSumLeast(m, n int) float64 {
 	switch {
 	case m < 1 || n < 1:
@@ -304,8 +290,7 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 	return tPower(rankEfficiency, float64(m+n-2), null.level(alpha))
 }
 
-// separated returns the chance that each of n standard normal values, increased by shift, lies above each of m other
-// standard normal values. It integrates over the largest of the m values.
+// separated returns the chance that all of n standard normal values, increased by shift, lie above all of m others.
 func separated(m, n int, shift float64) float64 {
 	fm, fn := float64(m), float64(n)
 	chance := func(v float64) float64 {

@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// Quantile returns the q-quantile of values sorted in ascending order, by linear interpolation between order
-// statistics: Hyndman and Fan's type 7, the default of R, NumPy and spreadsheets. The result is NaN without values,
-// or for a q outside 0 … 1.
+// Quantile returns the q-quantile of values in ascending order (Hyndman and Fan's type 7, the default of R and NumPy).
+// NaN: no values, or q outside 0 … 1.
 func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 || !(q >= 0 && q <= 1) {
 		return math.NaN()
@@ -28,10 +27,8 @@ func Median(x []float64) float64 {
 	return Quantile(sortedCopy(x), 0.5)
 }
 
-// MedianInterval bounds the median of the distribution behind x by order statistics. The interval reaches from the
-// k-th smallest to the k-th largest value, with k from the binomial distribution (Hollander, Wolfe & Chicken,
-// section 3.6). The method assumes only that values are independent. The result actual is the attained confidence,
-// which is at least the requested confidence. A 95 % interval needs n ≥ 6.
+// MedianInterval bounds the median of independent values by order statistics (Hollander, Wolfe & Chicken, section 3.6).
+// actual is the attained confidence. A 95 % interval needs n ≥ 6.
 func MedianInterval(x []float64, confidence float64) (interval Interval, actual float64, err error) {
 	const name = "median interval"
 	if err := cmp.Or(checkConfidence(name, confidence), checkFinite(name, x)); err != nil {
@@ -55,9 +52,8 @@ func MedianInterval(x []float64, confidence float64) (interval Interval, actual 
 	return Interval{Point: Quantile(s, 0.5), Lo: s[k-1], Hi: s[n-k]}, 1 - 2*tail, nil
 }
 
-// blockMedians reduces a series to at most limit values: the medians of blocks of neighbouring values. A series that is
-// short enough is returned unchanged, with a size of 1. All blocks have the same size, so that exchangeable values have
-// exchangeable medians. Up to size-1 values at the end belong to no block.
+// blockMedians reduces a series to at most limit medians of blocks of equal size. A short series is returned as it is.
+// Up to size-1 values at the end are left out.
 func blockMedians(x []float64, limit int) (medians []float64, size int) {
 	size = (len(x) + limit - 1) / limit
 	if size <= 1 {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// midRanks ranks x from 1. Equal values share the mean of their ranks. The result ties is the sum of t³-t over the
-// groups of t equal values: 0 means no ties.
+// midRanks ranks x from 1. Equal values share the mean of their ranks. ties is the sum of t³-t over the groups of t
+// equal values.
 func midRanks(x []float64) (ranks []float64, ties float64) {
 	order := ascending(x)
 	ranks = make([]float64, len(x))
@@ -51,9 +51,8 @@ type rankNull struct {
 	mean, sd float64   // mean and standard deviation of the normal distribution
 }
 
-// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, for the sum of ranks T; 0: there is no such k. The interval
-// at the level alpha reaches from the k-th smallest to the k-th largest of the counted values, such as Walsh
-// averages.
+// depth returns the largest k with P(T ≤ k-1) ≤ alpha/2, or 0. The interval reaches from the k-th smallest to the k-th
+// largest counted value.
 func (r rankNull) depth(alpha float64) (k int) {
 	level := alpha / 2 * (1 + 1e-12) // as a float64, 1-0.95 is slightly larger than 0.05
 	if r.cdf == nil {
@@ -65,8 +64,7 @@ func (r rankNull) depth(alpha float64) (k int) {
 	return k
 }
 
-// level returns the significance level that the discrete test attains if alpha is requested: the largest possible one
-// up to alpha; 0: no claim is possible.
+// level returns the largest significance level up to alpha that the discrete test attains; 0: no claim is possible.
 func (r rankNull) level(alpha float64) float64 {
 	switch depth := r.depth(alpha); {
 	case depth < 1:
@@ -94,8 +92,8 @@ func cumulated(key any, probabilities func() []float64) []float64 {
 	return p
 }
 
-// combinations is a multiset too large to hold in memory: all differences between two samples, or all Walsh averages of
-// one sample. A method's time grows in proportion to the size of the samples, not to the number of members.
+// combinations is a multiset too large for memory, such as all Walsh averages of a sample. Methods take time in
+// proportion to the sample.
 type combinations interface {
 	size() int
 	bounds() (least, most float64)
@@ -104,9 +102,8 @@ type combinations interface {
 	between(a, b float64) []float64
 }
 
-// kthSmallest returns the k-th smallest member, counted from 1. Two methods take turns at narrowing the bounds around
-// this member. Interpolation between the bounds needs some ten counts of members if the members are evenly spread.
-// Bisection over the float64 numbers between the bounds ends at the exact member after at most 64 counts.
+// kthSmallest returns the k-th smallest member, counted from 1. Interpolation (some ten counts) and bisection (at most
+// 64) take turns.
 func kthSmallest(k int, members combinations) float64 {
 	least, most := members.bounds()
 	low, high := ordinal(least)-1, ordinal(most)                 // low < k-th member ≤ high
@@ -131,15 +128,15 @@ func kthSmallest(k int, members combinations) float64 {
 	return fromOrdinal(high) + 0
 }
 
-// rankEstimate returns the estimate from n values. Its interval reaches from the k-th smallest to the k-th largest of
-// the members. The function tails shifts the values, and returns the probabilities of both tails.
+// rankEstimate returns an estimate with the interval from the k-th smallest to the k-th largest member. tails gives
+// both tail probabilities.
 func rankEstimate(members combinations, k, n int, tails func(shift float64) (lower, upper float64)) Estimate {
 	at := Interval{Point: medianOf(members), Lo: kthSmallest(k, members), Hi: kthSmallest(members.size()+1-k, members)}
 	return Estimate{Interval: at, P: twoSided(tails(0)), N: n, equivalence: bothTails(tails)}
 }
 
-// interpolated estimates where the k-th member lies between the bounds low and high, as if members were evenly spread.
-// It shifts the estimate by aim members towards the farther bound. Both bounds then come close to the k-th member.
+// interpolated guesses where the k-th member lies between low and high. The guess is moved by aim members to the
+// farther bound, so that both come close.
 func interpolated(k, atLow, atHigh, aim int, low, high uint64) uint64 {
 	if k-atLow > atHigh-k {
 		aim = -aim

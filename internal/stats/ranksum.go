@@ -14,16 +14,14 @@ const (
 	maxExactRankSumTied = 50 // largest size of both samples together for which a P with ties is exact
 )
 
-// RankSum estimates the shift of y above x, two independent samples. The point is the Hodges–Lehmann shift: the
-// median of all differences y[j]-x[i]. The interval reaches from the k-th smallest to the k-th largest difference,
-// with k from the exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken, 3rd ed., section
-// 4.3). P is two-sided. RankSum assumes that the two distributions differ only by a shift. The true confidence is at
-// least the requested confidence. Samples that are too small give ErrTooFew (at 95 %, 4 and 4 values are enough, or
-// 3 and 5).
+// RankSum estimates the shift of y above x, two independent samples that differ only by a shift. The point is the
+// Hodges–Lehmann shift: the median of all differences y[j]-x[i]. The interval comes from the exact null distribution of
+// Mann and Whitney's U (Hollander, Wolfe & Chicken, 3rd ed., section 4.3). Its confidence is at least the requested
+// one. P is two-sided. Samples that are too small give ErrTooFew (at 95 %, 4 and 4 values are enough, or 3 and 5).
 //
-// With ties, P is exact given the mid-ranks if both samples together have up to 50 values. The interval then contains
-// the true shift more often than requested. For larger samples, RankSum uses the normal approximation with continuity
-// correction and tie-corrected variance.
+// P is exact if each sample has up to 50 values or, with ties, both together. With ties, the interval then contains the
+// true shift more often than requested. Larger samples use the normal approximation with continuity correction and
+// tie-corrected variance.
 func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "rank sum"
 	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 0)); err != nil {
@@ -85,8 +83,8 @@ func rankSumNull(m, n int) rankNull {
 	return rankNull{cdf: rankSumCDF(m, n)}
 }
 
-// rankSumTails returns P(U ≤ u) and P(U ≥ u) if x and y, which are sorted, come from the same distribution. U counts
-// how often a value of y is above a value of x; equal values count half.
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) for sorted x and y of one distribution. U counts pairs with y above x;
+// equal values count half.
 func rankSumTails(x, y []float64) (lower, upper float64) {
 	m, n := len(x), len(y)
 	u, ties := pairsAbove(x, y)
@@ -101,8 +99,8 @@ func rankSumTails(x, y []float64) (lower, upper float64) {
 	return rankSumNormalTails(m, n, u, ties)
 }
 
-// pairsAbove returns U of two sorted samples: the number of pairs in which y exceeds x. It also returns the sum of t³-t
-// over the groups of t equal values.
+// pairsAbove returns U of sorted samples: the number of pairs with y above x. ties is the sum of t³-t over the groups
+// of t equal values.
 func pairsAbove(x, y []float64) (u, ties float64) {
 	for i, j := 0, 0; i < len(x) || j < len(y); {
 		v := math.Inf(1)
@@ -136,8 +134,7 @@ func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	return normalTails(u, fm*fn/2, math.Sqrt(variance))
 }
 
-// rankSumCDF returns P(U ≤ u) for u = 0 … mn, where x has m values and y has n. Mann and Whitney's recurrence computes
-// it once for each m and n: the largest value of all adds m to U if it is from y, and nothing if it is from x.
+// rankSumCDF returns P(U ≤ u) for u = 0 … mn, for m values of x and n of y (Mann and Whitney's recurrence).
 func rankSumCDF(m, n int) []float64 {
 	return cumulated([3]any{"rank sum", m, n}, func() []float64 {
 		row := make([][]float64, n+1) // row[j]: distribution of U for i values of x and j values of y
@@ -161,8 +158,8 @@ func rankSumCDF(m, n int) []float64 {
 	})
 }
 
-// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum). S is the sum of n values that are drawn at random from the
-// mid-ranks. Float64 holds the numbers of draws exactly: the largest is 50 choose 25.
+// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum) for the sum S of n random mid-ranks. Float64 holds the numbers of
+// draws exactly.
 func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
 	total := 0
 	for _, r := range ranks {

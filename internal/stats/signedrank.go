@@ -16,16 +16,16 @@ const (
 )
 
 // SignedRank estimates the centre of symmetry of d, usually one difference or log ratio per round. The point is the
-// Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval reaches from the k-th
-// smallest to the k-th largest Walsh average, with k from the exact null distribution of Wilcoxon's signed-rank
-// statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). The true confidence is at least the requested
-// confidence. The test needs symmetry but not normality. A 95 % interval needs at least 6 values, a 99 % interval 8;
-// fewer values give ErrTooFew.
+// Hodges–Lehmann estimate: the median of all Walsh averages (d[i]+d[j])/2, i ≤ j. The interval comes from the exact
+// null
+// distribution of Wilcoxon's signed-rank statistic (Hollander, Wolfe & Chicken, 3rd ed., section 3.3). Its confidence
+// is at least the requested one. The test needs symmetry but not normality. A 95 % interval needs at least 6 values, a
+// 99 % interval 8; fewer values give ErrTooFew.
 //
-// P is two-sided: twice the smaller exact tail, at most 1. Zeros are ranked and then dropped (Pratt 1959). Equal
-// magnitudes share mid-ranks, and P is exact given these ranks. The interval is not corrected for zeros and ties.
-// With ties, the interval may therefore contain 0 although P is just below 1 - confidence. For n above 200 (for P
-// with ties or zeros: 100), SignedRank uses the normal approximation with continuity correction.
+// P is two-sided, and exact with mid-ranks for equal magnitudes. Zeros are ranked and then dropped (Pratt 1959). The
+// interval is not corrected for zeros and ties, so it may contain 0 although P is just below 1 - confidence. For n
+// above
+// 200 (for P with ties or zeros: 100), SignedRank uses the normal approximation with continuity correction.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
 	if err := checkPairs(name, d, confidence); err != nil {
@@ -182,10 +182,11 @@ const (
 	mostSubsets = 11   // largest number of values with which SignFlip uses all subsets, not a random choice
 )
 
-// SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The randomisation
-// test of Fisher (1935) flips the signs of values. The bounds of the interval are means of random subsets of the
-// values (Hartigan 1969, "Using subsample values as typical values", Journal of the American Statistical Association
-// 64). SignFlip suits counts: if most differences are zero, ranks lose most of the information.
+// SignFlip estimates the mean of d, usually one difference per round, if the noise is symmetric. The test of Fisher
+// (1935)
+// flips the signs of values. The bounds of the interval are means of random subsets (Hartigan 1969, "Using subsample
+// values as typical values", Journal of the American Statistical Association 64). SignFlip suits counts: if most
+// differences are zero, ranks lose most of the information.
 //
 // SignFlip needs as many values as [SignedRank]. P is two-sided. With more than 11 values, P comes from 1,999 random
 // subsets, which are the same for all samples of one size.
@@ -210,8 +211,8 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	return e, nil
 }
 
-// tailAt returns the share of the sorted subset means that are at most v, and the share that are at least v. Both
-// shares count one more mean, which equals v.
+// tailAt returns the share of the sorted subset means that are at most v, and at least v. Both shares count one more
+// mean, equal to v.
 func tailAt(means []float64, v float64) (lower, upper float64) {
 	below, _ := slices.BinarySearch(means, v)
 	upTo, _ := slices.BinarySearch(means, math.Nextafter(v, math.Inf(1)))

@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// PairedT estimates the mean of d, usually one difference or log ratio per round, with Student's t interval and test
-// (n ≥ 2). The interval is exact for normal values. Values that do not vary give ErrConstant, since an interval of
-// width zero would claim certainty.
+// PairedT estimates the mean of d, usually one log ratio per round, with Student's t (n ≥ 2). It is exact for normal
+// values. Constant values give ErrConstant.
 func PairedT(d []float64, confidence float64) (Estimate, error) {
 	const name = "paired t"
 	if err := cmp.Or(checkConfidence(name, confidence), checkValues(name, d, 2)); err != nil {
@@ -22,8 +21,8 @@ func PairedT(d []float64, confidence float64) (Estimate, error) {
 	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
 }
 
-// WelchT estimates mean(y) - mean(x) of two independent samples with unequal variances, with the Welch–Satterthwaite
-// degrees of freedom. Each sample needs at least two values.
+// WelchT estimates mean(y) - mean(x) of independent samples with unequal variances (Welch–Satterthwaite). Each sample
+// needs at least two values.
 func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	const name = "Welch t"
 	if err := cmp.Or(checkConfidence(name, confidence), checkSamples(name, x, y, 2)); err != nil {
@@ -44,9 +43,8 @@ type Weighted struct {
 	Values []float64
 }
 
-// WelchSum estimates a weighted sum of the means of independent samples with unequal variances, with the
-// Welch–Satterthwaite degrees of freedom (Welch 1947). Each sample needs at least two values. Two samples with the
-// weights -1 and 1 give WelchT. Four samples with -1, 1, 1, -1 give the difference of two differences.
+// WelchSum estimates a weighted sum of means of independent samples with unequal variances (Welch 1947). Each needs two
+// values. Weights -1, 1, 1, -1 give the difference of two differences.
 func WelchSum(samples []Weighted, confidence float64) (Estimate, error) {
 	const name = "Welch sum"
 	if err := cmp.Or(checkConfidence(name, confidence), checkCount(name+", samples", len(samples), 1)); err != nil {
@@ -129,12 +127,10 @@ func meanSD(x []float64) (mean, sd float64) {
 	return mean + sum/n, math.Sqrt((sumSquares - sum*sum/n) / (n - 1))
 }
 
-// SteinRounds returns the total number of rounds (the pilot's included) after which the interval of SteinInterval
-// has at most the given half-width, by Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). Here n₀
-// is the pilot's number of rounds, s the pilot's standard deviation, and t the quantile with n₀-1 degrees of
-// freedom. The number depends only on the pilot's spread, and not on its mean. A look at the pilot therefore does
-// not bias the result. A number over limit is reduced to limit and reported as capped. The interval is then still
-// valid, but wider than requested.
+// SteinRounds returns the number of rounds, the pilot's included, for an interval with at most this half-width (Stein
+// 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉). n₀ is the pilot's number of rounds, s its standard deviation, and t the
+// quantile with n₀-1 degrees of freedom. A look at the pilot's mean does not bias the result. Above limit, n is limit
+// and capped is true; the interval is then valid, but wider.
 func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
 	err = cmp.Or(checkConfidence(name, confidence), checkPositive(name, "half-width", halfWidth), checkValues(name, pilot, 2))
@@ -156,10 +152,9 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 	return len(pilot), false, nil
 }
 
-// SteinInterval estimates the mean of d after SteinRounds fixed the number of rounds. The pilot's rounds come first
-// in d. The interval is mean ± t·s/√n with the pilot's s and n₀-1 degrees of freedom. With the spread of all rounds,
-// the interval would not have its confidence, since the number of rounds depends on the pilot's spread. SteinInterval
-// is exact for normal values, whether the number of rounds was capped or not.
+// SteinInterval estimates the mean of d after SteinRounds: mean ± t·s/√n with the pilot's s and n₀-1 degrees of
+// freedom. The pilot's rounds come first in d. The interval is exact for normal values. The spread of all rounds would
+// be wrong, since their number depends on the pilot's.
 func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64) (Estimate, error) {
 	const name = "Stein interval"
 	err := cmp.Or(checkConfidence(name, confidence), checkPositive(name, "pilot's standard deviation", pilotSD),
@@ -172,13 +167,10 @@ func SteinInterval(pilotSD float64, pilotN int, d []float64, confidence float64)
 	return studentEstimate(mean, se, float64(pilotN-1), confidence, len(d)), nil
 }
 
-// PrecisionRounds computes the number of rounds from a pilot as SteinRounds does, but for the smallest interval that
-// contains both SteinInterval and SignedRank's interval. The argument assurance is the chance that this interval has at
-// most the half-width halfWidth. SignedRank's interval depends on the noise of all rounds, so Stein's number is too
-// small for it if the pilot happens to have little noise. From the pilot's spread, PrecisionRounds therefore predicts
-// an upper bound of the standard deviation of all rounds, by the F quantile for the remaining rounds. The bound holds
-// for normal values. The result is at least Stein's number. Stein's interval keeps its confidence, since the result,
-// too, depends only on the pilot's spread.
+// PrecisionRounds is like SteinRounds, but for the smallest interval around both SteinInterval's and SignedRank's. With
+// the chance assurance, this interval has at most the half-width. The spread of all rounds is predicted from the
+// pilot's (F quantile, for normal values). The result depends only on the pilot's spread, so Stein's interval keeps its
+// confidence.
 func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
 	const name = "precision rounds"
 	if !(assurance > 0 && assurance < 1) {
@@ -198,9 +190,8 @@ func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, 
 	return n, false, nil
 }
 
-// hullAllowance is the assumed ratio of two widths: that of the interval that contains both the t and the signed-rank
-// interval, and that of the t interval. On normal values, the signed-rank interval is wider by 1/rankEfficiency =
-// 1.023, and its centre differs from the mean.
+// hullAllowance is the assumed width of the interval around both t's and signed-rank's, relative to t's. On normal
+// values, signed-rank's is wider by 1/rankEfficiency = 1.023.
 const hullAllowance = 1.04
 
 // predictedHalf returns a half-width for the interval of PrecisionRounds over n rounds. The chance that the real

@@ -5,9 +5,8 @@ import (
 )
 
 const (
-	// mostAssignments is the largest number of assignments that are all counted: 3⁸, for 8 rounds of three values.
-	// An assignment takes one value of each round as the arm's. If there are more assignments, tails are
-	// approximated by a saddlepoint.
+	// mostAssignments is the largest number of assignments that are all counted: 3⁸, for 8 rounds of three values. More
+	// need a saddlepoint.
 	mostAssignments = 6561
 	// tiltSteps is the largest number of steps in the search for a saddlepoint. The search ends earlier when it reaches
 	// the precision tiltPrecise.
@@ -16,13 +15,12 @@ const (
 	middle = 0.02
 )
 
-// assignment says which value of each round is taken as the arm's. It holds the sum of the centred ranks of these
-// values, and the sum of the squares of these ranks.
+// assignment takes one value of each round as the arm's. It holds the sum of their centred ranks, and the sum of the
+// ranks' squares.
 type assignment struct{ sum, squares float64 }
 
-// tails returns P(T ≤ t) and P(T ≥ t), where t is the arm's studentised sum of ranks after the arm is moved by
-// -shift. The sum is T = Σρ / √Σρ²; each ρ is the distance of the arm's rank from the mean rank of its round. The
-// studentised sum allows the arm's values to spread more than the values of the other arms (Neuhaus 1993, Conditional
+// tails returns P(T ≤ t) and P(T ≥ t) for the arm's studentised sum T = Σρ / √Σρ², after the arm is moved by -shift. ρ
+// is a rank's distance from its round's mean rank. The arm may spread more than other arms (Neuhaus 1993, Conditional
 // rank tests for the two-sample problem under random censorship, Annals of Statistics 21; Janssen 1997, Studentized
 // permutation tests for non-i.i.d. hypotheses, Statistics & Probability Letters 36).
 func (a *alignedRounds) tails(shift float64) (lower, upper float64) {
@@ -106,10 +104,9 @@ func (a *alignedRounds) counted(t float64) (lower, upper float64) {
 	return lower / float64(len(ways)), upper / float64(len(ways))
 }
 
-// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t). Near Σρ = t·√Σρ², the root is replaced by its tangent at
-// c²: Σ(ρ - t·ρ²/2c) = t·c/2. The left side is a sum over rounds, and Lugannani and Rice's formula gives its tail. The
-// value of c² is the expected sum of squares at the saddlepoint (Daniels and Young 1991, Saddlepoint approximation for
-// the studentized mean, Biometrika 78).
+// saddlepoint approximates P(T ≥ t), or for t < 0 P(T ≤ t), by Lugannani and Rice's formula. Near Σρ = t·√Σρ², the root
+// is replaced by its tangent at c²: Σ(ρ - t·ρ²/2c) = t·c/2. c² is the expected sum of squares at the saddlepoint
+// (Daniels and Young 1991, Saddlepoint approximation for the studentized mean, Biometrika 78).
 func (a *alignedRounds) saddlepoint(t float64) float64 {
 	side := math.Copysign(1, t)
 	if t = math.Abs(t); t < middle {

@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// surrogates generates series that resemble a given series, but have no changes. They give the null distribution of
-// a search for changes among values that may resemble their neighbours. If such values were compared with their
-// shuffles, slow waves would look like changes. Surrogates therefore shuffle the innovations of an autoregression of
-// order one,
+// surrogates generates series that resemble a given series, but have no changes. They are the null distribution of a
+// search for changes among values that may resemble their neighbours. In shuffles of such values, slow waves would look
+// like changes. Surrogates therefore shuffle the innovations of an autoregression of order one,
 //
 //	e(t) = (x(t) - mean) - φ (x(t-1) - mean),
 //
-// and build a series with the same φ from them (the residual bootstrap without replacement: Bühlmann, Sieve bootstrap
-// for time series, Bernoulli 3, 1997). If φ is 0, surrogates are shuffles of the values.
+// and build a series with the same φ (the residual bootstrap without replacement: Bühlmann, Sieve bootstrap for time
+// series, Bernoulli 3, 1997). If φ is 0, surrogates are shuffles of the values.
 //
-// Shuffles of blocks of four neighbouring values have about the same rate of false claims. With them, a change that
-// lasts for fewer than three blocks would not be detected, nor any change in twenty values.
+// Shuffles of blocks of four values make about as many false claims. But they miss changes that last for fewer than
+// three blocks, and any change in twenty values.
 type surrogates struct {
 	correlation float64
 	values      []float64 // innovations, or the values themselves; shuffled in place
@@ -29,9 +28,8 @@ type surrogates struct {
 // be told from a random walk.
 const mostCorrelation = 0.9
 
-// NewSurrogates returns a maker of surrogates for x, a series of finite values. The argument changes has the index of
-// the first value after each change to test, in ascending order. φ is estimated within the segments between the
-// changes, because a change would look like a slow wave.
+// NewSurrogates returns a maker of surrogates for finite values x. changes has the first index of each new segment; φ
+// is estimated within segments.
 func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	s := &surrogates{correlation: surrogateCorrelation(x, changes), values: slices.Clone(x), random: random}
 	if s.correlation == 0 {
@@ -46,12 +44,12 @@ func NewSurrogates(x []float64, changes []int, random *rand.Rand) *surrogates {
 	return s
 }
 
-// start returns the ratio of two standard deviations. The first is of an innovation, the random part of a value. The
-// second is of a whole value of the series.
+// start returns the standard deviation of an innovation (the random part of a value), divided by the standard deviation
+// of a value.
 func (s *surrogates) start() float64 { return math.Sqrt(1 - s.correlation*s.correlation) }
 
-// Next returns another surrogate, a random series of the same length. It is valid until the next call. If φ is above 0,
-// the mean of the series is about 0.
+// Next returns another random series of the same length, valid until the next call. If φ is above 0, its mean is about
+// 0.
 func (s *surrogates) Next() []float64 {
 	s.random.Shuffle(len(s.values), func(i, j int) { s.values[i], s.values[j] = s.values[j], s.values[i] })
 	if s.correlation == 0 {
@@ -66,9 +64,8 @@ func (s *surrogates) Next() []float64 {
 	return s.series
 }
 
-// A test of significance makes twice as many draws as a claim needs, but at least leastPermutations and at most
-// mostPermutations. 499 draws are enough for significance levels down to 0.4 %. For levels below 0.001 %, 99,999 draws
-// are too few: such tests never claim anything.
+// A test makes about 2/alpha draws, within these bounds. 499 draws are enough for levels down to 0.4 %. Below 0.001 %,
+// 99,999 draws never give a claim.
 const (
 	leastPermutations = 499
 	mostPermutations  = 99_999
@@ -79,10 +76,10 @@ const (
 // larger) / (1 + draws) ≤ alpha. Here larger is the number of draws that reach it. The test stops as soon as this
 // cannot become true any more.
 //
-// In a clear case, the test stops after 999 draws. Let t be the largest of these draws. With 95 % confidence, a
-// further draw reaches t with a probability of at most 0.003. Statistics are sums of squares, or the largest of such
-// sums, whose tails fall exponentially: P(T > ft) ≤ P(T > t)^f. A draw therefore exceeds f·t with a probability of
-// at most 0.003^f. The case is clear if the observed statistic exceeds f·t, with f such that 0.003^f is alpha.
+// In a clear case, the test stops after 999 draws. Let t be the largest of these draws. With 95 % confidence, a further
+// draw reaches t with a probability of at most 0.003. The tails of the statistics fall exponentially, so a draw exceeds
+// f·t with a probability of at most 0.003^f. The case is clear if the observed statistic exceeds f·t, with f such that
+// 0.003^f is alpha.
 func Significant(observed, alpha float64, draw func() float64) bool {
 	draws := int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
 	allowed := int(math.Floor(alpha*float64(draws+1)+1e-9)) - 1
@@ -103,28 +100,27 @@ func Significant(observed, alpha float64, draw func() float64) bool {
 	return larger <= allowed
 }
 
-// Neighbours estimates the autocorrelation at lag one of a series of finite values, within the segments between
-// changes. The estimate corrects the bias of short series: Lag1 is too low by about (1+3r)/n if the series is one
-// segment, and by more with each further segment.
+// Neighbours estimates the autocorrelation at lag one within the segments between changes. It corrects Lag1, which is
+// too low by about (1+3r)/n.
 func Neighbours(x []float64, changes []int) float64 {
 	r, levels := Lag1(Residuals(x, changes)), float64(len(changes)+1)
 	return r + (levels+(1+2*levels)*max(r, 0))/float64(len(x))
 }
 
-// surrogateCorrelation returns the autocorrelation for surrogates: the result of Neighbours plus half a standard
-// error, to be on the safe side, but at least 0.
+// surrogateCorrelation returns Neighbours plus half a standard error, to be on the safe side, but at least 0.
 //
-// Changes that are not known yet look like slow waves, but hardly affect the differences between values. The
-// differences therefore give an upper bound: the sum of squared differences at lag two, divided by the sum at lag
-// one, minus one, plus one standard error. Both sums leave out their largest tenth (Chakar, Lebarbier, Lévy-Leduc
-// and Robin, Bernoulli 23, 2017, take medians instead).
+// Changes that are not known yet look like slow waves, but hardly affect the differences between values. The upper
+// bound
+// is therefore the sum of squared differences at lag two, divided by the sum at lag one, minus one, plus one standard
+// error. Both sums leave out their largest tenth (Chakar, Lebarbier, Lévy-Leduc and Robin, Bernoulli 23, 2017, take
+// medians instead).
 func surrogateCorrelation(x []float64, changes []int) float64 {
 	n := float64(len(x))
 	return max(min(Neighbours(x, changes)+0.5/math.Sqrt(n), differencing(x)+1/math.Sqrt(n), mostCorrelation), 0)
 }
 
-// Residuals subtracts from each value the mean of its segment between changes. Before that, it moves outliers to
-// four robust standard deviations from the segment's median.
+// Residuals subtracts from each value its segment's mean. Before that, outliers are moved to four robust standard
+// deviations from the segment's median.
 func Residuals(x []float64, changes []int) []float64 {
 	out := make([]float64, 0, len(x))
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})

@@ -13,8 +13,8 @@ import (
 	"tare/internal/run/machine"
 )
 
-// Resource holds how much of a shared resource a trial used. While a trial runs, it also serves as a reading of the
-// resource's counters: it then holds running totals.
+// Resource holds how much of a shared resource a trial used. As a reading of the resource's counters during the trial,
+// it holds running totals.
 type Resource struct {
 	Name string `json:"name"` // a constant such as ResourceWire
 	// Used is the used share of the capacity, from 0 to 1. In a reading, it counts bits sent, or CPU seconds used.
@@ -42,10 +42,8 @@ const (
 	ResourceConnections = "connection table"
 )
 
-// StartMeter reads the counters of a site. The function stop reads them again, and returns the use between the two
-// readings. If a resource has several counters, such as one for each direction, their use is joined. If the site has no
-// counters or a reading fails, stop returns nil. The site's method Meter must always list the counters in the same
-// order.
+// StartMeter reads a site's counters. stop returns the use since then, or nil without counters or after a failed
+// reading. The site's method Meter must keep the counters' order.
 func StartMeter(ctx context.Context, site Site) (stop func(ctx context.Context) []Resource) {
 	at, ok := As[interface {
 		Meter(ctx context.Context) ([]Resource, error)
@@ -138,8 +136,8 @@ func ReadNetwork(name string) (tcp Resource, err error) {
 type Sample struct {
 	Conditions machine.Conditions
 	Machine    *machine.Activity // activity of the one machine that Conditions describe; nil if unknown
-	// Sidecars holds the usage of containers in which no program under test runs. A key has the role of the pod and the
-	// name of the container ("client-istio-proxy"). MaxRSS is the container's working set at the end.
+	// Sidecars holds the usage of containers without a subject, by pod role and container ("client-istio-proxy").
+	// MaxRSS is the working set at the end.
 	Sidecars            map[string]Usage
 	SidecarsUnavailable bool                // set for all arms as soon as the usage of a sidecar is unknown in one arm
 	Observed            map[string]Observed // usage of the components that the experiment observes, by name
@@ -152,8 +150,8 @@ type Observed struct {
 	Memory int64         // working set of all pods of the component at the end, in bytes
 }
 
-// Joined joins the samples of two periods of a trial: s from the first period, and o from the later one. The arguments
-// first and later are the lengths of the periods. CPU times are added up. Memory is taken from the later sample.
+// Joined joins the samples of two periods of a trial, first s and then o, with their lengths. CPU times are added.
+// Memory is taken from the later sample.
 func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 	sum := Sample{
 		Conditions:          s.Conditions.Joined(o.Conditions, first, later),

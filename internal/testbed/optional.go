@@ -58,8 +58,8 @@ type Network interface {
 
 // Members is a network whose service has members: server pods that can also reach each other.
 type Members interface {
-	// Members returns the addresses of the members' pods. The first is the server's address on the path pod-to-pod. On a
-	// cluster, the addresses are known when the site is ready.
+	// Members returns the addresses of the members' pods, first the server's on the path pod-to-pod. On a cluster, they
+	// are known when the site is ready.
 	Members() []netip.Addr
 }
 
@@ -132,13 +132,13 @@ type Node interface {
 	MTU() int
 	// Do runs f on an OS thread in the node's network namespace. Goroutines that f starts are outside of the namespace.
 	Do(f func() error) error
-	// RouteVia routes the node's traffic to prefix, the pod network of another node, over the interface dev. Packets
-	// from the node's pods then have at most mtu bytes. If dev is "", it restores the route over the wire.
+	// RouteVia routes the node's traffic to prefix, another node's pod network, over dev; "": over the wire. Packets of
+	// its pods then have at most mtu bytes.
 	RouteVia(prefix netip.Prefix, dev string, mtu int) error
 }
 
-// Sidecars is a site whose pods can have a container for a layer's own processes. These processes share the pod's
-// network, and may have more rights than the programs under test.
+// Sidecars is a site whose pods can have a container for a layer's own processes. These share the pod's network, and
+// may have more rights than subjects.
 type Sidecars interface {
 	// AddSidecar requests a sidecar in a pod, before the site is ready, and returns the sidecar's place.
 	AddSidecar(pod Place, want Sidecar) (Place, error)
@@ -163,9 +163,9 @@ type Scratch interface {
 
 // Cgrouped is a site on this machine that can put the programs under test into a cgroup.
 type Cgrouped interface {
-	// Cgroup opens the version 2 cgroup for the programs under test at a place. Each program that starts later gets its
-	// own cgroup below it. If where is ServerPod, the cgroup is for the pods of all members; ClientPod: for all other
-	// places; Host: for all places. The cgroup is removed with the site, or by tare clean.
+	// Cgroup opens the version 2 cgroup for subjects at a place. Each later program gets its own cgroup below.
+	// ServerPod means the pods of all members, Host all places, and ClientPod all others. The site's end or tare clean
+	// removes it.
 	Cgroup(where Place) (*os.File, error)
 }
 
@@ -177,8 +177,8 @@ type Wrapper interface {
 
 // Mender is a site that may break during a run, and can be repaired.
 type Mender interface {
-	// Mend checks the site before a trial and repairs it. A *Disturbance means that the repair fails for now, and the
-	// trial cannot be valid. A *Broken means that the site must be opened anew. Other errors end the run.
+	// Mend checks and repairs the site before a trial. A *Disturbance means that the trial cannot be valid for now, a
+	// *Broken that the site must be opened anew. Other errors end the run.
 	Mend(ctx context.Context) error
 }
 
@@ -188,8 +188,8 @@ type Closer interface {
 	Close() error
 }
 
-// VolumeStack is a site whose volume, in the client's pod, is a stack of parts on this machine: a device, a file
-// system on the device, and parts of layers. Layers request their parts before Staged.Ready makes the stack.
+// VolumeStack is a site whose volume, in the client's pod, is a stack of parts on this machine. Layers request their
+// parts before Staged.Ready makes the stack.
 //
 //	device of the testbed → VolumePart.Device → file system → VolumePart.Directory → the workload
 type VolumeStack interface {
@@ -208,8 +208,8 @@ type VolumeStack interface {
 
 // BackedVolume is a site that knows the files that store its volume.
 type BackedVolume interface {
-	// VolumeBacking lists the files and directories that store the volume's data, as the client's pod sees them. Data
-	// that are in the page cache for these files have not reached the device.
+	// VolumeBacking lists the files and directories that store the volume's data, as the client's pod sees them. If
+	// much of these files is in the page cache after a trial, the trial's I/O went through the cache.
 	VolumeBacking() []string
 }
 
@@ -217,13 +217,11 @@ type BackedVolume interface {
 type VolumePart struct {
 	Name     string
 	Encrypts bool // set if the part encrypts all data before they reach the device
-	// Device makes a new device on top of the given device, and returns its path; nil: the part works above the file
-	// system. The part may make objects outside of Tare, such as a device mapping of the kernel. Such an object must be
-	// called name, or name with an underscore and more text. Then the removal of the volume, and tare clean, remove the
-	// object.
+	// Device makes a device on the given device, and returns its path; nil: the part works above the file system.
+	// Kernel objects for it must be called name, or begin with name and an underscore: by this they are removed.
 	Device func(ctx context.Context, device, name string) (string, error)
-	// Directory makes a directory that stands in place of the empty directory dir, such as a mounted encrypted one. It
-	// is nil if the part is below the file system.
+	// Directory makes a directory in place of the empty directory dir, such as an encrypted one; nil: the part is below
+	// the file system.
 	Directory func(ctx context.Context, dir string) (string, error)
 	// Backing lists the directories in which the part stores its data. It may be called only after the part is made.
 	Backing func() []string

@@ -1,11 +1,10 @@
 // Package testbed defines the interfaces of testbeds and of their sites.
 //
-// A Site surrounds the commands of one arm, at one level of the testbed's factors. Open prepares the site. Then
-// the arm's layers are put up, and the site is made ready. It stays until all arms are set up anew, or until the
-// end of the run.
+// A Site surrounds the commands of one arm, at one level of the testbed's factors. Open prepares the site, the arm's
+// layers are put up, and the site is made ready. It stays until all arms are set up anew, or until the run ends.
 //
-// Features that only some testbeds have are small optional interfaces of the site. The function As finds them,
-// also through wrappers, as errors.As does for errors:
+// Features that only some testbeds have are small optional interfaces of the site. The function As finds them, even in
+// wrappers, as errors.As does for errors:
 //
 //	Staged   the site is made only after layers have requested its parts (Ready)
 //	Mender   the site may break, and is repaired before a trial
@@ -139,8 +138,8 @@ type holding struct {
 
 func (h holding) Unwrap() Site { return h.Site }
 
-// Disturbance is an error that spoils the present trial, but does not depend on the measured system. For example, a
-// pod was evicted, or a connection broke. The run continues when the site is repaired.
+// Disturbance is an error that spoils a trial but does not depend on the measured system, such as an evicted pod. The
+// run goes on after a repair.
 type Disturbance struct {
 	What string // "pod tare-1/client on node-2 cannot be reached"
 	Err  error

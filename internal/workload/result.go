@@ -13,9 +13,7 @@ import (
 )
 
 // Price returns the cost metrics of a trial: CPU time per unit of work, and memory. layers is the CPU time of the
-// layers' own processes. machine is the CPU time of the whole machine; 0: unknown, and its metric is left out.
-// Metrics with other unknown data are left out, too (see Unavailable). A trial that did no work, or a part without
-// usage, is an error.
+// layers' processes, and machine that of the machine; 0: unknown. A trial without work is an error.
 func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -51,9 +49,8 @@ func OfLayers(c experiment.Cost) []string {
 	return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"}
 }
 
-// Unavailable names the cost metrics that a trial lacks. If the usage of a part, such as "server", is unknown, the
-// part's metrics and the sum of CPU times are lacking. If a part ended before its memory was read, only its memory
-// metric is lacking.
+// Unavailable names the cost metrics that a trial lacks. If a part's usage is unknown, the sum of CPU times is lacking,
+// too. A part that ended early may lack only its memory.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	known := true
@@ -97,14 +94,14 @@ func TimeMetrics(name string, n int, quantiles []Quantile) []experiment.Metric {
 	return list
 }
 
-// Behaviour describes what the programs under test did in all their runs of a trial, apart from speed: exit
-// status, output, answers, files. Package analysis compares the behaviour of arms before their speed.
+// Behaviour describes what the programs under test did in a trial, apart from speed: exit status, output, answers,
+// files. Arms are compared by it before their speed.
 type Behaviour map[experiment.Aspect]Observation
 
 // Observation is one aspect of a Behaviour.
 type Observation struct {
-	// Marks holds one example of each kind of observation. An example is a line on stderr, an exit status, an error in
-	// an answer, a digest of the output, or a change to a file.
+	// Marks holds one example of each kind of observation: a line on stderr, an exit status, an error in an answer, a
+	// digest of the output, or a change to a file.
 	Marks []string `json:"marks,omitempty"`
 	Bytes int64    `json:"bytes,omitempty"` // size of the output of all runs, or of all answers
 	Lines int64    `json:"lines,omitempty"` // number of lines in the output of all runs
@@ -114,8 +111,8 @@ type Observation struct {
 // MostMarks is the largest number of elements of Marks in an Observation.
 const MostMarks = 16
 
-// Add adds the observations of more to those of an aspect. Numbers are summed. Of the marks of one kind (KindOf), Add
-// keeps only the first, and in all at most MostMarks marks.
+// Add adds the observations of more to those of an aspect. It keeps one mark of each kind (KindOf), and at most
+// MostMarks marks.
 func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 	s := b[a]
 	s.Bytes, s.Lines, s.Runs = s.Bytes+more.Bytes, s.Lines+more.Lines, s.Runs+more.Runs
@@ -132,8 +129,8 @@ func (b Behaviour) Add(a experiment.Aspect, more Observation) {
 // digits.
 var varyingPart = regexp.MustCompile(`[^\s'"=:(\[]*/|\w*\d[\w.]*`)
 
-// KindOf returns the kind of an element of Marks. For a line on stderr, the kind is the line without its directories
-// and numbers, which differ between runs. For any other element, the kind is the element itself.
+// KindOf returns the kind of a mark. For a line on stderr this is the line without its directories and numbers; any
+// other mark is its own kind.
 func KindOf(a experiment.Aspect, mark string) string {
 	if a != experiment.Stderr {
 		return mark

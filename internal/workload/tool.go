@@ -37,8 +37,8 @@ func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
 
 func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
 
-// Check returns an error if the tool is too old at a place such as "the volume". The tool there may differ from the
-// tool on this machine. text is the output in which the tool gives its version.
+// Check returns an error if the tool is too old at a place such as "the volume". text is the output in which the tool
+// there gives its version.
 func (t Tool) Check(text, where string) error {
 	version, ok := t.ReadVersion(text)
 	switch {

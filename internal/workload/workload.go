@@ -1,15 +1,13 @@
-// Package workload is the interface between the runner and workloads. A workload runs once per trial, in a
-// site, and yields metrics. Each workload is a package below this package. Package catalog lists all
-// workloads.
+// Package workload is the interface between the runner and workloads. A workload runs once per trial, in a site, and
+// yields metrics. Each workload is a package below this package. Package catalog lists all workloads.
 //
-// A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures describe
-// the workload before anything runs: what it needs, and what it measures. Prepare begins a trial.
+// A workload is a struct of parameters from the experiment file, with three methods. Declare and Measures describe the
+// workload before anything runs: what it needs, and what it measures. Prepare begins a trial.
 //
 // # The sequence
 //
-// When the runner reads an experiment file, it calls the functions of experiment.Declaration in their order,
-// beginning with ReadFiles and Validate. Then factors are expanded. Measures and Prepare therefore see each
-// parameter at one level.
+// When the runner reads an experiment file, it calls the functions of experiment.Declaration in their order. Then
+// factors are expanded: Measures and Prepare see each parameter at one level.
 //
 // For each trial, after the proofs that the arm's layers are in force:
 //
@@ -40,14 +38,13 @@ import (
 // Workload holds a workload's parameters, all at one level, ready to run.
 type Workload interface {
 	experiment.WorkloadConfig
-	// Prepare begins a trial. It does the work that is not measured, such as warm-up runs or laying out files, and
-	// returns the measured part. If the trial breaks a rule, Prepare or the measured part returns an *Invalid error.
-	// Any other error ends the run.
+	// Prepare begins a trial: it does the unmeasured work, such as warm-up runs, and returns the measured part. An
+	// *Invalid error of either says that the trial broke a rule. Any other error ends the run.
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload that makes objects in its trials, such as pods from templates. Try makes just enough of them
-// to show whether they work, and then removes them. `tare doctor --try` calls Try at each arm's site.
+// Trier is a workload whose trials make objects, such as pods from templates. Try makes just enough to show that they
+// work, and removes them. `tare doctor --try` calls it at each arm's site.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }
@@ -65,16 +62,15 @@ type Trial struct {
 	Standing Server
 	// Lateness is the factor by which a load generator may exceed the allowed lateness (limits.late); 0 means 1.
 	Lateness float64
-	// Round is the trial's round, from 1. A workload that draws at random uses it in the seed. All arms of a round
-	// then get the same draws, and each round gets others.
+	// Round is the trial's round, from 1. A workload uses it in the seed of random draws: these are equal in all arms
+	// of a round, but differ between rounds.
 	Round int
 	// Seed is a seed that no other trial has. It is for draws that must differ between trials, such as the start of a
 	// search (experiment.Plan.TrialSeed).
 	Seed uint64
-	// Clear removes what the trial leaves at its site, such as objects in a cluster. A Prepare that needs Clear sets
-	// it before it does anything else. The runner calls Clear after every trial, valid or not, when the trial is
-	// recorded, and before another trial starts in any arm. If Clear fails, the runner repeats the call within the
-	// trial's limit. After that, the error of Clear ends the run.
+	// Clear removes what the trial leaves at its site. Prepare sets it before it does anything else. The runner calls
+	// Clear after every trial, before the next trial in any arm. If all calls within the trial's limit fail, the run
+	// ends.
 	Clear func(ctx context.Context) error
 }
 
@@ -104,11 +100,11 @@ type Result struct {
 	Values map[string]float64 // values by metric name, in the metric's unit
 	// Used is the usage of the programs under test, by part of the workload: "client", "server".
 	Used map[string]testbed.Usage
-	// Resources is the use of resources that programs share. A workload sets it if the workload measures better than
-	// the runner, which only reads the resources when the trial begins and ends.
+	// Resources is the use of resources that programs share. A workload sets it if it measures better than the runner,
+	// which reads them only at the beginning and end of the trial.
 	Resources []testbed.Resource
-	// Unavailable names metrics that the testbed cannot measure in this trial. An example is CPU time of a program
-	// whose Usage is unavailable. A trial that lacks these metrics breaks no rule.
+	// Unavailable names metrics that the testbed cannot measure in this trial, such as CPU time if a Usage is
+	// unavailable. Their lack breaks no rule.
 	Unavailable []string
 	// Work is the amount of work done, in the unit of experiment.Cost.
 	Work float64
@@ -119,9 +115,8 @@ type Result struct {
 	// Connections lists the kinds of connections that the trial used. A workload sets it for layers that change
 	// connections (layer.Did).
 	Connections []string
-	// Behaviour lists exit statuses, answers and files of the trial's programs, as far as the workload observed
-	// them; nil: it observed none. If the workload reads a program's stderr, the runner adds this stderr and the
-	// program's exit status.
+	// Behaviour lists exit statuses, answers and files as far as the workload observed them; nil: none. The runner adds
+	// stderr and exit status of a program whose stderr the workload reads.
 	Behaviour Behaviour
 }
 
@@ -147,10 +142,8 @@ const (
 	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 
-// OfMachine reports whether a rule is about the machine's condition, which may improve. Other rules are about the
-// workload or a layer. A load generator is late if it lacks CPU time, so RuleLate is about the machine.
-// RuleThrottled is not about the machine if a limit on CPU time throttled the trial (cpuLimited), since the limit
-// stays.
+// OfMachine reports whether a rule is about the machine's condition, which may improve. If a limit on CPU time
+// throttled the trial (cpuLimited), RuleThrottled is not, since the limit stays.
 func OfMachine(rule string, cpuLimited bool) bool {
 	switch rule {
 	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped, RuleLate:
@@ -161,12 +154,12 @@ func OfMachine(rule string, cpuLimited bool) bool {
 	return false
 }
 
-// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured values.
-// RuleLate is not: a generator's lateness may depend on the latency.
+// IndependentOfValues reports whether a rule about the machine's condition is independent of the measured values. A
+// generator's lateness may depend on the latency.
 func IndependentOfValues(rule string) bool { return rule != RuleLate }
 
-// Repeated reports whether a trial that broke a rule is tried again. This is so if a proof failed, or if the rule is
-// about the machine's condition. A trial that broke any other rule counts as a result of its arm.
+// Repeated reports whether a trial that broke a rule is tried again. Otherwise the broken rule counts as a result of
+// the trial's arm.
 func Repeated(rule string, cpuLimited bool) bool {
 	return rule == RuleProof || OfMachine(rule, cpuLimited)
 }
@@ -273,26 +266,25 @@ type Running interface {
 	CPU() (time.Duration, error)
 }
 
-// Sliceable is a workload whose trials can be cut into slices. Between the slices, trials of the other arms
-// run. The workload declares this by experiment.Measures.Slice.
+// Sliceable is a workload whose trials can be cut into slices. Between the slices, trials of other arms run. The
+// workload declares this by experiment.Measures.Slice.
 //
 //	PrepareSlices  the unmeasured preparation of the trial
 //	Sliced.Run     one slice; a pause follows, in which the other arms run their slices
 //	…
 //	Sliced.Finish  the result of all slices
 //
-// A slice may be a process of its own, or a period in which a running load generator sends requests. Between
-// slices the workload's processes must use no CPU. Otherwise they would slow the other arms, and count as foreign
-// programs.
+// A slice may be a process of its own, or a period in which a running load generator sends requests. Between slices the
+// workload's processes must use no CPU, or they would slow the other arms.
 type Sliceable interface {
 	Workload
-	// PrepareSlices takes the place of Prepare for a trial of n slices. The context ends when the trial ends.
-	// Processes that were started with the context end, too.
+	// PrepareSlices takes the place of Prepare for a trial of n slices. The context, and processes that were started
+	// with it, end with the trial.
 	PrepareSlices(ctx context.Context, t *Trial, n int) (Sliced, error)
 }
 
-// Sliced is a trial that is cut into slices. If a method of Sliced returns an error, the trial ends, and no other
-// method is called. The error counts like an error of an uncut trial (Measured).
+// Sliced is a trial that is cut into slices. An error of a method ends the trial, without calls of other methods. It
+// counts like an error of Measured.
 type Sliced interface {
 	// Run runs slice i, from 0. The trial's CPU time, conditions and wall-clock time are measured only during the calls
 	// of Run.

@@ -10,10 +10,8 @@ import (
 // boundedExp returns the exponential of a contrast that is limited to ±600, so that the result is finite and not 0.
 func boundedExp(x float64) float64 { return math.Exp(min(max(x, -600), 600)) }
 
-// Changed compares the overhead of one run with the overhead of another run. If both runs have pairs, each run gives a
-// sample of overheads, one per round. These two samples are independent. If a run has no pairs, its overhead is itself
-// a difference of two samples. The change is then estimated from all samples of both runs. The values in the result
-// then show only how many values there are.
+// Changed compares the overheads of two runs as independent samples, one value per round. If a run has no pairs, all
+// samples of both runs give the change, and the result's values only show their number.
 func Changed(from, to Data) Data {
 	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller(),
 		Missing: Missing{Baseline: from.Missing.Count(), Treated: to.Missing.Count()}} // a pair has no overhead if its arm or its baseline failed
@@ -31,8 +29,8 @@ func Changed(from, to Data) Data {
 	return d
 }
 
-// factors returns the overheads by round, or by set-up. For a ratio metric, an overhead is the ratio arm ÷ baseline.
-// For a difference metric, it is the amount by which the arm costs more.
+// factors returns the overheads by round, or by set-up: the ratio arm ÷ baseline or, for a difference metric, the
+// amount that the arm costs more.
 func (d *Data) factors() []float64 {
 	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
@@ -41,8 +39,8 @@ func (d *Data) factors() []float64 {
 	return stats.Mapped(contrasts, boundedExp)
 }
 
-// weighted returns the overhead as a weighted sum of sample means. With pairs, the only sample is the pairs' contrasts.
-// Otherwise the arm's values have the factor +weight, and the baseline's values -weight.
+// weighted returns the overhead as a weighted sum of sample means: of the pairs' contrasts, or of the arm's values
+// minus the baseline's.
 func (d *Data) weighted(weight float64) []stats.Weighted {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -52,8 +50,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the values whose number limits the claims on an overhead: the overheads of pairs or, without pairs,
-// the values of the arm that has fewer.
+// smaller returns the values whose number limits claims on an overhead: one per pair or, without pairs, those of the
+// arm that has fewer.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -64,9 +62,8 @@ func (d *Data) smaller() []float64 {
 	return d.Treated
 }
 
-// spread returns the standard deviation of the contrasts, if the data are pairs. For unpaired data, it describes one
-// imagined sample that has the size of the smaller sample, and whose mean has the standard error of the overhead.
-// spread returns this sample's standard deviation.
+// spread returns the contrasts' standard deviation. Unpaired data count as one sample of the smaller size, whose mean
+// has the overhead's standard error.
 func (d *Data) spread() float64 {
 	if d.Paired {
 		contrasts, _, _ := d.Units()
@@ -83,10 +80,8 @@ func (d *Data) spread() float64 {
 // MethodOccasions is appended to the method of a change whose interval includes the variation between occasions.
 const MethodOccasions = "+occasions"
 
-// WithOccasions widens the interval by the variation between occasions. deviation is the standard deviation of an
-// overhead between runs, on the scale of contrasts, computed from the given number of runs. A change is the difference
-// of two runs, and so varies by √2 times the deviation (Student's t). A claim must hold both with this variation and
-// with the noise within the runs.
+// WithOccasions widens the interval by deviation, an overhead's standard deviation between runs, as a contrast. A
+// change varies by √2 times as much (Student's t). A claim must hold within runs, too.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d
@@ -113,8 +108,8 @@ func (d Data) WithOccasions(deviation float64, runs int) Data {
 // uses stats.RandomEffects.
 const MethodRandomEffects = "random-effects"
 
-// Combined joins the overheads of several runs, given as contrasts with their standard errors. Two runs are enough
-// for a claim, since the method does not use ranks.
+// Combined joins the overheads of several runs, given as contrasts with standard errors. Two runs are enough for a
+// claim, since it uses no ranks.
 func Combined(m experiment.Metric, contrasts, errs []float64) Data {
 	d := Data{Metric: m, Paired: true, Contrasts: contrasts, Moved: make([]int, len(contrasts)), errs: errs}
 	d.estimate = func(r Rules) Estimate {
@@ -130,8 +125,8 @@ func (d *Data) Pooled(confidence float64) (stats.Pooled, error) {
 	return stats.RandomEffects(d.Contrasts, d.errs, confidence)
 }
 
-// exceeds tests whether the overhead exceeds a limit, on the scale of contrasts. It returns the one-sided p-value of
-// "the overhead is limit or less", for data from Combined.
+// exceeds returns the one-sided p-value of "the overhead is limit or less", on the scale of contrasts, for data from
+// Combined.
 func (d *Data) exceeds(limit float64) float64 {
 	contrasts := stats.Mapped(d.Contrasts, func(x float64) float64 { return Cost(x, d.Metric) })
 	p, err := stats.RandomEffects(contrasts, d.errs, 0.95) // the p-value is the same for every confidence, so any confidence will do
@@ -141,9 +136,8 @@ func (d *Data) exceeds(limit float64) float64 {
 	return p.Exceeds(Cost(limit, d.Metric))
 }
 
-// Error returns the standard error of an estimate, on the scale of contrasts. It is half the interval's width, divided
-// by the quantile of Student's t. The t distribution has one degree of freedom less than there are values. The error is
-// 0 if the interval has no width.
+// Error returns the standard error of an estimate, as a contrast, from its interval by Student's t. It is 0 if the
+// interval has no finite width.
 func Error(at stats.Interval, values int, confidence float64) float64 {
 	half := (at.Hi - at.Lo) / 2
 	if values < 2 || !(half > 0) || math.IsInf(half, 0) {

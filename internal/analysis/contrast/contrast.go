@@ -1,13 +1,13 @@
-// Package contrast compares two arms on one metric: it turns their values into estimates of the overhead, each with
-// its interval and tests.
+// Package contrast compares two arms on one metric: it estimates the overhead from their values, with its interval and
+// tests.
 //
-// All estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or lower
-// values are better. For a difference metric, it is the signed difference (positive: cost). Overheads are computed
-// from contrasts at the very end, so an interval keeps its confidence through the change of scale.
+// Estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or lower values
+// are better. For a difference metric, it is the signed difference (positive: cost). Contrasts become overheads at the
+// very end, so an interval keeps its confidence.
 //
-// Data are paired or unpaired. Paired data have one value of each arm from the same round, so that slow phases of the
-// machine cancel; the trials of tare run are paired. Unpaired data are two independent samples, as most other tools
-// produce them. Drift of the machine between the two samples is then part of the difference.
+// Paired data have one value of each arm from the same round, so slow phases of the machine cancel. The trials of tare
+// run are paired. Unpaired data are two independent samples, as most other tools produce them. Drift of the machine
+// between the samples is then part of the difference.
 package contrast
 
 import (
@@ -24,26 +24,25 @@ type Data struct {
 	Margin   float64   // margin of equivalence for this comparison, on the scale of contrasts; 0: Rules.Margin applies
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
-	// Paired is set if the values with the same index are from the same round. Control, Contrasts, Rounds and Moved
-	// then have one entry per pair. Otherwise they are nil.
+	// Paired is set if values with one index are from the same round. Control, Contrasts, Rounds and Moved then have
+	// one entry per pair; otherwise they are nil.
 	Paired bool
-	// Control holds the control's value of each pair; NaN if the control has no value in that round. The arm is
-	// compared with the mean of baseline and control. Nil: the arm is compared with the baseline alone.
+	// Control holds the control's value of each pair, or NaN. The arm is compared with the mean of baseline and
+	// control. Nil: with the baseline alone.
 	Control   []float64
 	Contrasts []float64 // contrasts of arm and reference by pair, from Compare; data without values bring their own
 	Rounds    []int
 	Moved     []int // the arm's position in the round minus the baseline's position: positive if the arm ran later
-	// SetUps is the number of the set-up of each pair, if several pairs share a set-up. The means over set-ups are
-	// then the independent values. Nil: each pair is independent.
+	// SetUps holds the set-up number of each pair, if pairs share set-ups. The independent values are then the means
+	// over set-ups. Nil: each pair is independent.
 	SetUps []int
 	Pilot  int // number of pairs from rounds that belong to the run's pilot
-	// PositionEffects are the effects that positions in the round have on trials, on the scale of contrasts. Each pair
-	// has three effects: Tare subtracts them from the pair's values of arm, baseline and control. Nil: nothing is
-	// subtracted.
+	// PositionEffects holds three effects of positions in the round for each pair, as contrasts. Tare subtracts them
+	// from arm, baseline and control. Nil: none.
 	PositionEffects [][3]float64
 	Means           bool // compare means, not typical rounds: the values are counts that are zero in most rounds
-	// Uneven is set if contrasts are sums of values with unequal weights, as a slope is. Such contrasts may be skewed
-	// even if the noise has the same distribution in all arms.
+	// Uneven is set if contrasts have unequal weights, as a slope has. They may be skewed even if noise has one
+	// distribution in all arms.
 	Uneven  bool
 	Missing Missing // trials that have no value because the program failed
 
@@ -77,8 +76,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// withoutValues reports whether the pairs have only contrasts. Such pairs have no values of arm and baseline, because a
-// contrast of more than two arms, such as a slope, has none.
+// withoutValues reports whether the pairs have only contrasts: a contrast of more than two arms, such as a slope, has
+// no values of arm and baseline.
 func (d *Data) withoutValues() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs in which the arm is compared with the mean of baseline and control.
@@ -91,8 +90,8 @@ func (d *Data) Controlled() (n int) {
 	return n
 }
 
-// Size returns the number of independent values that a claim rests on. These are the pairs, or the set-ups if several
-// pairs share a set-up. Without pairs, Size returns the size of the smaller sample.
+// Size returns the number of independent values behind a claim: of pairs, of set-ups if pairs share them, or of the
+// smaller sample without pairs.
 func (d *Data) Size() int {
 	switch {
 	case d.SetUps != nil:
@@ -118,9 +117,8 @@ func (d *Data) blocks() (list [][]int) {
 	return list
 }
 
-// Units returns the independent contrasts. These are the contrasts of the pairs or, if several pairs share a set-up,
-// the means over the set-ups. If a set-up has a round without control, all its rounds compare the arm with the baseline
-// alone. The result pilot is the number of set-ups or pairs, from the first on, whose rounds all belong to the pilot.
+// Units returns the independent contrasts: of pairs, or means over shared set-ups. A set-up with a round without
+// control uses the baseline alone. pilot is the number of units that belong to the pilot.
 func (d *Data) Units() (contrasts, deltas []float64, pilot int) {
 	if d.SetUps == nil {
 		return d.Contrasts, d.controlDelta, d.Pilot
@@ -202,8 +200,8 @@ func Overheads(at stats.Interval, m experiment.Metric) stats.Interval {
 	return at.Map(func(x float64) float64 { return Overhead(x, m) })
 }
 
-// FromOverhead returns the contrast of an overhead, the inverse of Overhead. If higher values of the metric are
-// better, an overhead of the whole baseline or more gives -Inf.
+// FromOverhead returns the contrast of an overhead, the inverse of Overhead. It is -Inf if higher values are better and
+// the overhead is 1 or more.
 func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	switch {
 	case m.Scale == experiment.Difference:
@@ -254,8 +252,8 @@ func Deviation(x []float64) float64 {
 	return Finite(math.Sqrt(sum / float64(len(x)-1)))
 }
 
-// Middle returns the contrast that output shows if no estimate is possible. For pairs, this is the median contrast. For
-// two samples, it is the contrast of their medians. Without values, Middle returns 0.
+// Middle returns the contrast to show if no estimate is possible: the median over pairs, or the contrast of two
+// samples' medians; 0 without values.
 func (d *Data) Middle() float64 {
 	if d.Size() == 0 {
 		return 0
@@ -267,10 +265,8 @@ func (d *Data) Middle() float64 {
 	return stats.Median(arm) - stats.Median(base)
 }
 
-// grid returns the step between neighbouring values, as a contrast, if a tool has rounded the values so coarsely that
-// at most half of them are distinct. Otherwise it returns 0. If the step is several times the noise, rounding can move
-// an arm's typical value by half a step, even with many rounds. The interval is therefore made wider by half a step on
-// both sides.
+// grid returns the step, as a contrast, of coarsely rounded values (at most half are distinct); otherwise 0. Intervals
+// get half a step wider on both sides.
 func (d *Data) grid() float64 {
 	if d.Metric.Scale == experiment.Difference || len(d.Treated) < 2 {
 		return 0

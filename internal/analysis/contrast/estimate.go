@@ -22,30 +22,23 @@ const (
 	methodMeans = "means"
 	MethodT     = "t"     // the paired t interval, if there are too few pairs for the signed-rank interval
 	MethodStein = "stein" // Stein's t interval, after a pilot with too few pairs for the signed-rank interval
-	// MethodBoth and MethodAlignedBoth are for runs with a pilot. The estimate is that of Hodges and Lehmann. The
-	// interval contains two intervals, by ranks and by Stein's method. The p-value is the larger of both p-values.
-	// Ranks alone give too narrow an interval after a pilot that happens to have little noise, since few rounds follow.
-	// Stein's interval alone does not allow for rare large outliers that the pilot has not seen.
+	// MethodBoth and MethodAlignedBoth join the intervals by ranks and by Stein, for runs with a pilot. Ranks alone are
+	// too narrow after a quiet pilot. Stein alone does not allow for rare large outliers.
 	MethodBoth        = "signed-rank+stein"
 	MethodAlignedBoth = "aligned-rank+stein"
-	// methodUneven is for contrasts with unequal weights, such as slopes. The estimate is that of Hodges and Lehmann.
-	// The interval contains the interval by ranks and the paired t interval, and the p-value is the larger of theirs.
-	// If noise is skewed, a slope is skewed, even if the noise has the same distribution in all arms. Ranks alone would
-	// then falsely claim a difference in every seventh run of 40 rounds with exponential noise.
+	// methodUneven joins the intervals by ranks and by paired t, for contrasts such as slopes. With exponential noise,
+	// ranks alone falsely claim in every seventh run of 40 rounds.
 	methodUneven = "signed-rank+t"
-	// methodNoisier is for an arm whose values seem to spread more than those of baseline and control. The interval by
-	// aligned ranks is then too narrow. The interval of methodNoisier contains that interval and the paired t interval.
+	// methodNoisier joins the intervals by aligned ranks and by paired t, for an arm that spreads more than baseline
+	// and control. Ranks alone are then too narrow.
 	methodNoisier = "aligned-rank+t"
-	// MethodTwoSample is for independent samples. The estimate is that of Hodges and Lehmann for two samples. The
-	// interval contains Mann and Whitney's interval and Welch's interval, and the p-value is the larger of theirs.
-	// Ranks assume noise of the same shape in both samples. If sample sizes are 100 and 10 with spreads of 1 and 5,
-	// ranks falsely claim a difference in a fifth of all cases. Welch's t allows any spread, but not rare large
-	// outliers.
+	// MethodTwoSample joins Mann and Whitney's interval and Welch's. Ranks alone claim falsely in a fifth of cases if
+	// sizes are 100 and 10 with spreads of 1 and 5. Welch's t alone does not allow for outliers.
 	MethodTwoSample = "rank-sum+welch"
 	methodRankSum   = "rank-sum" // ranks alone, for independent samples that do not vary
 	MethodWelch     = "welch"    // Welch's t, for independent samples that are too small for a test by ranks
-	// MethodWelchSum is Welch's t test for the change between two overheads, if at least one of them has no pairs. Each
-	// overhead is a difference of two means, and the change is the difference of the overheads.
+	// MethodWelchSum is Welch's t test for the change between two overheads, if at least one has no pairs. An overhead
+	// is then a difference of means.
 	MethodWelchSum = "welch-sum"
 )
 
@@ -54,10 +47,8 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// An arm that is noisier than baseline and control is judged by the t test, too. The arm counts as noisier if the test
-// of its spread has a p-value below seemsNoisier. With fewer rounds than manyRounds, a p-value below mayBeNoisier is
-// enough. In a plan with looks, the t test judges every arm with fewer rounds than manyRounds, since an early look has
-// a small significance level.
+// The t test judges noisier arms, too: the p-value of their spread is below seemsNoisier or, under manyRounds rounds,
+// below mayBeNoisier. With looks, it judges all arms under manyRounds.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1
@@ -122,8 +113,8 @@ func looksOf(at []int, most int) *stats.Looks {
 	return looks
 }
 
-// AtLook returns the confidence of a single interval at a single look. If a run has several looks, this is more than
-// Confidence: that is the chance that the intervals of all looks hold the true value.
+// AtLook returns the confidence of one interval at one look. Confidence is lower with several looks: the chance that
+// all their intervals hold the true value.
 func (r Rules) AtLook() float64 {
 	if r.looks == nil {
 		return r.Confidence
@@ -136,8 +127,8 @@ func (r Rules) TwoSided(p float64) float64 {
 	return min(1, 2*r.looks.P(p/2))
 }
 
-// Inner returns the settings for the interval of confidence 1 − 2 alpha. Both one-sided tests of equivalence pass at
-// alpha if this interval lies within the margin.
+// Inner returns the settings for the interval of confidence 1 − 2 alpha. Both tests of equivalence pass at alpha if it
+// lies within the margin.
 func (r Rules) Inner() Rules {
 	r.Confidence, r.Margin = 1-2*r.Alpha, 0
 	return r
@@ -223,9 +214,8 @@ func (e Estimate) spreads(base, arm float64) Estimate {
 	return e
 }
 
-// Exceeds tests whether the overhead exceeds a limit. It returns the one-sided p-value of "the overhead is the limit or
-// less" by the headline estimator. The p-value is 1 if that estimator has no result, or if no value can exceed the
-// limit.
+// Exceeds returns the one-sided p-value of "the overhead is the limit or less" by the headline estimator; 1: no result,
+// or no value can exceed the limit.
 func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
@@ -259,8 +249,8 @@ func (r Rules) pairedT(contrasts []float64) View {
 	return r.view(stats.PairedT(contrasts, r.AtLook()))
 }
 
-// stein returns the interval and the tests by Stein's method, which takes the spread from the pilot: the rounds that
-// fixed the number of rounds. It returns noView without a pilot, or if all values of the pilot are equal.
+// stein returns Stein's interval and tests, with the spread of the pilot. It returns noView without a pilot, or if all
+// its values are equal.
 func (r Rules) stein(contrasts []float64, pilot int) View {
 	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
@@ -269,8 +259,8 @@ func (r Rules) stein(contrasts []float64, pilot int) View {
 	return r.view(stats.SteinInterval(sd, pilot, contrasts, r.Confidence))
 }
 
-// hull joins the results of two estimators: the point of the first result, the smallest interval that contains both
-// intervals, and the larger p-value of each test.
+// hull joins two results: the point of a, the smallest interval that contains both intervals, and the larger p-value of
+// each test.
 func hull(a, b View) View {
 	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
 	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
@@ -282,8 +272,8 @@ func (v View) wider(amount float64) View {
 	return v
 }
 
-// view makes a View of an estimate, with a test of equivalence if the metric has a margin. If err is set, it returns
-// noView: there were too few values, or a t interval found no spread.
+// view makes a View of an estimate, with a test of equivalence if there is a margin. After an error (too few values, no
+// spread), it returns noView.
 func (r Rules) view(e stats.Estimate, err error) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return noView

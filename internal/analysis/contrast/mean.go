@@ -10,10 +10,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Mean returns the contrast of the arms' arithmetic means, with its interval. For a ratio metric, it is the logarithm
-// of the ratio of the means, otherwise their difference. Capacity and money depend on the mean, while the headline's
-// estimate is about the typical round. The result ok is false for too few values, for values that do not vary, and for
-// a comparison of two overheads.
+// Mean returns the contrast of the arithmetic means, which capacity and money depend on, with its interval. ok is false
+// for too few or constant values, and for a comparison of two overheads.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 	if d.estimate != nil || d.withoutValues() {
 		return stats.Interval{}, false
@@ -38,8 +36,8 @@ func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
 
 func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.Interval, err }
 
-// MeanBeyond reports whether the arithmetic means of both arms differ by more than the margin of equivalence. It
-// compares the means as they are, without a test.
+// MeanBeyond reports whether the arithmetic means of both arms differ by more than the margin of equivalence, without a
+// test.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
 	if d.estimate != nil || d.withoutValues() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
@@ -53,9 +51,8 @@ func (r Rules) MeanBeyond(d *Data) bool {
 	return ratio > 0 && math.Abs(math.Log(ratio)) > margin
 }
 
-// meanUnits returns the arm's and the baseline's values, round by round, for the comparison of means. If a round has a
-// control, the mean of baseline and control replaces the baseline's value. Rounds that share a set-up are averaged,
-// too.
+// meanUnits returns the values whose means are compared. The mean of baseline and control replaces the baseline's, and
+// rounds of one set-up are averaged.
 func (d *Data) meanUnits() (base, arm []float64) {
 	base, arm = d.Baseline, d.Treated
 	if d.Control != nil {
@@ -80,17 +77,15 @@ func (d *Data) meanUnits() (base, arm []float64) {
 	return bases, arms
 }
 
-// Level computes its interval from the means of levelParts consecutive parts of a run. If the machine drifts,
-// neighbouring parts have similar means, and the interval would be too narrow. The factor partsAlike therefore widens
-// it. The interval then holds its confidence even if the drift is a random walk (TestCoverage of package cost).
+// Level uses the means of levelParts parts of a run. A drift makes neighbours alike, so partsAlike widens the interval,
+// enough for a random walk (TestCoverage of package cost).
 const (
 	levelParts = 4
 	partsAlike = 1.8
 )
 
-// Level estimates the centre of one arm's values. The machine's drift cancels in differences within rounds, but not
-// in the values of one arm. The interval therefore also contains the interval of batch means: Student's t over the
-// means of the four quarters of the run (Alexopoulos and Seila 1998, Handbook of Simulation, chapter 7).
+// Level estimates the centre of one arm's values. Drift does not cancel here, so the interval contains that of batch
+// means: Student's t over the run's quarters (Alexopoulos and Seila 1998, Handbook of Simulation, chapter 7).
 func (r Rules) Level(d *Data) Estimate {
 	e := r.Estimate(d)
 	units, _, _ := d.Units()

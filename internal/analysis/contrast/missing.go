@@ -28,14 +28,12 @@ func (m *Missing) Add(baseline, treated bool) {
 	}
 }
 
-// farther is the factor for the contrast that is assumed where a failure counts as the worst value of a pair. This
-// contrast is 1.5 times the largest contrast seen, and at least 3 times the margin of equivalence.
+// farther times the largest contrast seen is assumed where a failure counts as a pair's worst value. The assumed
+// contrast is at least 3 margins.
 const farther = 1.5
 
-// Imputed returns the data with an assumed value for every missing value. The assumed values make the contrast larger
-// (sign +1) or smaller (sign −1), and so make one of the two arms look worse. If that arm alone failed, its value
-// counts as worse than all values seen. Any other failure counts as no difference, plus the largest deviation from the
-// median seen in the direction of the sign.
+// Imputed fills in missing values so that the contrast grows (sign +1) or shrinks (−1). Failures of the arm that looks
+// worse lie beyond all values seen; others show no difference, apart from noise.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)
@@ -139,10 +137,8 @@ func extended[T any](list []T, v T, n int) []T {
 	return append(slices.Clip(list), slices.Repeat([]T{v}, n)...)
 }
 
-// WithMissing changes an estimate so that it stays true whatever values the failed trials would have had. It makes two
-// more estimates with assumed values: in one they make the contrast small, in the other large. The new interval
-// contains the intervals of all three estimates. The new p-value allows for the assumed values that contradict the
-// claim. Failed trials never count as evidence of equivalence, since their cost has no upper limit.
+// WithMissing changes an estimate so that it holds for any values of failed trials, assumed low and high. Failed trials
+// never show equivalence, since their cost has no upper limit.
 func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	if d.Missing.Count() == 0 {
 		return e
@@ -153,8 +149,8 @@ func (r Rules) WithMissing(d *Data, e Estimate) Estimate {
 	return e
 }
 
-// within adapts the result of one estimator to failed trials, as WithMissing describes. The arguments are two results
-// for assumed values of these trials: with the lowest contrast and with the highest.
+// within adapts an estimator's result to failed trials. least and most are its results with the lowest and the highest
+// assumed contrasts.
 func (v View) within(least, most View) View {
 	against := least
 	if v.At.Point < 0 {

@@ -7,8 +7,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Derived reports whether the values in the data do not suffice for the estimate. An example is a change between two
-// overheads without pairs: it has a function of its own for the estimate.
+// Derived reports whether the estimate has a function of its own, since the values do not suffice; an example is a
+// change between overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
 // Aligned returns the rounds as the aligned rank test needs them. It returns false if the signed-rank test applies
@@ -58,8 +58,8 @@ func (d *Data) Freedom() float64 {
 	return float64(d.Size() - 1)
 }
 
-// LeastP returns the smallest two-sided p-value that the rank test can give for data of this size. Pairs give this
-// p-value if all have the same sign. Two samples give it if they do not overlap.
+// LeastP returns the smallest two-sided p-value of the rank test for data of this size: all pairs have one sign, or
+// samples do not overlap.
 func (r Rules) LeastP(d *Data) float64 {
 	if d.errs != nil {
 		return 0 // the method does not use ranks
@@ -85,8 +85,8 @@ func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
 const mostFewest = 1000
 
-// Fewest returns the smallest sample size with which the rank test can give a two-sided p-value of alpha: the number of
-// pairs, or of values in each of two samples.
+// Fewest returns the smallest number of pairs, or of values per sample, with which the rank test can give a two-sided
+// p-value of alpha.
 func Fewest(paired bool, alpha float64) int {
 	return fewest(func(n int) bool {
 		if paired {
@@ -96,9 +96,8 @@ func Fewest(paired bool, alpha float64) int {
 	})
 }
 
-// Fewest returns the smallest number of pairs, or of values in each sample, with which a claim is possible. The p-value
-// must reach alpha divided by family, the number of hypotheses that share alpha. With controlled = true, pairs compare
-// the arm with baseline and control together.
+// Fewest returns the smallest number of pairs, or of values per sample, with which a claim is possible among family
+// hypotheses. controlled: pairs compare with baseline and control together.
 func (r Rules) Fewest(paired, controlled bool, family int) int {
 	if !controlled {
 		return Fewest(paired, r.Alpha/float64(family))

@@ -16,7 +16,7 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// comparison is what a command line asks for: several programs, or one program without and with layers.
+// comparison is the request of a command line: several programs, or one program without and with layers.
 //
 //	tare run -- 'gzip -1 -k -f big' 'zstd -1 -k -f big'
 //	tare run --layer bubblewrap -- ./bench --fast
@@ -50,8 +50,8 @@ var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
 // Named reports whether an argument has the form NAME=PROGRAM, such as fast=gzip.
 func Named(arg string) bool { return named.MatchString(arg) }
 
-// Parse reads the programs of a command line. Each argument is one program, perhaps with a name before it
-// (NAME=PROGRAM). With layers there is only one program, and several arguments are its command.
+// Parse reads the programs of a command line. Each argument is one, as PROGRAM or NAME=PROGRAM. With layers, several
+// arguments are one program's command.
 func Parse(line string, args, layers []string) (*comparison, error) {
 	a := &comparison{Line: line, Layers: layers}
 	if len(layers) > 0 && len(args) > 1 {

@@ -1,6 +1,5 @@
-// Package environ holds the environment variables of an experiment file: a map of names to values. Values may
-// refer to variables of the environment that Tare runs in and to files (package reference), so that no secret
-// is written into a file or a run.
+// Package environ holds the environment variables of an experiment file: a map of names to values. A value may refer to
+// a variable or a file where Tare runs (package reference). So no secret is written into an experiment file or a run.
 //
 //	env:
 //	  LEVEL: debug                          # this text

@@ -1,5 +1,5 @@
 // Package factor lets a parameter have several values that are compared. A field of type Levels[T] takes one value or a
-// list in the experiment file. Package experiment makes one variant for each value of the list.
+// list. Package experiment makes one variant for each value.
 package factor
 
 import (
@@ -19,8 +19,8 @@ type Levels[T any] []T
 // Of makes the levels of a parameter, for defaults and tests.
 func Of[T any](values ...T) Levels[T] { return values }
 
-// One returns the only level: after an experiment is expanded, each parameter has one. It panics if there are several
-// levels, or none because the file does not set an optional parameter.
+// One returns the only level of a parameter of an expanded experiment. It panics if there are several levels, or none
+// (an absent optional parameter).
 func (l Levels[T]) One() T {
 	if len(l) != 1 {
 		panic(fmt.Sprintf("factor: One on a factor with %d levels", len(l)))
@@ -101,8 +101,8 @@ func Filler(n Named) *strings.Replacer {
 
 func used(name string) string { return "$(" + name + ")" }
 
-// CheckNamed returns an error if the factor has an invalid name, has no level, or is not used. A factor is used if one
-// of the texts contains $(NAME), or if the function elsewhere returns true for its name.
+// CheckNamed returns an error if a factor has an invalid name, no level or no use. A use is $(NAME) in a text, or a
+// name that the function elsewhere accepts.
 func CheckNamed(n Named, factor string, texts []string, elsewhere func(name string) bool) error {
 	switch {
 	case !name.MatchString(factor):

@@ -11,8 +11,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Limit is the accepted overhead of a metric. It is a share of the baseline (10%), or an amount in the metric's unit
-// (1ms, 200Mbit/s, 0.5). Whether the unit fits shows only when a metric is known: see Share and In.
+// Limit is the accepted overhead of a metric: a share of the baseline (10%), or an amount in the metric's unit (1ms,
+// 200Mbit/s, 0.5). Share and In check the unit.
 type Limit struct {
 	Number float64 // the number in the text, 0 or more: 10 for 10%
 	Unit   string  // the unit in the text: "%" for a share, "" for a count
@@ -63,8 +63,8 @@ func (l Limit) String() string {
 // percentage.
 func (l Limit) Share() (share float64, ok bool) { return l.Number / 100, l.Unit == "%" }
 
-// In converts the limit to an amount in a metric's unit. The limit's unit may have another prefix, and a rate in bits
-// may lack its "/s", as in the rest of the file.
+// In converts the limit to an amount in a metric's unit. The limit may have another prefix, and a rate in bits may lack
+// its "/s".
 func (l Limit) In(unit string) (float64, error) {
 	if l.Unit == unit || l.Unit == "" && slices.Contains(bare, unit) || "1"+l.Unit == unit {
 		return l.Number, nil
@@ -96,8 +96,8 @@ func AmountIn(unit string) string {
 	return "5MiB" + m.per
 }
 
-// bare lists the units for which a limit may be a number without a unit. The first two are the units of a count. The
-// last two are units of shares, for which a limit may be a percentage, too.
+// bare lists units for which a limit may be a number without a unit: counts and shares. Except for "", a limit may be a
+// percentage, too.
 var bare = []string{"", "1", "share", "ratio"}
 
 var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}

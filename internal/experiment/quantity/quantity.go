@@ -1,8 +1,8 @@
 // Package quantity reads and prints the quantities of an experiment file in their usual notation: 1Gbit, 64KiB, 3s, 2%.
 //
-// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain
-// this notation. Every type also describes its notation: Describe in words for error messages, Pattern as a
-// regular expression for the JSON Schema, and Units as a list of units for hints (a Limit takes any unit).
+// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so that YAML and JSON contain this
+// notation. Three methods describe the notation: Describe in words for error messages, Pattern as a regular expression
+// for the JSON Schema, and Units as a list for hints (a Limit takes any unit).
 package quantity
 
 import (

@@ -1,19 +1,17 @@
-// Package reference reads references to values that an experiment file must not contain, such as passwords.
-// References may stand in the arguments of a program and in the values of variables.
+// Package reference reads references to values that an experiment file must not contain, such as passwords. They stand
+// in the arguments of a program and in the values of variables.
 //
 //	$NAME            the value of a variable of the environment that Tare runs in
 //	$(file:/a/path)  the content of a file on the machine that Tare runs on, without the
 //	                 newline at its end; ~/ is the home directory
 //	$$               a dollar
 //
-// Every other $ is kept, so that regular expressions and $(TARE_CONTEXT) need no escape. A text with a
-// reference and another $ is an error, since it is unclear which program the other $ is for.
+// Every other $ is kept: regular expressions and $(TARE_CONTEXT) need no escape. A text with a reference and another $
+// is an error, since it is unclear which program the other $ is for. An argument after a program such as a shell is a
+// text in that program's language (see Arguments).
 //
-// A program such as a shell has its own variables. If an argument after such a program contains $HOME, the
-// argument is a text in the program's language (see Arguments).
-//
-// References are resolved once, when a run starts (Values). The values are in no record of the run: plans,
-// errors and reports contain the references.
+// References are resolved once, when a run starts (Values). Plans, errors and reports contain the references, and never
+// the values.
 package reference
 
 import (
@@ -48,8 +46,8 @@ type part struct {
 	taken   *Reference
 }
 
-// forms matches everything that $ begins in a text: references such as $NAME, and other uses. Another use is $(TARE_…),
-// escaped or not, which package placeholder reads.
+// forms matches everything that begins with $: references such as $NAME, and other uses. $(TARE_…) is read by package
+// placeholder.
 var forms = regexp.MustCompile(`\$?\$\(TARE_[A-Za-z0-9_]*\)|\$\$|\$\(file:([^)]*)\)|(\$\{[A-Za-z_][A-Za-z0-9_]*\})|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 func parse(text string) (parts []part, err error) {
@@ -135,9 +133,8 @@ func Check(text string) error {
 
 // Arguments are a program and its arguments, as in an experiment file.
 //
-// Some programs have a language in which $ has a meaning (a shell, awk, jq). An argument after such a program is text
-// in its language, and stays as it is. It is resolved only if the whole argument is a reference. The text after -c or
-// -e always stays.
+// In some programs, $ has a meaning (a shell, awk, jq). An argument after such a program is resolved only if it is a
+// reference as a whole. The text after -c or -e always stays.
 type Arguments []string
 
 // languages are programs with a language in which $NAME has a meaning. The names have no versions.

@@ -121,8 +121,8 @@ func Resolve(ctx context.Context, text string) (string, error) {
 	return join(ctx, parts, nil)
 }
 
-// Resolve returns the arguments with their references replaced by values. The function fill replaces placeholders; nil:
-// they stay. fill gets only texts of the file, and never the value of a reference.
+// Resolve returns the arguments with their references replaced by values. fill replaces placeholders in texts of the
+// file, never in values; nil: they stay.
 func (a Arguments) Resolve(ctx context.Context, fill func(string) (string, error)) ([]string, error) {
 	resolved := make([]string, len(a))
 	for i := range a {

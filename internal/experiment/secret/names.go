@@ -22,7 +22,7 @@ const (
 )
 
 // These words, in the name of a variable or field, tell whether its value is a secret. Names are compared in capitals,
-// and without digits at the end of a word.
+// without digits at a word's end.
 var (
 	secretWords = words(`PASSWORD PASSWD PASSPHRASE PASSCODE PASS SECRET TOKEN BEARER APIKEY CREDENTIAL CREDENTIALS
 		COOKIE JWT AUTHORIZATION REQUIREPASS MASTERAUTH KEYPASS STOREPASS USERPASS`)

@@ -1,9 +1,9 @@
-// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its
-// experiment, which therefore must not contain a secret.
+// Package secret finds secrets in a text: passwords, tokens, private keys. A run keeps the file of its experiment,
+// which therefore must not contain a secret.
 //
-// A secret is recognised by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL, or by
-// its form (a PEM block, the tokens of well-known services). An ambiguous name such as KEY counts if the value
-// looks random. A reference to a value ($NAME, $(file:…), <password>, a path) is no secret.
+// A secret is recognised by its name (--password=…, TOKEN=…, a header, a field), by its place in a URL, or by its form
+// (a PEM block, the tokens of well-known services). An ambiguous name such as KEY counts if the value looks random. A
+// reference ($NAME, $(file:…), <password>, a path) is no secret.
 //
 // The package catches mistakes only: it cannot recognise a secret that looks like any other word.
 package secret
@@ -38,8 +38,8 @@ const (
 type form struct {
 	least   Kind // first Kind of text in which the form is searched; it is searched in later Kinds, too
 	pattern *regexp.Regexp
-	// name and value are numbers of groups of the pattern. One group matches the secret's name, the other the secret
-	// itself. If name is 0, the field label holds the name.
+	// name and value are group numbers of the pattern, for the secret's name and the secret itself. If name is 0, the
+	// field label holds the name.
 	name, value int
 	label       string
 	accepts     func(string) bool // reports whether a matched value is a secret; nil: the name's class decides (class.holds)
@@ -99,8 +99,8 @@ func Find(text string, kind Kind) []Finding {
 	return outermost(all)
 }
 
-// A value may contain another NAME=VALUE, as in --set=password=…, and an argument may contain commands of a shell. The
-// search for secrets follows up to this number of such levels.
+// nested is how many levels of values within values are searched: --set=password=… holds a value, and an argument may
+// hold a shell's commands.
 const nested = 3
 
 func (f form) in(text string, depth int) []Finding {
@@ -169,12 +169,12 @@ var loginOf = words(`docker podman nerdctl buildah skopeo helm oras crane regctl
 // others lists programs whose options take no secret, and that a program with a secret may start: sshpass starts ssh.
 var others = words(`ssh scp sftp rsync`)
 
-// attachedOnly lists programs that take a password only in the same argument as its option (-pSECRET). If the option
-// stands alone, the program prompts for the password.
+// attachedOnly lists programs that take a password only attached to its option (-pSECRET). A lone option makes the
+// program prompt for the password.
 var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
 
-// Arguments finds the secrets in a program's command line. The result's keys are the indices of arguments. An argument
-// is a secret if it follows an option that names a secret, or if a well-known program reads it as a secret.
+// Arguments finds the secrets in a program's command line, by the index of the argument. It knows options that name a
+// secret (--password), and the secrets of well-known programs.
 func Arguments(args []string) map[int]Finding {
 	found := map[int]Finding{}
 	program := ""

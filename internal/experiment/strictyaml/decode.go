@@ -12,8 +12,8 @@ import (
 // extension is the beginning of top-level keys that are not decoded. A file may define anchors below such keys.
 const extension = "x-"
 
-// Decode decodes a node into a value that holds the defaults. The argument into is a pointer to this value. A part of
-// the node with a problem leaves the default unchanged.
+// Decode decodes a node into a value that holds the defaults. into points to this value. A part with a problem leaves
+// its default unchanged.
 func (f *File) Decode(n *Node, path string, into any) {
 	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
 }
@@ -199,9 +199,8 @@ func (f *File) mapping(n *Node, path string, v reflect.Value, field Field) {
 	v.Set(out)
 }
 
-// Plain converts a value into maps, lists and scalars for encoding/json, with the names of the yaml tags. The result is
-// a complete file that Decode would accept. A factor with one level becomes that level's value. Fields with nil
-// pointers and with empty lists, maps and texts are left out.
+// Plain converts a value into maps, lists and scalars for encoding/json, in a form that Decode would accept. A factor
+// with one level becomes the level. Nil and empty fields are left out.
 func Plain(v any) any { return plain(reflect.ValueOf(v)) }
 
 func plain(v reflect.Value) any {

@@ -86,8 +86,8 @@ func (n *Node) find(path string) (at *Node, exact bool) {
 	return n, true
 }
 
-// cutStep splits the first step off a path. "a.b[1]" becomes "a" and "b[1]", "b[1].c" becomes "b" and "[1].c", and
-// "[1].c" becomes "[1]" and "c". A key of the map n is one step even if it contains dots or brackets.
+// cutStep splits the first step off a path: "a.b[1]" becomes "a" and "b[1]". A key of the map n is one step, even with
+// dots or brackets in it.
 func (n *Node) cutStep(path string) (step, rest string) {
 	end := strings.IndexAny(path[1:], ".[") + 1
 	if end == 0 {

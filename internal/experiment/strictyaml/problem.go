@@ -33,8 +33,8 @@ func (p *Problems) Error() string {
 	return strings.Join(all, "\n")
 }
 
-// String prints the problem on several lines, without a newline at the end. Control characters of the file are
-// replaced, so that none acts on the terminal.
+// String prints the problem on several lines, without a newline at the end. Control characters are replaced, so that
+// none acts on the terminal.
 func (p Problem) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: %s", printable(p.File), p.Line, p.Column, printable(p.Message))
@@ -87,9 +87,8 @@ func printable(s string) string {
 // Text returns the file, with lines separated by newlines.
 func (f *File) Text() string { return strings.Join(f.lines, "\n") }
 
-// Place returns the position in the file of a part of a node's text. The number start is the position of the part in
-// the text, in bytes. If the file writes the text in another form, Place returns the position of the node. Problems
-// from this line on then show no lines of the file.
+// Place returns the position in the file of a part of a node's text. start is the part's first byte in the text. If the
+// part is not found, the node's position is returned, and problems there show no source.
 func (f *File) Place(n *Node, part string, start int) (line, column int) {
 	first, _, _ := strings.Cut(part, "\n")
 	from := n.Line - 1
@@ -142,9 +141,8 @@ func pathOf(n *Node, at, text string) (path string, found bool) {
 	return "", false
 }
 
-// leastWord and leastPart are the lengths, in bytes, of the shortest texts that Conceal replaces in messages. leastWord
-// is for a whole secret. leastPart is for the beginning of a secret (a message may be cut off in a secret). A shorter
-// text could be a word of the message.
+// leastWord and leastPart are the least lengths in bytes of texts that Conceal replaces: of a secret, and of its
+// beginning (a message may cut it off).
 const (
 	leastPart = 8
 	leastWord = 3

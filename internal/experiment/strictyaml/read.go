@@ -14,8 +14,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Read reads a file into a tree. Messages about problems contain the file's name. If the text is not valid YAML, the
-// result's Root is nil, and its Problems say why.
+// Read reads a file into a tree. If the text is not valid YAML, the Root of the result is nil, and its Problems say
+// why.
 func Read(name string, data []byte) *File {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	f := &File{name: name, lines: []string{""}}
@@ -107,9 +107,8 @@ func (f *File) parse(text string) (body ast.Node) {
 	return body
 }
 
-// bounded checks the tokens before the recursive parser reads them. It refuses a file that nests too deeply, and
-// features that no experiment needs (tags and complex keys). It also refuses a missing value in a list, since the
-// parser reports it at a wrong position.
+// bounded checks the tokens before the recursive parser reads them. It refuses deep nesting, tags, complex keys, and a
+// missing value in a list.
 func (f *File) bounded(tokens token.Tokens) bool {
 	if len(tokens) > maxTokens {
 		at := tokens[maxTokens].Position

@@ -170,8 +170,8 @@ func magnitude(v reflect.Value) float64 {
 	return 0
 }
 
-// Document is a YAML text for another program, such as a Kubernetes object. An experiment file contains it as a text or
-// as a map. A list of maps becomes several documents, separated by ---.
+// Document is a YAML text for another program, such as a Kubernetes object. In the file it is a text, a map, or a list
+// of maps (documents between ---).
 type Document string
 
 var documentType = reflect.TypeFor[Document]()

@@ -1,6 +1,6 @@
-// Package strictyaml decodes YAML into Go structs and reports all problems of a file at once, each at its line and column
-// with a hint about the correction. Decoders of YAML libraries stop at the first problem, and do not support units,
-// nearest matches or swept parameters.
+// Package strictyaml decodes YAML into Go structs. It reports all problems of a file at once, each at its line and
+// column with a hint. Decoders of YAML libraries stop at the first problem, and know no units, nearest matches or swept
+// parameters.
 //
 // Read converts the text to a tree of Nodes with positions. File.Decode converts the tree to a Go value, by reflection.
 // The File collects the problems.
@@ -27,19 +27,20 @@
 //
 // Top-level keys that begin with x- are not read. A file may define anchors there.
 //
-// Values that a struct holds before decoding are its defaults: a field that the file does not mention keeps its value,
-// and lists and maps are replaced, not added to. Supported types are bool, whole numbers, floats, text, structs,
-// slices, maps with text keys, pointers to these, factor.Levels of a scalar, Document, every type with UnmarshalText
-// and Describe (the units of package quantity), and text types with a method Values() []string, which lists an
-// enumeration:
+// Values that a struct holds before decoding are its defaults. A field that the file does not mention keeps its value.
+// Lists and maps are replaced, not added to.
+//
+// Supported types are bool, whole numbers, floats, text, structs, slices, maps with text keys, pointers to these,
+// factor.Levels of a scalar, and Document. Every type with UnmarshalText and Describe is supported, such as the units
+// of package quantity. A text type with a method Values() []string lists an enumeration:
 //
 //	type Mode string
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
-// A list type may have a method Words(text string) []string. If the file has a text in place of a list, Words
-// splits the text into the items of a list, and a hint shows these items. A type with UnmarshalText may also
-// have Pattern() string, a regular expression of its valid texts, for the JSON Schema.
+// A list type may have a method Words(text string) []string. It splits a text in place of the list into items, and a
+// hint shows these items. A type with UnmarshalText may have Pattern() string, a regular expression of its valid texts
+// for the JSON Schema.
 package strictyaml
 
 import (
@@ -93,8 +94,8 @@ func (f *File) Report(n *Node, path, message, hint string) {
 	f.report(n.Line, n.Column, path, message, hint)
 }
 
-// ReportAt adds a problem at the value with a path ("arms[1].name"). If the file has no such value, the problem is at
-// the innermost value on the path that the file has.
+// ReportAt adds a problem at the value with a path, such as "arms[1].name". If the file lacks this value, the innermost
+// value on the path is taken.
 func (f *File) ReportAt(path, message, hint string) {
 	n, _ := f.find(path)
 	f.Report(n, path, message, hint)
@@ -116,7 +117,7 @@ func (f *File) Has(path string) bool {
 }
 
 // Troubled reports whether the file has a problem at the path or below it. A problem at this position of the file
-// counts, too, even if it has another path.
+// counts, whatever its path.
 func (f *File) Troubled(path string) bool {
 	n, _ := f.find(path)
 	for _, p := range f.problems {
@@ -197,7 +198,7 @@ type Field struct {
 	Doc      string
 	Required bool
 	None     bool   // set for a pointer that becomes nil by the word none
-	Alone    bool   // set if the file may give the value of this field alone, without the struct's map
+	Alone    bool   // set if the file may write this field's value in place of the struct's map: 12, not {fixed: 12}
 	Factor   string // name of the field's factor for one level, such as protocol for the field protocols
 	Enum     []string
 	Pattern  string
@@ -233,8 +234,8 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Alone returns the index of the field that stands for the struct: a file may give this field's value in place of a map
-// of all fields. If no field does so, the result is -1.
+// Alone returns the index of the field whose value the file may give in place of the struct's map. -1: there is no such
+// field.
 func Alone(fields []Field) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Alone })
 }

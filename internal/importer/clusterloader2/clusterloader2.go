@@ -1,14 +1,13 @@
 // Package clusterloader2 reads the report directory of ClusterLoader2, the load test of Kubernetes, file by file. It
-// reads junit.xml and the summaries on performance (PerfData), resource usage and scheduling throughput, and ignores
-// other summaries.
+// reads junit.xml and the summaries on performance (PerfData), resource usage and scheduling throughput.
 //
 // A summary's file is called MEASUREMENT_TEST_TIME.json. The measurement, the test and the labels of an item name the
 // cell: "PodStartupLatency_..._load.pod_startup". Each run adds one trial to a cell. ClusterLoader2 has computed the
-// quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency, as for pod startup
-// and network programming. API calls have too many cells for headlines: the user may choose some.
+// quantiles. The 99th percentile is the headline if an objective of Kubernetes limits the latency. API calls have too
+// many cells for headlines: the user may choose some.
 //
-// junit.xml contains the duration of each test. If a test failed, its trial from junit.xml is invalid, but not its
-// trials from summaries: ClusterLoader2 also fails tests with high latencies, which must not be dropped.
+// junit.xml contains the duration of each test. If a test failed, its trial from junit.xml is invalid. Its trials from
+// summaries count: ClusterLoader2 fails tests with high latencies, which must not be dropped.
 package clusterloader2
 
 import (
@@ -50,8 +49,8 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 // systems write them.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
-// trialOf returns a trial without values. The file's name gives the cell (measurement and test) and the start. A name
-// without a time was chosen by the user. The complete name is then the cell.
+// trialOf returns a trial without values. The file's name gives the cell and the start. A name without a time was
+// chosen by the user, and is the cell.
 func trialOf(file string) importer.Trial {
 	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".json")
 	t := importer.Trial{Kind: "kubernetes", Cell: name}
@@ -80,8 +79,8 @@ type failure struct {
 	Text    string `xml:",chardata"`
 }
 
-// overall stands in the name of an entry of junit.xml, between a test's name and its configuration. Only the entry of a
-// whole test has it; the entry of a step has not.
+// overall stands in junit.xml between a test's name and its configuration. Only the entry of a complete test has it,
+// and no entry of a step.
 const overall = " overall ("
 
 // suite is the root of junit.xml, or a test suite within another suite.

@@ -20,8 +20,8 @@ import (
 type summary struct {
 	DataItems *[]item `json:"dataItems"` // only in PerfData
 
-	// The following fields describe the pods scheduled per second, in intervals of some seconds: quantiles and the
-	// maximum. A summary from Prometheus holds only Max.
+	// These fields describe the pods scheduled per second, in intervals of some seconds. A summary from Prometheus
+	// holds only Max.
 	Perc50 *float64 `json:"perc50"`
 	Perc90 *float64 `json:"perc90"`
 	Perc99 *float64 `json:"perc99"`
@@ -76,8 +76,7 @@ func readItems(from importer.Trial, items []item) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// trial makes the trial of an item. If nothing was measured, such as without a pod or API call, all quantiles of the
-// item are 0. The trial then has no values.
+// trial makes the trial of an item. If all quantiles are 0, nothing was measured, and the trial has no values.
 func (i *item) trial(t importer.Trial) importer.Trial {
 	for _, label := range i.labelNames() {
 		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
@@ -112,8 +111,8 @@ func (i *item) labelNames() []string {
 	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
 }
 
-// units maps ClusterLoader2's units to base units and better directions. Values in other units are not read: they come
-// from the user's own queries, and their better direction is unknown.
+// units maps ClusterLoader2's units to base units and better directions. Values in other units are not read, since
+// their better direction is unknown.
 var units = map[string]struct {
 	unit   string
 	factor float64
@@ -132,8 +131,8 @@ var units = map[string]struct {
 	"pps":        {"1/s", 1, experiment.Higher},
 }
 
-// objectives lists values of the label Metric. For these latencies, an objective of Kubernetes limits the 99th
-// percentile, which is therefore a headline.
+// objectives lists values of the label Metric. An objective of Kubernetes limits their 99th percentile, which is
+// therefore a headline.
 var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
 
 func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {
@@ -181,8 +180,8 @@ func isUsage(usage map[string][]container) bool {
 // memory is the prefix of the names of memory metrics. A percentile follows.
 const memory = "memory-p"
 
-// readUsage returns a trial for each container. Pods whose names differ only in generated parts count as one pod. Of
-// the copies of a container in them, the largest usage counts, as in ClusterLoader2's own charts.
+// readUsage returns a trial for each container, with the largest usage. Pods that differ only in generated parts of
+// their names count as one.
 func readUsage(from importer.Trial, usage map[string][]container) []importer.Trial {
 	largest := map[string]map[string]float64{} // the largest usage, by container and metric
 	for _, key := range slices.Sorted(maps.Keys(usage)) {
@@ -214,8 +213,8 @@ func readUsage(from importer.Trial, usage map[string][]container) []importer.Tri
 	return trials
 }
 
-// stable removes the generated parts of a pod's name, which differ from run to run or from cluster to cluster:
-// "coredns-6d4b75cb6d-x8w2p/coredns" becomes "coredns/coredns".
+// stable removes the parts of a pod's name that differ from run to run: "coredns-6d4b75cb6d-x8w2p/coredns" becomes
+// "coredns/coredns".
 func stable(name string) string {
 	pod, container, ok := strings.Cut(name, "/")
 	if !ok {
@@ -228,9 +227,8 @@ func stable(name string) string {
 	return strings.Join(parts, "-") + "/" + container
 }
 
-// madeUp reports whether a part of a pod's name looks generated. Kubernetes generates parts of four or more characters
-// without vowels. The names of static pods contain their node's name, which a cloud generates: a part of five or more
-// characters, with a letter after a digit.
+// madeUp reports whether a part of a pod's name looks generated: from four characters without vowels, or from five with
+// a letter after a digit (node names).
 func madeUp(part string) bool {
 	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
 		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)

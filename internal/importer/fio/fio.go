@@ -2,10 +2,10 @@
 //
 // Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles, and
 // CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. Jobs without a stonewall between them
-// run at the same time, on the same disk; a fact records this.
+// run at the same time, on the same disk. A fact records this.
 //
 // fio measures three latencies: submission (slat), completion (clat) and their sum (lat). In names of metrics,
-// "latency" means completion, which fio's percentiles describe by default, and "total-latency" means the sum.
+// "latency" means completion, and "total-latency" means the sum.
 package fio
 
 import (
@@ -52,8 +52,8 @@ type clone struct {
 // allClients is the name of the entry that fio adds for the sum over several servers.
 const allClients = "All clients"
 
-// group counts the jobs of each group. fio starts all jobs of a group at once; a stonewall begins a new group. If a job
-// waits for a time or for another job, the number of jobs that run at once is unknown.
+// group counts the jobs that fio starts at once; a stonewall begins a new group. The number is 0 (unknown) if a job
+// waits for a time or for another job.
 func group(r *fio.Report) *groups {
 	g := &groups{together: map[float64]int{}, clones: map[clone]int{}, cells: map[string]int{}}
 	waits := map[float64]bool{}
@@ -156,8 +156,8 @@ type draft struct {
 	bytes  float64
 }
 
-// cpu adds the CPU time of fio's own threads. fio does not report CPU time that the kernel spends for these threads
-// elsewhere, such as in the workers of dm-crypt.
+// cpu adds the CPU time of fio's own threads. It lacks kernel work for these threads elsewhere, such as in the workers
+// of dm-crypt.
 func (d *draft) cpu() {
 	j := d.job
 	if d.bytes > 0 {
@@ -167,8 +167,8 @@ func (d *draft) cpu() {
 	d.AddFit(importer.Ratio("cpu-system", "CPU", experiment.Lower, false), j.SystemCPU/100)
 }
 
-// loop returns the closed loop of a job that does only one kind of I/O, without pauses; nil for other jobs. Its latency
-// counts from submission (total-latency) if the report has that latency, otherwise it is the completion latency.
+// loop returns the closed loop of a job that does one kind of I/O without pauses; nil for other jobs. It prefers
+// total-latency to the completion latency.
 func (d *draft) loop(alone bool) *experiment.Loop {
 	if len(d.ways) != 1 || d.report.Paced(d.job) {
 		return nil
@@ -212,8 +212,8 @@ func (d *draft) latency(name string, ns float64) {
 	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
 
-// distribution adds percentiles and the histogram of fio's latencies. A percentile with less than one I/O above it
-// would just be the maximum, and is left out.
+// distribution adds percentiles and the histogram of fio's latencies. A percentile with less than one I/O above it is
+// just the maximum, and is left out.
 func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := cmp.Or(l.Samples(), total) // versions before fio 3.18 report no number of samples
 	for _, p := range []float64{50, 90, 95, 99, 99.9} {

@@ -3,14 +3,13 @@
 // A file holds one run. Protocol, requested rate, connections and the path of HTTP requests name its cell.
 //
 // The headline depends on the load. With -qps set, requests are sent at a fixed rate, and latency is the headline. A
-// run that did not reach 95 % of the requested rate measured another load and is invalid. With -qps 0 ("max") the
-// connections form a closed loop: throughput is the headline, and latency restates the throughput.
+// run that did not reach 95 % of the requested rate is invalid. With -qps 0 ("max") the connections form a closed loop:
+// throughput is the headline, and latency restates it.
 //
-// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution) and interpolates percentiles
-// within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms, and the same median
-// if the server becomes slower. The headline is therefore the mean latency. A percentile is left out, and named in the
-// facts, if its bucket is wider than a quarter of the percentile. Latency counts from the time when a request was sent,
-// not when it was due.
+// Fortio counts latencies in buckets (of 1 ms and more, unless -r sets another resolution), and interpolates
+// percentiles within them. On loopback, Fortio prints a median of 0.51 ms although the exact mean is 0.13 ms. The
+// headline is therefore the mean latency. A percentile is left out, and named in the facts, if its bucket is wider than
+// a quarter of the percentile. Latency counts from the time when a request was sent, not when it was due.
 package fortio
 
 import (
@@ -146,8 +145,8 @@ func (r *result) protocol() string {
 	return "load"
 }
 
-// errors returns the share of requests that Fortio counts as failed: HTTP statuses other than 2xx and 418, gRPC
-// health other than SERVING, and requests without a response.
+// errors returns the share of failed requests by Fortio's rules. HTTP statuses except 2xx and 418 fail, and gRPC codes
+// except OK and SERVING.
 func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	total, failed := int64(0), int64(0)
 	for code, n := range r.RetCodes {
@@ -271,7 +270,7 @@ func (r *result) histograms() ([]importer.Histogram, error) {
 		out := importer.Histogram{Name: of.name, Unit: "s"}
 		for i, b := range of.h.Data {
 			// Bounds of neighbouring buckets may differ by rounding, so they are not compared. An infinite bound is an
-			// error: Fortio's last bucket ends at the largest value.
+			// error: the last bucket ends at the largest value.
 			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
 				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
 			}

@@ -2,8 +2,7 @@
 //
 // Each result line is a trial. The cell is the package and the benchmark, with the number of CPUs after the dash. Parts
 // of the name like "size=1024" are levels. Option -count repeats the line of a benchmark; its lines are numbered as
-// rounds. These rounds pair nothing: Go runs a benchmark to the end before the next, so lines with the same number ran
-// at different times.
+// rounds. These rounds pair nothing: lines with equal numbers ran at different times.
 //
 // Values are converted to base units as benchstat does (ns to s, MB to B). The time per operation is the headline. A
 // benchmark's own unit needs a line like "Unit frames/s better=higher". A unit without a direction is not read, and is
@@ -124,8 +123,8 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 
 var perOp = importer.Ratio("time", "s", experiment.Lower, true)
 
-// known holds the metrics of the testing package, by their units after conversion. Allocations have the scale
-// Difference, since an operation may allocate nothing.
+// known holds the testing package's metrics, by their converted units. Allocations have the scale Difference, since an
+// operation may allocate nothing.
 var known = map[string]experiment.Metric{
 	"sec/op":    perOp,
 	"B/s":       importer.Ratio("throughput", "B/s", experiment.Higher, false),
@@ -133,8 +132,8 @@ var known = map[string]experiment.Metric{
 	"allocs/op": importer.Difference("allocations"),
 }
 
-// metric describes the values of a unit. It returns false if no better direction is known for the unit. A unit of the
-// benchmark's own is also the metric's name.
+// metric describes the values of a unit; false: no better direction is known. A unit of the benchmark's own is the
+// metric's name, too.
 func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, bool) {
 	if m, ok := known[unit]; ok {
 		return m, true

@@ -4,9 +4,9 @@
 // the cell "command". A file with one command belongs to one arm. Its cell is the command, or "command" if each arm has
 // just one such file.
 //
-// Each run of a command is a trial. hyperfine runs one command to the end before the next. The number of a run is its
-// round, but runs of the same number ran at different times and are no pair. hyperfine's own mean and deviation are not
-// used. User and system time are only means over the runs, and are not read.
+// Each run of a command is a trial. The number of a run is its round. Runs of equal number are no pair: hyperfine runs
+// one command to the end before the next. hyperfine's own mean and deviation are not used. User and system time are
+// only means over the runs, and are not read.
 package hyperfine
 
 import (
@@ -99,8 +99,8 @@ func name(command string) string {
 	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
 }
 
-// names returns a unique name for each result's command. Results with equal commands get their parameters behind the
-// command. If their names are still equal, they get a number.
+// names returns a unique name for each result's command. Equal commands get their parameters added, and a number if the
+// names are still equal.
 func (d *document) names() []string {
 	count := map[string]int{}
 	for _, r := range d.Results {
@@ -143,8 +143,8 @@ func (r *result) valid() error {
 	return nil
 }
 
-// trial makes the trial of run n, counted from 0. If the run ended by a signal or with an exit status other than 0, the
-// trial is a failed operation. hyperfine writes such runs only with --ignore-failure.
+// trial makes the trial of run n, counted from 0. A run that ended by a signal or with a status other than 0
+// (--ignore-failure) is a failed operation.
 func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{Round: n + 1, Kind: "command", Wall: importer.Seconds(r.Times[n]), Facts: map[string]string{"command": r.Command}}
 	t.Add(importer.Ratio("time", "s", experiment.Lower, true), r.Times[n])

@@ -1,8 +1,8 @@
-// Package importertest checks formats. It compares the trials of the fixtures in testdata with golden files. It also
-// checks that no file makes a format break the rules of package importer.
+// Package importertest has tests that every format passes. They compare the trials of fixtures with golden files, and
+// check that no file makes a format break the rules of package importer.
 //
-// Every file in testdata is a fixture, except README.md, the golden files and the corpora of fuzz tests. README.md
-// describes how each fixture was made. The golden file of NAME is NAME.golden, with the trials or the error.
+// In testdata, README.md describes how each fixture was made. The golden file of NAME is NAME.golden, with the trials
+// or the error.
 package importertest
 
 import (
@@ -58,8 +58,8 @@ func Refused(t *testing.T, f importer.Format, files [][3]string) {
 	}
 }
 
-// Truncated checks that a truncated fixture cannot be read. Only the first bytes of the fixture are left, in the number
-// length. The text want is a part of the expected error.
+// Truncated checks that a fixture cannot be read if only its first bytes are left. length is their number; the error
+// must contain want.
 func Truncated(t *testing.T, f importer.Format, fixture string, length int, want string) {
 	t.Helper()
 	Refused(t, f, [][3]string{{fixture, Fixture(t, fixture)[:length], want}})
@@ -93,9 +93,8 @@ func Fuzz(f *testing.F, format importer.Format, extra ...string) {
 	})
 }
 
-// Large checks that reading a large file takes a time in proportion to its size. It reads one text for each unit: head,
-// the unit repeated to a megabyte, and end. If a format's time grows with the square of the size, the test does not end
-// in time.
+// Large makes a format read a megabyte of each repeated unit between head and end. If reading takes a time that grows
+// with the square of the size, the test exceeds its time limit.
 func Large(t *testing.T, f importer.Format, head, end string, units ...string) {
 	for _, unit := range units {
 		text := head + strings.Repeat(unit, (1<<20)/len(unit)) + end

@@ -1,9 +1,8 @@
 // Package iperf3 makes trials of the JSON of iperf3, versions 3.1 to 3.21: the output of -J on the client or the
 // server, and the events of --json-stream.
 //
-// A test is a trial. Protocol, direction and number of streams name its cell. A server's file may hold several tests; a
-// number behind the cell's name distinguishes tests with equal names. Bandwidth is the received payload, without the
-// warm-up (-O).
+// A test is a trial. Protocol, direction and number of streams name its cell. A server's file may hold several tests: a
+// number is added to equal names of cells. Bandwidth is the received payload, without the warm-up (-O).
 package iperf3
 
 import (

@@ -34,8 +34,8 @@ func of(s *iperf3.Sum) amount {
 	return amount{iperf3.Count(*s.Bytes), *s.Seconds}
 }
 
-// both reports whether data were sent in both directions. Versions 3.7 to 3.12 do not report this option, so the
-// streams must show it: some send, and some receive.
+// both reports whether data were sent in both directions. For versions 3.7 to 3.12 only the streams show it: some send,
+// and some receive.
 func (t *test) both() bool {
 	if t.Start.TestStart.Bidir != 0 || t.End.ReceivedReverse != nil || t.End.SumReverse != nil {
 		return true
@@ -90,8 +90,8 @@ func (t *test) way(sends bool, udp, sent, received *iperf3.Sum) way {
 	return w
 }
 
-// arrived returns the UDP payload that was received. Up to version 3.10, a report has only the sent bytes. arrived then
-// counts a full block for each packet that was not lost.
+// arrived returns the received UDP payload: a full block for each packet that was not lost. Reports up to version 3.10
+// give only the sent bytes.
 func (t *test) arrived(s *iperf3.Sum) amount {
 	if s == nil || s.Packets == nil || s.Lost == nil || s.Seconds == nil {
 		return amount{}
@@ -99,8 +99,8 @@ func (t *test) arrived(s *iperf3.Sum) amount {
 	return amount{(iperf3.Count(*s.Packets) - iperf3.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
 }
 
-// fromStreams adds up the streams of one direction, for reports of iperf3 up to 3.10. There the sums of both directions
-// have one name in the JSON, so that one sum is lost.
+// fromStreams adds up the streams of one direction. Reports of iperf3 up to 3.10 lack this sum: both directions' sums
+// have one name in their JSON.
 func (t *test) fromStreams(sends bool) way {
 	w := way{sends: sends}
 	var packets, lost, jitter, streams float64
@@ -155,8 +155,8 @@ func (t *test) series() []importer.Series {
 		t.seriesOf(received, false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })...)
 }
 
-// oneWay returns one direction's sum in an interval of a test in both directions. Reports up to version 3.10 lack a
-// usable sum, so oneWay adds up their streams.
+// oneWay returns one direction's sum in an interval of a test in both directions. For reports up to version 3.10, it
+// adds up the streams.
 func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 	switch {
 	case i.Reverse != nil && sends:
@@ -196,8 +196,8 @@ func (t *test) intervalRTT(i *iperf3.Interval) (mean float64, known bool) {
 	return sum / max(1, n), n > 0
 }
 
-// seriesOf returns the series of one direction, and leaves out a series with a gap. Loss and jitter come from the
-// receiver only, retransmits and round-trip times from the sender only.
+// seriesOf returns the series of one direction without gaps. Loss and jitter are the receiver's, retransmits and
+// round-trip times the sender's.
 func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *iperf3.Sum) []importer.Series {
 	var ends []float64
 	var list []importer.Series

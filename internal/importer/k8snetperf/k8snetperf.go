@@ -1,12 +1,12 @@
-// Package k8snetperf reads the results of k8s-netperf: the file result-N.csv, and the output of --json, which also
-// contains losses, retransmissions and the CPU time of the nodes.
+// Package k8snetperf reads the results of k8s-netperf: the file result-N.csv and the output of --json. The JSON
+// contains losses, retransmissions and the CPU time of the nodes, too.
 //
 // Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name its
 // cell. Properties of a complete run, such as a secondary network, are facts, since arms may differ in them.
 //
-// A row is the mean of several samples, often three, which k8s-netperf does not print one by one. The confidence
-// interval in a row is about these samples only, and is not used. The latency in a row is the mean of the samples' 99th
-// percentiles, and its metric is named accordingly.
+// A row is the mean of several samples, often three, which k8s-netperf does not print. The confidence interval in a row
+// is about these samples only, and is not used. The latency in a row is the mean of the samples' 99th percentiles, and
+// its metric is named accordingly.
 package k8snetperf
 
 import (

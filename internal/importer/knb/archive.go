@@ -15,8 +15,8 @@ import (
 	"tare/internal/importer"
 )
 
-// An archive may be hostile. It is read as a stream into memory, and nothing is written to disk. Entries are known by
-// their names without directories. An entry of a kind that knb does not write is an error.
+// An archive may be hostile. It is read as a stream into memory, never to disk. An entry of a kind that knb does not
+// write is an error.
 const (
 	mostEntries = 1000    // the largest number of entries; knb writes about 40
 	mostFile    = 8 << 20 // the largest size of one entry, in bytes; the log of an hour has 300 kB
@@ -93,8 +93,8 @@ func plainName(h *tar.Header) (string, error) {
 	return "", fmt.Errorf("entry %.60q is neither a file nor a directory", h.Name)
 }
 
-// assemble makes a report from the files of an archive. For each test that ran, the file env has the name of the
-// client's pod. Names of the test's files begin with this name.
+// assemble makes a report from the files of an archive. For each test that ran, the file env names the client's pod;
+// names of the test's files begin with this name.
 func assemble(files map[string]string) (*report, error) {
 	env, ok := files["env"]
 	if !ok {
@@ -152,8 +152,8 @@ func assembleTest(files map[string]string, pod string) (*test, error) {
 	return t, nil
 }
 
-// average reads a node's averages over a test. A line of titles comes before a line of values: user, nice, system,
-// iowait and steal in percent, and memory in MiB.
+// average reads a node's averages over a test: user, nice, system, iowait and steal in percent, and memory in MiB. A
+// line of titles comes first.
 func (n *node) average(text string) error {
 	_, line, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -177,8 +177,8 @@ func total(numbers []float64) float64 {
 	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
 }
 
-// parseReadings reads the readings of a node, one a line. Each has seven numbers; the last is the time in s since 1970.
-// Lines in another form or out of order are skipped.
+// parseReadings reads a node's readings: lines of seven numbers, the last in s since 1970. Lines in another form or out
+// of order are skipped.
 func parseReadings(text string) []reading {
 	var list []reading
 	for line := range strings.Lines(text) {
@@ -248,8 +248,8 @@ func parseLog(text string) *log {
 	return l
 }
 
-// second reads a log line about one interval. After the rate, such a line has retransmits and the congestion window for
-// TCP, and a number of packets for UDP.
+// second reads a log line about one interval. After the rate, TCP lines have retransmits and congestion window, UDP
+// lines a number of packets.
 func (l *log) second(fields []string) {
 	_, end, _ := strings.Cut(fields[0], "-")
 	at, errEnd := importer.Number(end)

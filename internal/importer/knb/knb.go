@@ -2,9 +2,8 @@
 // its archive of raw data (-o data).
 //
 // A file holds up to five tests, each a cell: pod to pod and pod to service, over TCP and UDP, and both nodes idle. knb
-// runs them one after the other. Bandwidth is in whole Mbit/s, as knb takes it from iperf3. CPU and memory are those of
-// a complete node, as means over the test. The archive also holds iperf3's output and a reading of the node every
-// second. From these come retransmits, loss, jitter and series.
+// runs them one after the other. Bandwidth is in whole Mbit/s. CPU and memory are means over the test, for a complete
+// node. The archive adds iperf3's output and a reading of the node every second: retransmits, loss, jitter and series.
 package knb
 
 import (
@@ -123,8 +122,8 @@ type reading struct {
 	cpu, memory float64 // CPU time in %, and used memory in MiB
 }
 
-// knb writes its JSON in pieces, which has two defects. A missing value leaves an empty place, and if only the idle
-// test ran, there is a comma too many.
+// knb's JSON has two defects. A missing value leaves an empty place. If only the idle test ran, there is a comma too
+// many.
 var (
 	noValue   = regexp.MustCompile(`(":[ \t]*)(,|\r?\n)`)
 	lastComma = regexp.MustCompile(`,(\s*\})`)

@@ -1,11 +1,10 @@
 // Package kubestr reads the output of `kubestr fio -o json`.
 //
 // The output holds a part of fio's report: mean latencies without percentiles and histogram, and few options. Package
-// fio makes trials of this part. The other options come from the job file, which the output holds, too.
+// fio makes trials of it. Further options come from the job file, which is in the output.
 //
-// kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops therefore describes
-// random reads while two other jobs write and another one reads. It does not describe the volume alone. A fact of the
-// trials records this.
+// kubestr's default job file runs four jobs at the same time, on one volume. The result read_iops describes random
+// reads while two jobs write and another one reads, and not the volume alone. A fact of the trials records this.
 package kubestr
 
 import (
@@ -126,8 +125,8 @@ func join(report, file fio.Options) fio.Options {
 	return all
 }
 
-// parse reads a job file: the options of the section [global], and the options of each job. A job's name is the
-// title of its section, or the value of its option `name`. An option without a value has the value 1.
+// parse reads a job file: the options of its section [global] and of each job. The option `name` replaces a section's
+// title as the job's name. An option without a value is 1.
 func parse(text string) (global fio.Options, jobs map[string]fio.Options) {
 	global, jobs = fio.Options{}, map[string]fio.Options{}
 	section, options := "", global

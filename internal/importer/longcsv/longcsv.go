@@ -5,15 +5,15 @@
 //	mtls,1,latency,ms,lower,14.1
 //
 // The header names the columns, in any order and in either case. Only metric, better and value are required. The rows
-// with the same arm, cell and round form a trial, wherever they stand in the file. Without rounds, the n-th values of
-// all metrics of an arm and cell form its n-th trial. If a round has several attempts, the last one is the trial.
+// with one arm, cell and round form a trial, wherever they stand. Without rounds, the n-th values of all metrics of an
+// arm and cell form its n-th trial. Of several attempts at a round, the last one is the trial.
 //
-// If the column paired is false, rounds only number the trials and pair nothing. The column observational is ignored,
-// since every import is observational.
+// If the column paired is false, rounds only number the trials. The column observational is ignored, since every import
+// is observational.
 //
-// A row that cannot be read ends the import of the file with an error that names line and column. A malformed number
-// does so, too: thousands separators occur mostly in large values, which must not be dropped. A missing value, "NaN"
-// or "-" makes only its trial invalid.
+// A row that cannot be read ends the import of the file, with an error that names line and column. So does a malformed
+// number: thousands separators occur mostly in large values, which must not be dropped. A missing value, "NaN" or "-"
+// makes only its trial invalid.
 package longcsv
 
 import (

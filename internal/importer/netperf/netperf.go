@@ -1,13 +1,13 @@
 // Package netperf reads the output of netperf's omni tests, in each of its three forms: comma-separated (-- -o),
-// columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form, too.
+// columns (-- -O) and KEY=value (-- -k). The super-netperf of k8s-netperf prints the last form.
 //
 // Each result is a trial. The cell is the test with the sizes in the output: "tcp-rr.request=1.response=1".
 //
 // The headline of a stream is the received bandwidth, and that of a request/response test is the rate of transactions.
-// A request/response test is a closed loop. It has one transaction in flight, and as many more as its burst. The metric
+// A request/response test is a closed loop with one transaction in flight, and as many more as its burst. The metric
 // round-trip restates the rate. A latency is the time of a transaction or, in a stream, of a call of send or receive.
-// With a burst, latencies measure the time from a send to the next response. Latencies are in whole microseconds. A
-// quantile below 4 µs is left out: the next whole microsecond is more than a quarter of the quantile away.
+// With a burst, it is the time from a send to the next response. Latencies are in whole microseconds. A quantile below
+// 4 µs is left out, since one microsecond is more than a quarter of it.
 package netperf
 
 import (
@@ -177,8 +177,8 @@ func (r *result) burst() float64 {
 	return max(0, burst)
 }
 
-// loop returns the closed loop of a request/response test; nil if the test reports no usable latency. For a test with
-// bursts of requests, the latency is RT_LATENCY. MEAN_LATENCY is then only the time from a send to the next response.
+// loop returns the closed loop of a request/response test; nil without a usable latency. With bursts, only RT_LATENCY
+// is the time of a transaction.
 func (r *result) loop() *experiment.Loop {
 	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
 	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
@@ -241,8 +241,8 @@ func (r *result) latencies(t *importer.Trial, what string) {
 	}
 }
 
-// common adds CPU time and retransmits, which every netperf test reports. The CPU time is a service demand: the time of
-// the complete machine per transaction, or per KB of 1024 bytes. For streams, common converts it to the time per Gbit.
+// common adds retransmits and the complete machine's CPU time. The latter is per transaction or, converted from KB of
+// 1024 bytes, per Gbit.
 func (r *result) common(t *importer.Trial) {
 	unit, perUnit := "s/Gbit", 1e-6/(8<<10)*1e9
 	if r.fields["SD_UNITS"] == "usec/Tran" {
@@ -261,8 +261,8 @@ func (r *result) common(t *importer.Trial) {
 	}
 }
 
-// positive adds the value of key, multiplied by perUnit, as an exploratory metric. It adds nothing if the output lacks
-// the value, or if the value is zero.
+// positive adds the value of key, multiplied by perUnit, as an exploratory metric. A missing value or zero adds
+// nothing.
 func (r *result) positive(t *importer.Trial, name, unit, key string, perUnit float64) {
 	if v, ok := r.number(key); ok {
 		t.AddFit(importer.Ratio(name, unit, experiment.Lower, false), v*perUnit)

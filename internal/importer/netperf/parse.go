@@ -77,8 +77,8 @@ func (p *parser) begin(banner string) error {
 	return p.done(last)
 }
 
-// set records a value of the current result. If the result has a value of this name already, set begins a new result:
-// with -P 0, netperf prints no banner between results.
+// set records a value of the current result. A repeated key begins a new result: with -P 0, netperf prints no banner
+// between results.
 func (p *parser) set(key, value string) error {
 	known := p.result == nil
 	if !known {
@@ -157,9 +157,8 @@ func split(line string) ([]string, error) {
 	return r.Read()
 }
 
-// block reads a result that is printed in columns: lines of titles, and below them a line of values. A column begins
-// where its value begins. If a value is missing, the column's title joins the title of the column before. The value of
-// that column before is then not recognised.
+// block reads a result in columns: lines of titles above a line of values. A missing value makes its left neighbour
+// unreadable, since their titles join.
 func (p *parser) block() error {
 	const most = 4 // the largest number of lines of titles
 	lines := p.columns

@@ -17,8 +17,8 @@ import (
 	"tare/internal/importer"
 )
 
-// text returns a file's text without its byte order mark. For a file in UTF-16, it returns an error at once. Other
-// binary data give an error later, when they are read (textReader).
+// text returns a file's text without byte order mark. UTF-16 is an error at once; other binary data fail when they are
+// read (textReader).
 func text(f importer.File) (*bufio.Reader, error) {
 	size := 64 << 10
 	if f.Size > 0 {
@@ -36,8 +36,7 @@ func text(f importer.File) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// textReader reads a text, and fails at the first NUL byte. A binary file therefore fails before one of its fields
-// grows as long as the file. After a failure, each read returns the same error.
+// textReader reads a text and fails at the first NUL byte: no field of a binary file can then grow as long as the file.
 type textReader struct {
 	r   io.Reader
 	err error
@@ -67,9 +66,8 @@ func openTable(in *bufio.Reader) (*Row, error) {
 	return open(in, func(string) bool { return true }, "", func(title string, _ []string) (string, error) { return title, nil })
 }
 
-// open reads the header of a table. The separator is the one of comma, semicolon and tab that gives the most titles for
-// which known returns true. If no title is known, the error contains the text expected, which describes the right
-// titles. The function name returns the field for a title, or "" for a column that is not read.
+// open reads a table's header. The separator (comma, semicolon, tab) is the one with most known titles. name returns a
+// title's field, or "" for a column that is not read.
 func open(in *bufio.Reader, known func(title string) bool, expected string, name func(title string, titles []string) (string, error)) (*Row, error) {
 	r := &Row{unit: "line", index: map[string]int{}}
 	header := ""
@@ -227,8 +225,8 @@ var columns = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
-// required lists the columns that a long table must have. The column better is one of them: a wrong guess of the better
-// direction would turn costs into gains.
+// required lists the columns that a long table must have. Without the column better, a wrong guess would turn costs
+// into gains.
 var required = []string{"metric", "better", "value"}
 
 const factorPrefix = "factor:"
@@ -268,8 +266,8 @@ func describe(r *Row) fieldMetric {
 	return fieldMetric{Metric: m, field: "value", named: "metric", cell: cmp.Or(r.Field("cell"), r.Field("workload")), times: 1}
 }
 
-// exported reads levels from a column that tare export has written, such as "mtu=1500;rules=8" for a cell or arm. It
-// leaves out levels that have columns of their own. A text in another form gives no levels.
+// exported reads levels that tare export wrote, such as "mtu=1500;rules=8". It skips levels in own, which have their
+// own columns. Another form gives none.
 func exported(r *Row, field string, own []factor.Level) (list []factor.Level) {
 	for part := range strings.SplitSeq(r.Field(field), ";") {
 		name, value, ok := strings.Cut(part, "=")

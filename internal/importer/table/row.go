@@ -21,8 +21,8 @@ import (
 	"tare/internal/toolformat/jsondoc"
 )
 
-// Row is one row of named fields. A table has a single Row, which takes the content of one line after the other.
-// Methods that read a field keep the first error in Err.
+// Row is one row of named fields. A table has a single Row, which takes one line after the other. Methods keep the
+// first error in Err.
 type Row struct {
 	Names []string // the names of the fields, the table's columns first; "" for a column that is not read
 	Err   error    // the first error
@@ -70,8 +70,8 @@ func (r *Row) Field(name string) string {
 	return strings.TrimSpace(r.texts[i])
 }
 
-// needed returns the text of a field, and records an error if there is none. With field = "", the mapping names no
-// field, and needed returns "" without an error.
+// needed returns the text of a field, and records an error if there is none. Without a field's name (""), it returns ""
+// and no error.
 func (r *Row) needed(field, what string) string {
 	text := r.Field(field)
 	switch {
@@ -142,8 +142,8 @@ func (r *Row) Yes(field string, empty bool) bool {
 
 func (r *Row) semicolons() bool { return r.table != nil && r.table.Comma == ';' }
 
-// Number reads a number. In a table with semicolons, its decimal point may be a comma. The first number with a point or
-// comma decides for all numbers. After it, the other character is an error, since it could separate thousands.
+// Number reads a number. In a table with semicolons, the first number fixes point or comma as the decimal sign. The
+// other sign is then an error, since it could separate thousands.
 func (r *Row) Number(text string) (float64, error) {
 	at := strings.IndexAny(text, ",.")
 	if at < 0 {
@@ -183,8 +183,8 @@ func intern(text string) string { return unique.Make(text).Value() }
 // assignment matches the beginning of a line KEY=VALUE, up to the equals sign.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
-// eachRow finds out whether a text is JSON, lines KEY=VALUE or a table, and calls take with each row. In JSON, the rows
-// are the elements of the list at the path list.
+// eachRow reads a text as JSON, as lines KEY=VALUE or as a table, and calls take with each row. list is the path of the
+// rows in JSON.
 func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	head, _ := in.Peek(in.Size()) // if Peek fails, reading the text below gives the same error
 	head = bytes.TrimLeft(head, " \t\r\n")
@@ -206,8 +206,8 @@ func eachRow(in *bufio.Reader, list string, take func(*Row) error) error {
 	return r.Each(counted)
 }
 
-// assignments reads lines KEY=VALUE. All lines together are one row, and assignments calls take once with this row.
-// Comments and empty lines are ignored.
+// assignments reads lines KEY=VALUE, and calls take once: all lines together are one row. Comments and empty lines are
+// ignored.
 func assignments(text io.Reader, take func(*Row) error) error {
 	all := &Row{unit: "line", line: 1, index: map[string]int{}}
 	in := bufio.NewScanner(text)
@@ -239,8 +239,8 @@ func assignments(text io.Reader, take func(*Row) error) error {
 	return take(all)
 }
 
-// documents reads JSON documents. The argument list is a path in a document. If a list stands at this path, each of its
-// elements is a row. Otherwise the value at this path is a row.
+// documents reads JSON documents. Its argument list is a path in them: the value there is a row or, if it is a list,
+// each of its elements.
 func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()

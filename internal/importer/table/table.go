@@ -1,13 +1,12 @@
 // Package table reads files that no other format reads: tables with a column for each metric, lines KEY=VALUE and JSON
-// documents. A mapping file describes them. The package also reads the long table of package longcsv.
+// documents. A mapping file describes them (docs/import.md). The package also reads the long table of package longcsv.
 //
 // In all these files, results are rows of named fields. In a table, each line is a row and the columns are its fields.
 // Lines KEY=VALUE are one row. In a JSON document, each element of a list is a row. Its fields are the values in it,
-// with their paths as names ("knb.pod2pod.tcp_bw_mbit"). The content shows which kind of file it is. docs/import.md
-// explains mappings.
+// with their paths as names ("knb.pod2pod.tcp_bw_mbit"). The content shows which kind of file it is.
 //
-// A row is a trial in each cell that has one of its metrics. If a headline has no value (empty, null, NaN, a dash), the
-// trial is invalid. If a text stands in place of a number, the complete file is an error, since such a mistake affects
+// A row is a trial in each cell that has one of its metrics. A headline without a value (empty, null, NaN, a dash)
+// makes the trial invalid. A text in place of a number is an error for the complete file, since such a mistake affects
 // every row.
 package table
 
@@ -68,8 +67,8 @@ func (m *mapping) read(f importer.File) ([]importer.Trial, error) {
 	return r.all()
 }
 
-// mapping is the content of a mapping file: it describes the fields of rows. A field's name is the title of a column, a
-// key, a path in JSON, or a named group of Parse.
+// mapping is the content of a mapping file, which describes rows by their fields: a column's title, a key, a path in
+// JSON or a named group of Parse.
 type mapping struct {
 	APIVersion string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind       string            `yaml:"kind" required:"true" enum:"Table" doc:"kind of document: Table"`
@@ -87,8 +86,8 @@ type mapping struct {
 	parse  map[string]*regexp.Regexp
 	levels []levelField
 
-	// The next fields are for the long table, which has one value in each row. Each text names a field of the row. The
-	// function describe returns the metric of a row.
+	// These fields are for the long table, with one value per row. Each text names a field of a row; describe returns a
+	// row's metric.
 	workload, attempt, errors, valid, paired, exported string
 	describe                                           func(*Row) fieldMetric
 }

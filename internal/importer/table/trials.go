@@ -62,9 +62,8 @@ type seen struct {
 	line int
 }
 
-// described holds the description of a metric in a cell. The description comes from the first row with the metric. In a
-// table with semicolons, the first values may be ambiguous: in "1.021", the point is a decimal point or separates
-// thousands.
+// described is a cell's metric, as its first row describes it. In tables with semicolons, the point of "1.021" is
+// decimal or separates thousands.
 type described struct {
 	experiment.Metric
 	line    int
@@ -159,9 +158,8 @@ func (r *assembler) described(in *Row, cell string, f fieldMetric) *described {
 	return known
 }
 
-// round returns the number that tells the trials of an arm and cell apart. If the table has rounds, the number is the
-// row's round. Otherwise it is the row's line. In a long table without rounds, round counts the metric's values: each
-// further value belongs to another trial.
+// round returns the number that tells an arm's trials in a cell apart: the row's round or line. A long table without
+// rounds counts the metric's values.
 func (r *assembler) round(in *Row, arm string, m *described) int {
 	n := in.Count(r.Round, "a round", 1)
 	switch {
@@ -234,8 +232,8 @@ func (r *assembler) trial(in *Row, at trialKey, about importer.Trial) *assembled
 }
 
 func (r *assembler) all() ([]importer.Trial, error) {
-	// A separator may stand before decimals or before thousands: 1.021. If all values of a metric have one, or none has
-	// one, their ratios are right in either case. Only a mixture is an error.
+	// The point in 1.021 may be decimal or separate thousands. If all values of a metric have it, or none, ratios are
+	// right. A mixture is an error.
 	for _, m := range r.grouped {
 		if m.whole && !r.decimal {
 			return nil, m.grouped
@@ -311,8 +309,8 @@ func (r *assembler) of(name string) []fieldMetric {
 	return list
 }
 
-// cell returns the name of a cell. The name joins the texts of the fields that Cell lists, the text own (from the
-// measured field's name) and the levels. Without any of these texts, it begins with "results".
+// cell joins the fields that Cell lists, own (from the measured field's name) and the levels to a cell's name.
+// "results" stands for empty fields and own.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
 	var parts []string
 	for _, field := range r.Cell {

@@ -3,10 +3,9 @@
 // A report has a section for each number of parallel copies, and each section has a line for each test. Test and copies
 // name a cell, as on the command line of Run: "execl", "execl.copies=2".
 //
-// The headline of a test is its rate: the geometric mean of the better two thirds of several samples. The report does
-// not contain the samples. The index of a test is its rate as a multiple of the rate of a SPARCstation of 1995. The
-// indexes and the score over all tests restate the rates, and are exploratory. A score over a part of the tests is not
-// read.
+// The headline of a test is its rate: the geometric mean of the better two thirds of several samples, which are not in
+// the report. The index of a test is its rate as a multiple of the rate of a SPARCstation of 1995. Indexes and the
+// score over all tests restate the rates, and are exploratory. A score over a part of the tests is not read.
 package unixbench
 
 import (
@@ -72,8 +71,8 @@ type report struct {
 func (r *report) line(text string) error {
 	if when, ok := strings.CutPrefix(text, "Benchmark Run: "); ok {
 		r.indexed = false
-		// The time, as in "Sat Nov 21 2026 23:06:44 - 23:13:32", has no time zone. It is the machine's local time, but
-		// is read as UTC. It stays unknown if the month's name is in another language than English.
+		// The time, such as "Sat Nov 21 2026 23:06:44 - 23:13:32", is local but read as UTC. If its month is not in
+		// English, it stays unknown.
 		from, _, _ := strings.Cut(when, " - ")
 		start, _ := time.Parse("Mon Jan _2 2006 15:04:05", from)
 		r.sections = append(r.sections, section{start: start, titled: map[string]*test{}})
@@ -159,8 +158,8 @@ var units = map[string]struct {
 	"fps":  {"1/s", 1},
 }
 
-// results matches a line of results: the test, its rate, the unit, the duration of a sample and the number of
-// samples. An example is "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
+// results matches a line of results: test, rate, unit, duration of a sample, samples. An example is "Execl Throughput
+// 508.2 lps (30.0 s, 1 samples)".
 var results = regexp.MustCompile(`^(.*[^ ]) +([^ ]+) +([^ ]+) *\(([^(]*) s, ([^(]*) samples\)$`)
 
 // add reads the line of a test's results. A line without a number as rate makes the trial invalid, since the test
@@ -240,8 +239,8 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-// whole checks that a section of the output is complete, and returns an error if it is truncated. A complete section
-// ends with a table of indexes and a score, or with the line "No index results available".
+// whole returns an error if a section is truncated. A complete section ends with indexes and a score, or with "No index
+// results available".
 func (s *section) whole() error {
 	switch {
 	case s.copies == "":

@@ -1,13 +1,12 @@
 // Package vaultbench reads the results of hashicorp/vault-benchmark, written with report_mode=json.
 //
-// A file holds one run. It has the statistics of all requests ("total") and of each test in the mix
-// ("transit_sign_test_1"), as the load generator vegeta computed them. Each of these is a cell of its own.
+// A file holds one run, with the statistics of the load generator vegeta for all requests ("total") and for each test
+// in the mix ("transit_sign_test_1"). Each of these is a cell.
 //
 // vault-benchmark is a closed loop unless the user gave a rate: each of a fixed number of workers waits for its
-// response before it sends again. Mean latency and throughput then restate each other. The file contains neither the
-// number of workers nor the rate, so the analysis finds out from the values whether there was a loop. In a closed loop,
-// both headlines count as one claim. Latency includes failed requests, which are often fast. The share of failed
-// requests is therefore imported, too, and checked against the limit on errors.
+// response before it sends again. Mean latency and throughput then restate each other, and count as one claim. The file
+// has neither the number of workers nor the rate, so the analysis detects a loop from the values. Latency includes
+// failed requests, which are often fast. Their share is therefore imported, and checked against the limit on errors.
 package vaultbench
 
 import (

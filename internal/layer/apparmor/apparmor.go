@@ -1,20 +1,19 @@
-// Package apparmor puts subjects into an AppArmor profile, which allows everything except the actions that
-// its rules deny.
+// Package apparmor puts subjects into an AppArmor profile. It allows everything except the actions that its rules deny.
 //
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
-// Each time a file is opened, AppArmor checks its path by one automaton, compiled from all rules. More rules can
-// cost time only because they make the automaton larger. The first rule denies the files that the prober (package
-// wrapper) creates. The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
+// AppArmor checks the path of each opened file by one automaton, compiled from all rules. More rules can cost time only
+// because they make the automaton larger. The first rule denies the files that the prober (package wrapper) creates.
+// The others are for paths that no program uses. With rules: 0 no profile is loaded.
 //
-// apparmor_parser compiles the profile. Tare loads the profile under a unique name, and removes it when the layer is
-// taken down. Before it loads a profile, Tare notes the profile's name in the run's ledger: with the note, tare clean
-// --switches and tare resume remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel
-// for the profile and then executes the subject.
+// Tare loads the profile, which apparmor_parser compiles, under a unique name, and removes it when the layer is taken
+// down. The run's ledger names the profile before it is loaded. With this entry, tare clean --switches and tare resume
+// remove the profiles of killed runs. Tare's launcher (package launcher) asks the kernel for the profile and then
+// executes the subject.
 //
-// Proofs: the kernel reports the profile, in enforce mode, as the prober's label. The first rule denies the
-// prober a file (EACCES). Outside the profile, a prober may create the file.
+// Proofs: the kernel reports the profile, in enforce mode, as the prober's label. The first rule denies the prober a
+// file (EACCES). Outside the profile, a prober may create the file.
 package apparmor
 
 import (
@@ -92,7 +91,7 @@ func probe(ctx context.Context) []testbed.Finding {
 }
 
 // front returns the wrapper that starts subjects under a profile. Its proof reads the profile in force, whose name must
-// begin with the argument profile.
+// begin with the given one.
 func (c *config) front(profile string) wrapper.Wrapper {
 	if c.Rules.One() == 0 {
 		return wrapper.Idle(name, c.Around, "loads no profile")
@@ -155,8 +154,8 @@ const (
 
 type profile struct{ name, text string }
 
-// everything lists one rule for each kind of action; the rule allows all actions of the kind. AppArmor denies an
-// action if no rule is for its kind. apparmor_parser ignores kinds that the kernel does not know.
+// everything lists the kinds of actions; a rule for each allows them all. AppArmor denies kinds without a rule.
+// apparmor_parser ignores unknown kinds.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
 func (c *config) text(called string) string {

@@ -1,14 +1,14 @@
-// Package bpf is the common part of the layers cgroup-bpf and bpflsm, whose BPF programs are Tare's own. The
-// directory programs has the sources, and the object files that clang compiled from them. The library
-// cilium/ebpf loads and attaches these object files.
+// Package bpf is the common part of the layers cgroup-bpf and bpflsm, whose BPF programs are Tare's own. The directory
+// programs has their sources and the object files that clang compiled. The library cilium/ebpf loads and attaches the
+// object files.
 //
 // The programs apply only to the cgroup of the arm's subjects (testbed.Cgrouped). This process holds links open that
-// attach the programs to their hooks. When it ends, the kernel detaches and unloads the programs.
+// attach the programs to their hooks. When the process ends, the kernel detaches and unloads the programs.
 //
 // # Proofs
 //
-// Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial
-// the prober (package wrapper) tries an action that the last rule denies:
+// Each hook counts, per CPU, how often it was hit in the arm, and how often a rule matched. Before a trial the prober
+// (package wrapper) tries an action that the last rule denies:
 //
 //   - the hook counts the action, the rule matches, and the action is denied with EPERM;
 //   - in an arm without the layer the action is neither denied nor counted;
@@ -47,8 +47,8 @@ type count struct {
 	Matches uint64 // number of hits that matched a rule
 }
 
-// Mismatch is the part of a rule that never matches a connection of a program: the address (early) or the port
-// (late). The BPF program compares the address first.
+// Mismatch is the part of a rule that never matches a program's connection: the address (early), which is compared
+// first, or the port (late).
 type Mismatch string
 
 const (
@@ -64,10 +64,8 @@ const (
 	firstPort  = 65472 // first port of the rules for all addresses; clients get lower ports from the kernel
 )
 
-// Unused returns n rules for IPv4, n rules for IPv6, and a word that tells the prober what to try. No rule matches a
-// connection of a program. The word stands for a connection that the last rule matches. With an early mismatch, the
-// rules are for networks that are reserved for tests and documentation (RFC 2544, RFC 3849). With a late mismatch, the
-// rules are for all addresses, and for ports from firstPort on.
+// Unused returns n rules each for IPv4 and IPv6 that match no program's connection. try tells the prober a connection
+// that the last rule matches. Early: test networks (RFC 2544, RFC 3849); late: ports from firstPort on.
 func Unused(n int, m Mismatch) (four, six []ConnectRule, try string) {
 	try = "connect:198.18.0.1:9"
 	for i := range n {
@@ -145,9 +143,8 @@ func Group(s *layer.Session, around layer.Side) (*os.File, error) {
 	return site.Cgroup(at)
 }
 
-// Up keeps the loaded programs, since the proofs of other arms need them. In the returned Active, Settle attaches the
-// programs, checks that they are on, and returns the checks that failed. A failed check ends the run before its first
-// trial.
+// Up keeps the programs for the proofs of other arms. The Active attaches the programs in Settle and returns failed
+// checks, which end the run before its first trial.
 func (g *Programs) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	installed := layer.Kept[[]*Programs](s.Run, l)
 	*installed = append(*installed, g)
@@ -165,8 +162,8 @@ func (g *Programs) Up(s *layer.Session, l layer.Layer) *layer.Active {
 	}
 }
 
-// try makes the prober do the actions of the hooks. It returns the prober's answers, and how often the installed
-// programs counted each hook during these actions.
+// try makes the prober do the hooks' actions. It returns its answers, and how often the installed programs counted each
+// hook meanwhile.
 func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, installed ...*Programs) (answers map[string]string, counted []count, err error) {
 	before, err := sum(hooks, installed)
 	if err != nil {
@@ -259,10 +256,8 @@ func (g *Programs) After(_ context.Context, did layer.Did) ([]layer.Check, error
 		Unexercised: float64(all) <= negligible*did.Work}}, nil
 }
 
-// Off shows that the layer l is off at the site of another arm: the actions of the hooks are allowed, and no program of
-// the layer counts them. If the other arm has its own layer of this kind, its layer may deny the actions. Off then asks
-// the kernel whether a program of l is attached to the arm's cgroup. Off calls Group in every arm, so that the cgroups
-// of all arms are equally deep.
+// Off shows that layer l is off at another arm's site: actions are neither denied nor counted. Beside an own layer of
+// this kind, no program of l may be attached. Group is called in every arm, so that all cgroups are equally deep.
 func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Side, hooks []Hook) ([]layer.Check, error) {
 	group, err := Group(s, around)
 	if err != nil {

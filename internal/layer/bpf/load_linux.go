@@ -56,8 +56,8 @@ func LoadConnect(group *os.File, four, six []ConnectRule) (*loaded, error) {
 var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
 	Mount: "sb_mount", Capable: "capable"}
 
-// LoadLSM loads BPF programs for hooks of a Linux security module. Their rules are for the processes of a cgroup;
-// the argument group is its open directory.
+// LoadLSM loads BPF programs for hooks of a Linux security module. They apply to the processes of a cgroup: group is
+// its open directory.
 func LoadLSM(group *os.File, p Policy) (*loaded, error) {
 	id, err := idOf(group)
 	if err != nil {
@@ -123,8 +123,7 @@ func (l *loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill fun
 	return nil
 }
 
-// explained adds the cause to an error that occurred when a BPF program was loaded. The kernel may lack this type of
-// program, or the system may refuse to load the program.
+// explained adds the cause to an error of loading a BPF program: the kernel lacks its type, or the system refuses it.
 func explained(kind ebpf.ProgramType, err error) error {
 	what := "BPF programs of type " + strings.ToLower(kind.String())
 	switch have := features.HaveProgramType(kind); {
@@ -199,8 +198,8 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long Off waits, at most, until its programs are detached. Off has closed its links to the programs.
-// But a child process that is being started holds copies of the links until it executes its program.
+// goneLimit is how long Off waits until its programs are detached. A child process that is being started briefly holds
+// copies of Off's closed links.
 const goneLimit = time.Second
 
 func (l *loaded) gone() error {
@@ -250,8 +249,8 @@ func (l *loaded) programNames() (map[ebpf.ProgramID]string, error) {
 	return ours, nil
 }
 
-// attached looks for a given program that is attached to a hook of the machine, or to the cgroup with the id group.
-// It returns the program's name; "" if none is attached. Group 0 stands for any cgroup.
+// attached returns the name of a given program that is attached to a hook of the machine or to the cgroup with id group
+// (0: any cgroup). "": none is.
 func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
 	var all link.Iterator
 	defer all.Close()

@@ -1,19 +1,19 @@
-// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects. The
-// programs have the kinds of rules that vArmor has: on opening files, executing programs, connecting sockets, reading
-// and tracing processes, mounting, and capabilities.
+// Package bpflsm attaches BPF programs to hooks of the Linux security modules (BPF LSM) around the subjects. Their
+// rules are of the kinds that vArmor has: on opening files, executing programs, connecting sockets, reading and tracing
+// processes, mounting, and capabilities.
 //
 //   - bpflsm: {rules: [0, 1, 2, 4, 8, 64]}
 //   - bpflsm: {rules: [1, 8, 64], hooks: [file], like: /usr/bin/make}
 //
-// The hooks file, process and mount compare a path (mount: its source) with a list of texts, which are beginnings or
-// ends of paths. The hook network compares a connection with a list of addresses and ports. The hooks ptrace and
-// capability make one comparison. Only the last rule of each kind matches something: the prober's action. The cost
-// depends on the number of texts, and on how many bytes of a text agree with a program's path. With like: PATH, all
-// texts but the last are PATH with another last byte.
+// The hooks file, process and mount compare a path (mount: its source) with a list of beginnings or ends of paths. The
+// hook network compares a connection with a list of addresses and ports. The hooks ptrace and capability make one
+// comparison. Only the last rule of each kind matches something: the prober's action. The cost depends on the number of
+// texts, and on how many bytes of a text agree with a program's path. With like: PATH, all texts but the last are PATH
+// with another last byte.
 //
-// The kernel calls the hooks for every process of the machine. Even outside the arm's cgroup, where a hook returns
-// at once, it costs some time. The hooks are therefore attached only during the trials of their arm (layer.Switch),
-// and these trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
+// The kernel calls the hooks for every process of the machine. Even outside the arm's cgroup, where a hook returns at
+// once, this costs some time. The hooks are therefore attached only during the trials of their arm (layer.Switch), and
+// these trials cannot be cut into slices. With rules: 0, the overhead is the cost of the hooks themselves.
 //
 // The layer needs root, and Linux 5.17 with bpf among its security modules (/sys/kernel/security/lsm).
 package bpflsm
@@ -61,9 +61,8 @@ var Kind = layer.Kind{
 	Probe: bpf.Works(name, &config{Rules: factor.Of(bpf.Most), Action: factor.Of(layer.Deny), Match: factor.Of(layer.Prefix)}),
 }
 
-// active returns an error if the kernel was started without bpf among its security modules. Such a kernel loads the
-// programs, but never calls them. If the modules cannot be listed, active returns nil: the proofs will show whether
-// the hooks are called.
+// active returns an error if bpf is not among the kernel's security modules: the programs are then never called. nil if
+// the list is unreadable.
 func active() error {
 	text, err := os.ReadFile("/sys/kernel/security/lsm")
 	list := strings.TrimSpace(string(text))
@@ -142,8 +141,8 @@ func (c *config) policy(at lastRuleFiles) bpf.Policy {
 	return p
 }
 
-// unused returns the text of path rule number i, such as "/~tare-01/". No program's path begins with this text (with
-// Suffix: ends with it), so the rule matches no program.
+// unused returns the text of path rule i, such as "/~tare-01/". No program's path begins with the text (with Suffix:
+// ends with it).
 func (c *config) unused(i int) string {
 	switch {
 	case c.Like != "":

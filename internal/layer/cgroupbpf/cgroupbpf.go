@@ -1,19 +1,18 @@
 // Package cgroupbpf puts a filter of connections around the subjects: a BPF program that the kernel calls at each
-// connect of an IPv4 or IPv6 socket. Some clusters enforce network policies in this way, and systemd its
-// IPAddressDeny.
+// connect of an IPv4 or IPv6 socket. Some clusters enforce network policies in this way, and systemd its IPAddressDeny.
 //
 //   - cgroup-bpf: {rules: [0, 1, 2, 4, 8, 64]}
 //   - cgroup-bpf: {rules: [1, 8, 64], mismatch: late}
 //
-// A rule is a prefix of addresses and a port. It denies connections to this port at these addresses with EPERM. The
-// rules are for addresses that no program connects to (mismatch: early), or for all addresses and unused ports
-// (mismatch: late). With rules: 0 the BPF program makes no comparison.
+// A rule is a prefix of addresses and a port. It denies connections to them with EPERM. The rules are for addresses
+// that no program connects to (mismatch: early), or for all addresses and unused ports (mismatch: late). With rules: 0
+// the BPF program makes no comparison.
 //
 // The BPF program is attached to the cgroup of the arm's subjects (package bpf). The layer needs root and Linux 5.7.
 //
-// Proofs: the prober's connection to the address of the last rule gets EPERM, and the BPF program counts it.
-// In arms without the layer the kernel tries to route the connection, and the BPF program counts nothing.
-// After the layer is taken away, the kernel has no link to the program.
+// Proofs: the prober's connection to the address of the last rule gets EPERM, and the BPF program counts it. In arms
+// without the layer the kernel tries to route the connection, and the BPF program counts nothing. After the layer is
+// taken away, the kernel has no link to the program.
 package cgroupbpf
 
 import (

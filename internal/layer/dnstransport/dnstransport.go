@@ -1,11 +1,10 @@
-// Package dnstransport is a layer that sets the transport of the queries of the workload dns. Arms can then
-// differ in the transport:
+// Package dnstransport is a layer that sets the transport of the workload dns's queries, so that arms can differ in it:
 //
 //   - dns-transport: {transport: tls}
 //
-// Proof, after every trial: the client reports the connections that carried its queries: UDP in clear, TCP in clear,
-// or TLS with version and cipher. In an arm with the layer every connection must have the layer's transport. In an
-// arm without the layer none may have it.
+// Proof, after every trial: the client reports the connections that carried its queries: UDP in clear, TCP in clear, or
+// TLS with version and cipher. With the layer, every connection must have its transport. In an arm without the layer
+// none may have it.
 package dnstransport
 
 import (
@@ -72,8 +71,8 @@ func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // ProveOff makes no check: the transport shows only after a trial.
 func (c *config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
-// ProveOffAfter shows that no query used the transport. Tare does not call it for an arm with its own layer
-// dns-transport: the proof of the arm's layer shows which transport was used.
+// ProveOffAfter shows that no query used the transport. It is not called for an arm with its own dns-transport, whose
+// proof shows the transport.
 func (c *config) ProveOffAfter(_ context.Context, _ *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return c.look(did, false), nil
 }

@@ -1,13 +1,12 @@
-// Package env is a layer of environment variables around the subjects. It is the simplest way to measure the cost of
-// a mechanism that a variable turns on.
+// Package env is a layer of environment variables around the subjects. It is the simplest way to measure the cost of a
+// mechanism that a variable turns on.
 //
 //   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
 //
-// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the
-// layer each variable must have the layer's value. In an arm without the layer no variable may have the layer's
-// value. Values are hidden if they come from the environment, or if the variable's name suggests a secret (package
-// environ). They are compared by their SHA-256, and the run stores neither value nor hash. If a variable has a value
-// that does not come from the layer, the run does not store that value either.
+// Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
+// each variable must have the layer's value. In an arm without the layer none may have it. Values are hidden if they
+// come from the environment, or if the variable's name suggests a secret (package environ). They are compared by their
+// SHA-256, and the run stores neither value nor hash. A value that does not come from the layer is not stored either.
 package env
 
 import (
@@ -107,8 +106,8 @@ type answer struct {
 	Value string `json:"value"` // the value, or its SHA-256 in hex
 }
 
-// look starts a process at a place, in the same way as a subject. The process reports its variables, and look returns
-// the answers by the variables' names.
+// look starts a process at a place like a subject. The process reports its variables; look returns the answers by the
+// variables' names.
 func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)

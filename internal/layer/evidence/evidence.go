@@ -1,6 +1,5 @@
 // Package evidence is for layers whose proof is the output of a program. It runs the program with limits on time and
-// output. It compares the output with two regular expressions. The expression on must match while the layer is on,
-// the expression off while it is off.
+// output. The pattern on must match while the layer is on, the pattern off while it is off.
 package evidence
 
 import (
@@ -34,8 +33,8 @@ type Patterns struct {
 	Off string // pattern that matches only while the layer is off; "" if unset
 }
 
-// Validate reports every problem of the patterns, for the fields on and off of the experiment file. The argument
-// field, such as "check.", is put before these names.
+// Validate reports every problem of the patterns. Their names in the experiment file are on and off, after the prefix
+// field, such as "check.".
 func (p Patterns) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
@@ -67,8 +66,8 @@ const (
 	Off
 )
 
-// State returns the state of the layer that an output shows. The argument failed is the program's error, or nil. If
-// the program failed, only a match of Off is evidence: the failure may be the reason why other text is missing.
+// State returns the layer's state that a program's output shows. failed is the program's error, or nil. After a failure
+// only a match of Off is evidence, since other text may be missing.
 func (p Patterns) State(text string, failed error) State {
 	on, errOn := compile(p.On)
 	off, errOff := compile(p.Off)

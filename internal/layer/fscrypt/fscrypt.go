@@ -3,14 +3,13 @@
 //
 //   - fscrypt: {contents: [AES-256-XTS, Adiantum]}
 //
-// Encrypted files have direct I/O only with inline encryption in the kernel and the mount option inlinecrypt.
-// Otherwise the kernel accepts O_DIRECT and silently uses the page cache
-// (Documentation/filesystems/fscrypt.rst, "Direct I/O support"). The workload storage detects this. Such a
-// trial is invalid, or the names of its metrics begin with buffered-.
+// Encrypted files have direct I/O only with inline encryption in the kernel and the mount option inlinecrypt. Otherwise
+// the kernel accepts O_DIRECT and silently uses the page cache (Documentation/filesystems/fscrypt.rst, "Direct I/O
+// support"). The workload storage detects this: the trial is invalid, or the names of its metrics begin with buffered-.
 //
 // Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the device in
-// clear. In an arm without encryption the marker is there in clear. Before every trial: the volume's directory has
-// the policy, read back from the kernel.
+// clear. In an arm without encryption the marker is there in clear. Before every trial: the kernel reports that the
+// volume's directory has the policy.
 package fscrypt
 
 import (
@@ -38,8 +37,8 @@ const (
 
 func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
 
-// modes maps each mode to two numbers of the kernel (FSCRYPT_MODE_…), one for encrypting contents and one for file
-// names, and to the cipher's name in /proc/crypto.
+// modes maps each mode to the kernel's numbers (FSCRYPT_MODE_…) for contents and for file names, and to the cipher's
+// name in /proc/crypto.
 var modes = map[mode]struct {
 	contents, names uint8
 	cipher          string

@@ -1,15 +1,15 @@
-// Package fusepassthrough is the layer that puts a file system outside the kernel (FUSE) in front of a
-// volume: bindfs, which passes every operation on to the volume.
+// Package fusepassthrough is the layer that puts a file system outside the kernel (FUSE) in front of a volume: bindfs,
+// which passes every operation on to the volume.
 //
 //   - fuse-passthrough
 //
-// It gives no security. Its arm is for comparison with FUSE file systems that encrypt, such as gocryptfs: both go
-// through FUSE, lose direct I/O, and have a process with several threads. They differ in more than the cipher:
-// bindfs is written in C with libfuse, gocryptfs in Go with go-fuse, and the kernel caches their attributes up to
-// different limits. A caveat in the report says so.
+// It gives no security. It is for comparison with FUSE file systems that encrypt, such as gocryptfs: both go through
+// FUSE, lose direct I/O, and have a process with several threads. They differ in more than the cipher: bindfs is
+// written in C with libfuse, gocryptfs in Go with go-fuse, and the kernel caches their attributes up to different
+// limits. A caveat in the report says so.
 //
-// Proof, before every trial: the volume is a FUSE mount, and its process runs. Once for each set-up: if no
-// other layer encrypts, a marker that was written through the volume is on the device in clear.
+// Proof, before every trial: the volume is a FUSE mount, and its process runs. Once for each set-up, if no other layer
+// encrypts: a marker that was written through the volume is on the device in clear.
 package fusepassthrough
 
 import (
@@ -45,8 +45,8 @@ func (c *config) Declare() experiment.Declaration {
 }
 
 func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
-	// Like gocryptfs, bindfs has several threads. The manual of bindfs warns that a thread may serve one user's
-	// request with another user's rights. A trial has only one user.
+	// Like gocryptfs, bindfs has several threads. By its manual, a thread may serve one user with another's rights; a
+	// trial has only one user.
 	command := func(_ context.Context, files, through string) (testbed.Command, error) {
 		return testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, files, through}}, nil
 	}

@@ -1,15 +1,15 @@
-// Package gocryptfs is the layer that encrypts the files of a volume by gocryptfs, a file system outside the
-// kernel (FUSE). gocryptfs stores the encrypted files in a directory of the volume.
+// Package gocryptfs is the layer that encrypts the files of a volume by gocryptfs, a file system outside the kernel
+// (FUSE). gocryptfs stores the encrypted files in a directory of the volume.
 //
 //   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
 //
-// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the first cost.
-// A program's direct I/O ends at gocryptfs, which reads and writes its own files through the page cache. The
-// workload storage detects this. Such a trial is invalid, or the names of its metrics begin with buffered-.
+// The layer has two costs: the way through FUSE, and the cipher. The layer fuse-passthrough has only the first cost. A
+// program's direct I/O ends at gocryptfs, which accesses its own files through the page cache. The workload storage
+// detects this: the trial is invalid, or the names of its metrics begin with buffered-.
 //
 // Proof, once for each set-up: a marker (a random text) that was written through the volume is not on the device in
-// clear. In an arm without encryption the marker is there in clear. Before every trial: the volume is a FUSE mount,
-// and the process of this mount runs.
+// clear. In an arm without encryption the marker is there in clear. Before every trial: the volume is a FUSE mount, and
+// the process of this mount runs.
 package gocryptfs
 
 import (
@@ -71,8 +71,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return daemon.Up(s)
 }
 
-// ProveOff shows that the volume is not a mount of gocryptfs. If no layer of the arm encrypts, ProveOff also shows that
-// the marker, a known text in the volume, is readable on the device.
+// ProveOff shows that the volume is no mount of gocryptfs. If no layer of the arm encrypts, the marker (a known text)
+// must be readable on the device.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -88,8 +88,8 @@ type active struct {
 	info   string // gocryptfs's description of the directory of encrypted files
 }
 
-// ciphers holds two texts for each cipher: its options of the command gocryptfs -init, and the word for it in the
-// description of a directory that gocryptfs prints.
+// ciphers holds, for each cipher, its options of gocryptfs -init, and the word for it where gocryptfs describes a
+// directory.
 var ciphers = map[cipher]struct {
 	options []string
 	flag    string

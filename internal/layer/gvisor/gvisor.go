@@ -1,14 +1,14 @@
-// Package gvisor puts gVisor around the subjects. Each sandbox of gVisor has a process that acts as the
-// kernel of the programs inside: it answers their system calls.
+// Package gvisor puts gVisor around the subjects. Each sandbox of gVisor has a process that acts as the kernel of the
+// programs inside: it answers their system calls.
 //
 //   - gvisor
 //   - gvisor: {platform: [systrap, ptrace]}
 //
-// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this
-// machine; what it writes is discarded at the end. The sandbox uses the host's network stack (--network=host). With
-// its own stack, gVisor would take the place's addresses away from all other programs at the place. Tare does not
-// use `runsc do`, which leaves interfaces and firewall rules behind when it is killed. On a cluster the layer `pod`
-// with a RuntimeClass runs pods in gVisor, and gVisor uses its own stack.
+// On this machine `runsc run` starts each subject in its own sandbox. The subject can read the files of this machine;
+// what it writes is discarded. The sandbox uses the host's network stack (--network=host): with its own stack, gVisor
+// would take the place's addresses away from all other programs there. Tare does not use `runsc do`, which leaves
+// interfaces and firewall rules behind when it is killed. On a cluster the layer `pod` with a RuntimeClass runs pods in
+// gVisor, with gVisor's own stack.
 //
 // Tare looks for runsc on PATH, and then in the directory in which `make gvisor` installs it.
 //
@@ -116,8 +116,8 @@ func settings(p platform, runsc, dir string) launcher.Settings {
 		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
-// find returns the path of runsc. If runsc is neither on PATH nor in the directory of `make gvisor`, find returns the
-// bare name, and the start of runsc fails with a clear error.
+// find returns the path of runsc. If runsc is not installed, find returns the bare name, and the start of runsc fails
+// with a clear error.
 func find() string {
 	path, err := testbed.Installed(program, name)
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 
 const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
 
-// config is the template of the daemon's configuration. It has places for three values: the plugin that encrypts ("" if
-// the kernel encrypts), the priority of the plugin's routes, and the path of the socket for commands. The option
-// allow_peer_ts allows packets to the peer's own address.
+// config is the template of the daemon's configuration: encrypting plugin ("": the kernel), priority of its routes,
+// socket for commands. allow_peer_ts allows packets to the peer's own address.
 const config = `charon-systemd {
   load = random nonce openssl kdf %s kernel-netlink socket-default vici
   routing_table_prio = %d
@@ -40,8 +39,8 @@ const config = `charon-systemd {
 }
 `
 
-// lastRule is the priority of the routing rule that leads to kernel-libipsec's routes. All other rules have smaller
-// numbers, and the kernel applies rules in the order of their numbers. So this rule is applied last.
+// lastRule is the priority of the routing rule for kernel-libipsec's routes. The kernel applies this rule last, since
+// its number is the largest.
 const lastRule = 40000
 
 const longest = 1400 // MTU of kernel-libipsec's interface; kernel-libipsec reads no larger packets

@@ -1,10 +1,10 @@
 // Package ipsec is the layer that encrypts, with IPsec, the traffic of pods between the nodes of a network (package
-// tunnel). The nodes send each other ESP in UDP, with keys that strongSwan's daemon negotiates by IKEv2. If the
-// kernel has ESP, the kernel encrypts. Otherwise the daemon encrypts, with its plugin kernel-libipsec and a TUN
-// interface, which is several times slower. A check of every run records the implementation.
+// tunnel). The nodes send each other ESP in UDP, with keys that strongSwan's daemon negotiates by IKEv2. The kernel
+// encrypts if it has ESP. Otherwise the daemon encrypts (plugin kernel-libipsec, TUN interface), which is several times
+// slower. A check of every run records the implementation.
 //
-// The kernel's IPsec fails open: packets that match no policy leave in clear. The layer therefore has policies from
-// the start (traps). The daemon needs no traps: its routes always lead into the TUN interface.
+// The kernel's IPsec fails open: packets that match no policy leave in clear. The layer therefore has policies from the
+// start (traps). The daemon needs no traps: its routes always lead into the TUN interface.
 package ipsec
 
 import (
@@ -31,8 +31,8 @@ var Kind = layer.Kind{
 var Protocol = &tunnel.Protocol{
 	Layer: "ipsec", Name: "IPsec", Kernel: "the kernel's IPsec", Program: "strongSwan's kernel-libipsec",
 	Device: device, Ports: []int{500, 4500},
-	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and 37 for ESP with AES-GCM (RFC 4303, RFC 4106): a
-	// header of 8, an initialisation vector of 8, padding and trailer of at most 5, and a check value of 16.
+	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP, and 37 for ESP with AES-GCM (RFC 4303, RFC 4106): header
+	// 8, initialisation vector 8, padding and trailer at most 5, check value 16.
 	Overhead: 85,
 	Carried:  func(size int) uint64 { return uint64(size) + 20 + 8 }, // size of the inner packet: payload, IPv4 header of 20 bytes, UDP header of 8
 	Keys:     sharedKey,

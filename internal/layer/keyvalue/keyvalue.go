@@ -23,8 +23,8 @@ func Among(want, has map[string]string) int {
 	return n
 }
 
-// Written describes, for each key of the first map, its value in the second map. If the two values differ, the
-// second may be a secret, and the text is "KEY with another value".
+// Written describes, for each key of the first map, its value in the second. A different value may be a secret: its
+// text is "KEY with another value".
 func Written(want, has map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -45,8 +45,8 @@ func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate adds to errs every problem of a field's keys and values. With labels = true, the values must also be valid
-// values of Kubernetes labels. The function taken returns why users may not set a key; "" if they may.
+// Validate adds to errs every problem of a field's keys. With labels = true, it checks values as Kubernetes labels,
+// too. taken returns why users may not set a key; "" if they may.
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key

@@ -1,15 +1,15 @@
-// Package kubecontext is the layer that puts an arm on another cluster, named by a context of the kubeconfig.
-// Examples are a cluster of confidential virtual machines, and a cluster with another network plug-in. The
-// arm's trials still alternate with the trials of the other arms.
+// Package kubecontext is the layer that puts an arm on another cluster, named by a context of the kubeconfig: a cluster
+// of confidential virtual machines, for example, or one with another network plug-in. The arm's trials still alternate
+// with those of the other arms.
 //
 //   - context: {name: constellation}
 //
-// Two clusters differ in more than one property. The measured overhead is the difference between the
-// clusters. The layer cannot show which property causes it; a caveat in the report says this.
+// Two clusters differ in more than one property. The measured overhead is the difference between the clusters, whatever
+// property causes it; a caveat in the report says this.
 //
-// Proof: a cluster is identified by the UID of its namespace kube-system. In an arm with the layer, the
-// site's API server must report the UID that the context's API server reported when the site was created. In
-// an arm without the layer, the site's API server must report another UID.
+// Proof: a cluster is identified by the UID of its namespace kube-system. In an arm with the layer, the site's API
+// server must report the UID that the context's API server reported when the site was created. In an arm without the
+// layer, it must report another UID.
 package kubecontext
 
 import (
@@ -103,8 +103,8 @@ func (c *config) here(context, uid, layerUID string) layer.Check {
 	}
 }
 
-// elsewhere checks that a site's context is not the layer's context. The site's context may name the same cluster,
-// which has the UID layerUID. The check then passes with a caveat.
+// elsewhere checks that a site's context is not the layer's. If both contexts name one cluster (by its UID), the check
+// passes with a caveat.
 func (c *config) elsewhere(context, uid, layerUID string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, layerUID), Observed: described(context, uid),

@@ -1,5 +1,5 @@
-// Package landlock puts a Landlock ruleset around the subjects. They may read, execute and write files
-// everywhere, but create and remove files only where a rule allows this.
+// Package landlock puts a Landlock ruleset around the subjects. They may read, execute and write files everywhere, but
+// create and remove files only where a rule allows this.
 //
 //   - landlock: {rules: [1, 8, 63]}
 //   - landlock: {rules: 4, writable: [/tmp, /var/tmp]}
@@ -8,9 +8,9 @@
 // for the root. The next rules are for the writable directories, and the others for directories of /proc/sys that
 // programs do not open. With rules: 0 there is no ruleset.
 //
-// The ruleset is created where the subject is started, and before the subject's time is counted. Tare's launcher
-// restricts itself by the ruleset and then executes the subject (package launcher). A rule belongs to a file and not
-// to a path. In a sandbox with its own root, no rule matches, and so nothing is allowed.
+// The ruleset is created where the subject is started, before the subject's time is counted. Tare's launcher (package
+// launcher) restricts itself by the ruleset and then executes the subject. A rule belongs to a file and not to a path:
+// in a sandbox with its own root, no rule matches, and nothing is allowed.
 //
 // Proof: the prober may not create a file outside the writable directories (EACCES). Outside the layer it may create
 // the file.

@@ -1,5 +1,5 @@
-// Package layertest helps tests of layers: it puts layers up at sites, makes their checks and takes them
-// down. If one of these steps fails, the test ends.
+// Package layertest helps tests of layers: it puts layers up, makes their checks and takes them down. If a step fails,
+// the test ends.
 package layertest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed/local/localtest"
 )
 
-// Main is the TestMain of a layer's tests. Tests may start their own executable again, as the prober of package
-// wrapper or as a helper of the given layers.
+// Main is the TestMain of a layer's tests. Tests may start their own executable as package wrapper's prober, or as a
+// helper of the given layers.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
 	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)

@@ -1,7 +1,7 @@
 // Package link is the layer that gives an arm another network wire than the testbed's: another rate or MTU, a delay,
-// losses. It protects nothing. Its effect is known beforehand, so that it tests Tare itself: for a wire at 999
-// instead of 1051 Mbit/s, Tare must report a cost of 4.9 % of the bandwidth. It can also imitate the network of
-// another platform, such as an MTU of 1450 instead of 8896 bytes.
+// losses. It protects nothing. Its effect is known beforehand and so tests Tare itself: for a wire at 999 instead of
+// 1051 Mbit/s, Tare must report a cost of 4.9 % of the bandwidth. It can imitate another platform's network, such as an
+// MTU of 1450 instead of 8896 bytes.
 //
 // Proof: every changed property is read back from the kernel, before each trial and after it.
 package link
@@ -101,8 +101,8 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	}, nil
 }
 
-// ProveOff reads the layer's properties back from the kernel, and checks that they have the testbed's values. It
-// leaves out properties that the arm's own layer of this kind sets: the proof of that layer shows them.
+// ProveOff checks that the kernel reports the testbed's values for the layer's properties, except those that the arm's
+// own layer of this kind sets.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	on, err := shaper(s.Site)
 	if err != nil {

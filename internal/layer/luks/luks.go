@@ -1,14 +1,14 @@
-// Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the
-// kernel's dm-crypt, set up by cryptsetup. Each set-up has a new random key, which is not stored.
+// Package luks is the layer that encrypts the device under the file system of a volume: LUKS 2 with the kernel's
+// dm-crypt, set up by cryptsetup. Each set-up has a new random key, never stored.
 //
 //   - luks: {sectorSize: [512, 4096], workqueues: false}
 //
-// Storage drivers of clusters, such as Constellation's, encrypt volumes like this on the node. Direct I/O goes
-// through to the device.
+// Storage drivers of clusters, such as Constellation's, encrypt volumes like this on the node. Direct I/O goes through
+// to the device.
 //
 // Proof, once for each set-up: a marker that was written through the volume is not on the device in clear. In an arm
-// without encryption the marker is there in clear. Before every trial: cryptsetup reports the cipher and the sectors
-// of the mapping.
+// without encryption the marker is there in clear. Before every trial: cryptsetup reports the cipher and the sectors of
+// the mapping.
 package luks
 
 import (
@@ -124,8 +124,9 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// ProveOff shows that the device holds the marker in clear, unless a layer of the arm encrypts. It looks for no
-// mapping, since the testbed creates such a volume directly on its loop device.
+// ProveOff shows that the marker can be read in clear on the device of another arm's volume. If another layer of that
+// arm encrypts, it makes no check. It never looks for a device mapping: without this layer, the volume lies directly on
+// the loop device.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {
@@ -181,9 +182,8 @@ func (c *config) open() []string {
 	return args
 }
 
-// settle tells the kernel to remove the mapping as soon as its mount ends, even if this process is killed (not for a
-// raw device). It uses dmsetup, since cryptsetup close --deferred fails if the mapping lies on another mapping. It then
-// makes the checks of the set-up.
+// settle has the kernel remove the mapping after its mount, even if Tare is killed (not for raw devices). It uses
+// dmsetup: cryptsetup fails on stacked mappings. It then makes the checks.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
 		names := []string{a.mapped}

@@ -100,8 +100,8 @@ func (a *active) up(ctx context.Context, given bool) error {
 	return nil
 }
 
-// look reads an object from the cluster: the object with the kind and name of the argument like. The result exists is
-// false if the cluster has no such object.
+// look reads an object from the cluster, by the kind and name of the given one. exists is false if the cluster lacks
+// the object or its kind.
 func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, exists bool, err error) {
 	got, err = on.Get(ctx, like)
 	switch {
@@ -135,8 +135,8 @@ func (a *active) apply(ctx context.Context) error {
 	return nil
 }
 
-// accepted compares the applied objects with the cluster's answer. If the cluster has changed fields, accepted returns
-// an error that names these fields.
+// accepted returns an error if the cluster has changed an applied object. The error names the first such object and its
+// changed fields.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
 	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
@@ -254,10 +254,8 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that the layer's objects do not exist at another arm's site. The argument own is the other arm's layer
-// of the kind manifests, or nil. Objects that own applies, too, are not checked. With scope: arm, objects outside of
-// the arm's namespace are not checked either, and a caveat says so. If no object is left to check, the returned check
-// has no name.
+// absent shows that another arm's site lacks the layer's objects, except those of own, that arm's layer of this kind.
+// With scope: arm only the arm's namespace is checked. Without objects to check, the check has no name.
 func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)

@@ -17,8 +17,8 @@ import (
 	"tare/internal/layer/placeholder"
 )
 
-// differences lists the applied fields that an object in the cluster lacks or has with another value. It ignores fields
-// that the cluster has added. It also ignores another form of the same value, such as 1000m for 1 or 1m0s for 60s.
+// differences lists applied fields that an object in the cluster lacks or has with another value. Added fields and
+// other forms (1000m for 1, 1m0s for 60s) are ignored.
 func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
@@ -55,10 +55,8 @@ func differences(path string, applied, live any) []string {
 	return []string{fmt.Sprintf("%s is %s instead of %s", path, shown(live), shown(applied))}
 }
 
-// pair finds the counterpart in the list have for each item of the list want, and returns its index. If all items of
-// want have names, counterparts have equal names; have may hold further items that the cluster added, such as
-// containers. Otherwise counterparts have equal positions, and the lists must be equally long. The result is nil if an
-// item has no counterpart.
+// pair returns the index of each wanted item's counterpart; nil if one is missing. Named items match by name, beside
+// further items. Others match by position, in equally long lists.
 func pair(want, have []any) []int {
 	unnamed := func(v any) bool { return nameOf(v) == nil }
 	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
@@ -189,8 +187,8 @@ var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]*$`)
 
 const longestType = 317
 
-// parseCondition parses a text such as Ready or status.phase=Ready. A dot within a key is written \. as in
-// kubectl: metadata.annotations.example\.org/state=on.
+// parseCondition parses a text such as Ready or status.phase=Ready. A dot within a key is \. as in kubectl:
+// metadata.annotations.example\.org/state=on.
 func parseCondition(text string) (condition, error) {
 	left, value, isField := strings.Cut(text, "=")
 	if !isField {
@@ -263,8 +261,8 @@ func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now str
 	return false, "no condition " + kind
 }
 
-// stale reports whether an object's status is out of date: the object's controller has not yet seen the current
-// generation of the object. The second result is a text with both generations.
+// stale reports whether an object's controller has not yet seen its current generation, so that its status is out of
+// date. The text tells both generations.
 func stale(u *unstructured.Unstructured) (behind bool, now string) {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if err != nil || !found || observed >= u.GetGeneration() {

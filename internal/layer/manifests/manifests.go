@@ -1,5 +1,5 @@
-// Package manifests is a layer of Kubernetes objects, such as policies. The objects exist for the arm with
-// the layer, and not for the other arms.
+// Package manifests is a layer of Kubernetes objects, such as policies. The objects exist for the arm with the layer,
+// and not for the other arms.
 //
 //   - manifests:
 //     inline: |
@@ -8,14 +8,14 @@
 //     metadata: {name: strict}
 //     spec: {mtls: {mode: STRICT}}
 //
-// Tare puts an object without a namespace into the arm's own namespace, by server-side apply, before the arm's pods
-// are created. An object outside of that namespace would affect the other arms, too. Tare refuses such an object,
-// unless the file declares that the object does not affect the other arms (scope: arm) or exists during the trials
-// of this arm only (exclusive).
+// Tare puts an object without a namespace into the arm's own namespace, by server-side apply, before the arm's pods are
+// created. An object outside of that namespace would affect the other arms, too. Tare refuses it, unless the file
+// declares that the object does not affect the other arms (scope: arm) or exists during the trials of this arm only
+// (exclusive).
 //
-// Proof, before every trial: each object is read back with every applied field, its controller has seen its current
-// generation, and the conditions hold. In the other arms the objects do not exist. To show that the objects have an
-// effect, add the layer proof.
+// Proof, before every trial: each object has every applied field, its controller has seen its current generation, and
+// the conditions hold. In the other arms the objects do not exist. The layer proof can show that the objects have an
+// effect.
 package manifests
 
 import (
@@ -60,8 +60,8 @@ func (c *config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects before the pods are created. There are two exceptions: with when: after-pods, Settle applies
-// them; with exclusive, Switch does.
+// Up applies the objects before the pods are created. Exceptions: with when: after-pods, Settle applies them; with
+// exclusive, Switch does.
 func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -82,8 +82,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the layer's objects do not exist at the site of another arm. Objects that this arm's own layer of
-// the kind has, too, are not looked for.
+// ProveOff shows that the layer's objects do not exist at the site of another arm, except those that this arm's own
+// layer of the kind has.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -263,9 +263,8 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights lists the rights that the layer needs: to apply, read and delete the objects, and to read the objects of
-// conditions. A right names a resource, such as networkpolicies. Tare guesses the resource's name from the object's
-// kind, by a rule that holds for nearly all kinds.
+// rights lists the rights to apply, read and delete the objects, and to read those of conditions. Resource names are
+// guessed, by a rule that holds for nearly all kinds.
 func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

@@ -15,15 +15,15 @@ import (
 	"tare/internal/testbed"
 )
 
-// Users choose the names of this layer's factors. For example, a level of the factor rules replaces $(rules) in the
-// manifests' texts. A level can also set the length of a list, or the number of objects of a kind.
+// Users choose the names of factors: a level of the factor rules replaces $(rules) in the texts. A level can set the
+// length of a list or the number of objects, too.
 
 const itemNumber = "$(item)" // placeholder for the number, from 1, of a list's item or of an object's copy
 
 const maxItems = 1000 // largest number of items in a repeated list, and of copies of one object
 
-// filled returns the layer with the placeholder of each factor replaced by the factor's level. If a factor has several
-// levels, its first level is taken.
+// filled returns the layer with each factor's placeholder replaced by the factor's level. Of several levels, the first
+// is taken.
 func (c *config) filled() *config {
 	held := factor.Named{}
 	for name, levels := range c.Factors {
@@ -51,8 +51,8 @@ func (c *config) filled() *config {
 	return &out
 }
 
-// variants returns the layer with all factors at their first level. Then it returns one layer for each further level of
-// a factor, in which all other factors are at their first level.
+// variants returns the layer with all factors at their first level. One layer follows for each further level of a
+// factor, the others at their first.
 func (c *config) variants() []*config {
 	list := []*config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
@@ -81,9 +81,8 @@ func (c *config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
-// repeat calls change for entries of the map Repeat. With kinds = true, these are the entries whose key is a kind of
-// object. With kinds = false, they are the entries whose key is the path of a list. The arguments of change are the
-// key, and the number n of objects or list items.
+// repeat calls change for each entry of the map Repeat, with its key and number: for kinds of objects (kinds = true),
+// or for paths of lists (kinds = false).
 func (c *config) repeat(kinds bool, problems map[string][]string, change func(at string, n int, bad func(format string, args ...any))) {
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
 		if kindName.MatchString(at) != kinds {

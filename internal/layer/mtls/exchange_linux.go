@@ -164,8 +164,8 @@ func decode(from io.Reader, h *probeAnswer) error {
 	return err
 }
 
-// over starts TLS on a connection. The handshake fails if the server's certificate is not from the authority. The
-// proofs check the server's identity later.
+// over starts TLS on a connection. The server's certificate must be from the authority. The proofs check the server's
+// identity later.
 func (o tlsClient) over(ctx context.Context, conn net.Conn, s *sent) (net.Conn, error) {
 	authority := x509.NewCertPool()
 	if !authority.AppendCertsFromPEM([]byte(o.Authority)) {

@@ -45,8 +45,8 @@ type redirect struct {
 	Addresses []netip.Addr `json:"addresses"` // destination addresses of the connections; none: any address
 	Ports     []uint16     `json:"ports"`     // destination ports of the connections
 	To        uint16       `json:"to"`        // port of the proxy
-	// At is the proxy's address. If At is invalid, the rule uses the address of the interface on which a connection
-	// arrives. A tunnel's interface has no address, and so needs At.
+	// At is the proxy's address. If it is invalid, the rule uses the address of the receiving interface. A tunnel's
+	// interface has no address, and so needs At.
 	At netip.Addr `json:"at"`
 	// Mark and User name sockets whose connections are not redirected: sockets that have this mark, and sockets of this
 	// user. 0: no such sockets.
@@ -111,10 +111,8 @@ type markerOutcome struct {
 	hidden bool // true: the wire does not show the datagram either, which bypasses the proxies
 }
 
-// sendMarker sends a random marker from the client pod to the server pod and looks for it on the wire. With seen =
-// true, the wire should show the marker. If it does not, sendMarker sends a datagram, too, which bypasses the
-// proxies. If the wire does not show the datagram, either, something else hides both, such as a tunnel between the
-// nodes.
+// sendMarker sends a random marker to the server pod and looks for it on the wire. With seen = true and no marker
+// there, a datagram past the proxies shows whether a tunnel hides both.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)

@@ -26,8 +26,8 @@ import (
 	"tare/internal/testbed/sniff"
 )
 
-// help is the main function of the helpers. One helper runs at each place where the layer works. It installs the
-// rules, queries the proxy, and sends or answers probes.
+// help is the main function of the helpers, one at each place of the layer. A helper installs the rules, queries the
+// proxy, and sends or answers probes.
 func help(ctx context.Context) error {
 	h := &helper{}
 	defer h.unlisten()
@@ -241,8 +241,8 @@ func (h *helper) unwatch() (int, error) {
 
 const table = "tare-mtls" // the name of the nftables table with the layer's rules
 
-// beforeService is the priority of the layer's rules. They come just before the rules that replace a service's address
-// by a pod's. A node thus redirects a connection to the proxy first.
+// beforeService is the priority of the layer's rules: just before a service's address is replaced by a pod's. A node
+// thus redirects to the proxy first.
 var beforeService = nftables.ChainPriorityRef(*nftables.ChainPriorityNATDest - 1)
 
 // install installs the rules in this network namespace, in place of earlier rules of the layer.
@@ -275,8 +275,8 @@ func (r redirect) install() error {
 	return nil
 }
 
-// rule returns the nftables rule for one address and port: "meta mark != MARK meta skuid != USER ip daddr ADDRESS
-// tcp dport PORT redirect to :TO". If At is valid, the rule ends with "dnat to AT:TO" instead.
+// rule returns the nftables rule "meta mark != MARK meta skuid != USER ip daddr ADDRESS tcp dport PORT redirect to
+// :TO". With a valid At, it ends with "dnat to AT:TO".
 func (r redirect) rule(address netip.Addr, port uint16) []expr.Any {
 	const (
 		destinationOffset = 16 // offset of the destination address in the IPv4 header

@@ -104,8 +104,8 @@ func issue(k key) (ids identities, err error) {
 	return ids, nil
 }
 
-// certify makes a key, and a certificate that proves the identity id. The certificate's common name is the last part of
-// the identity, because HAProxy compares and prints only the common name.
+// certify makes a key and a certificate of the identity id. Its common name is the identity's last part: HAProxy
+// compares and prints only common names.
 func certify(authority *x509.Certificate, authorityKey crypto.Signer, serial int64, id string, k key) (identity, error) {
 	key, err := k.make()
 	if err != nil {

@@ -36,8 +36,8 @@ func (s side) place(p placement) testbed.Place {
 	return s.pod()
 }
 
-// mark is set on the sockets of the client's proxy and of probes. Connections with this mark are not redirected.
-// Istio uses the number 1337, too, for another purpose.
+// mark is set on the sockets of the client's proxy and of probes: the rules do not redirect them. Istio uses 1337, too,
+// for another purpose.
 const mark = 1337
 
 type implementation struct {
@@ -47,8 +47,8 @@ type implementation struct {
 	file      string         // name of the configuration file
 	configure *tmpl.Template // template of the configuration, executed with plan.values
 	args      func(plan) []string
-	// admin returns the address at which the proxy answers queries: an abstract socket in the proxy's network
-	// namespace. name is the name of this address in the proxy's configuration.
+	// admin returns the proxy's address for queries, an abstract socket in its network namespace. name is the address's
+	// name in the proxy's configuration.
 	admin    func(name string) string
 	method   string // the HTTP method of queries; "" if a query is a line of text
 	ready    string // query that succeeds when the proxy accepts connections

@@ -1,43 +1,41 @@
-// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the server
-// pod, or to its service, goes through a proxy on either side, with mutual TLS between the two proxies.
+// Package mtls is the layer of a service mesh's data plane. Every TCP connection from the client pod to the server pod,
+// or to its service, goes through a proxy on either side, with mutual TLS between the proxies.
 //
 //   - mtls: {mode: plaintext-proxies}
 //   - mtls: {protocol: http, workers: [1, 2, 4]}
 //
-// A mesh has two costs: the proxies, and their encryption. The mode plaintext-proxies has only the cost of
-// the proxies.
+// A mesh has two costs: the proxies, and their encryption. The mode plaintext-proxies has only the cost of the proxies.
 //
 // # How it works
 //
 // As in Istio, programs notice nothing. Rules of nftables redirect connections to the ports of the service
-// (testbed.Network.Ports) to the proxy. The proxy asks the kernel for the original destination
-// (SO_ORIGINAL_DST) and connects to it. The client's proxy marks its sockets (SO_MARK), and the rules do not
-// redirect marked connections. UDP bypasses the proxies.
+// (testbed.Network.Ports) to the proxy. The proxy asks the kernel for the original destination (SO_ORIGINAL_DST) and
+// connects to it. The client's proxy marks its sockets (SO_MARK), and the rules do not redirect marked connections. UDP
+// bypasses the proxies.
 //
 // The proxies are processes of Envoy or HAProxy. On this machine they run in the pods (placement: sidecar) or on the
-// pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN (for the rules)
-// and NET_RAW (for watching the wire). A helper at each place installs the rules and makes the probes (helper.go).
+// pods' nodes (placement: node). On a cluster they run in sidecars with the capabilities NET_ADMIN (for the rules) and
+// NET_RAW (for watching the wire). A helper at each place installs the rules and makes the probes (helper.go).
 //
 // # Identities
 //
 // Each set-up has a certificate authority of its own, whose key is never written. Client and server have SPIFFE
-// identities, and each proxy demands the other proxy's identity. The proxies read their keys from files of mode 0600
-// in a temporary directory, which is removed afterwards. On a cluster the keys come through the agent's connection to
-// the sidecar, and the files are in memory: no pod specification and no Secret contains the keys.
+// identities, and each proxy demands the other proxy's identity. The proxies read their keys from files of mode 0600 in
+// a temporary directory, which is removed afterwards. On a cluster the keys come through the agent's connection to the
+// sidecar, and the files are in memory: no pod specification and no Secret contains the keys.
 //
 // # Proofs
 //
-// Before every trial a random marker is sent from pod to pod. It must arrive by another connection than the one on
-// which it was sent. The byte counters of both proxies must include it. The wire must not show it in clear (with
-// plaintext-proxies, it must show it). The server's proxy must have seen the client's identity and the TLS version
-// that is set. It must refuse clients without TLS, without a certificate, or with a stranger's certificate. After
-// the trial both proxies must have moved the bytes that the trial sent, with no other TLS version, and must have
-// refused nobody. Without the layer, the marker must arrive by the connection that it was sent on, and no rule of
-// the layer may exist.
+// Before every trial a random marker from pod to pod must arrive by another connection than the one on which it was
+// sent. Both proxies must count its bytes, and the wire must not show it in clear (with plaintext-proxies, it must).
+// The server's proxy must have seen the client's identity and the set TLS version. It must refuse clients without TLS,
+// without a certificate, or with a stranger's certificate. After the trial both proxies must have moved the trial's
+// bytes, with no other TLS version, and must have refused nobody. Without the layer, the marker must arrive by the
+// connection that it was sent on, and no rule of the layer may exist.
 //
-// On a cluster the wire is watched at the client pod's interface: Tare does not see what nodes do to packets later.
-// Pods of arms without the layer have no sidecar, so no program there may list rules or watch the wire. The marker's
-// connection is then the only evidence.
+// On a cluster the wire is watched at the client pod's interface: Tare does not see later changes by nodes. Pods of
+// arms without the layer have no sidecar to list rules or watch the wire. The marker's connection is then the only
+// evidence.
 package mtls
 
 import (

@@ -126,9 +126,8 @@ func parseServerInfo(text string) (what string, workers int, err error) {
 	return "envoy " + strings.Join(append(fields[1:2:2], fields[4:]...), ", "), info.Options.Concurrency, nil
 }
 
-// haproxy is HAProxy 2.6 or newer. Before version 3.0, HAProxy cannot mark its sockets, so the rules in a pod
-// recognise the sockets by their user. HAProxy does not count handshakes by TLS version. The configuration therefore
-// allows only one version, and the probes verify that it is used.
+// haproxy is HAProxy 2.6 or newer. Before 3.0 it cannot mark sockets, so rules in a pod recognise them by their user.
+// Only one TLS version is configured, since HAProxy does not count versions.
 var haproxy = implementation{
 	program:   string(haProxy),
 	version:   []string{"-v"},
@@ -152,8 +151,8 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
-	// As with Envoy, NET_ADMIN is for redirection rules and socket marks, and NET_RAW for watching the wire. With
-	// SETUID and SETGID, HAProxy switches to its own user.
+	// NET_ADMIN is for redirection rules and socket marks, NET_RAW for watching the wire. HAProxy switches to its own
+	// user by SETUID and SETGID.
 	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 

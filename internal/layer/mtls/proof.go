@@ -36,8 +36,8 @@ func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// prove shows that connections go through both proxies, with TLS as the parameters say. It keeps the proxies' counters
-// of this moment, which the method through subtracts after the trial.
+// prove shows that connections go through both proxies, with TLS as set. It keeps the proxies' counters, which the
+// method through subtracts after the trial.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	checks, err := a.proveRules(ctx)
 	if err != nil {
@@ -81,8 +81,8 @@ func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	return checks, nil
 }
 
-// proveWay shows that a random marker passed through the proxies. If the proxies encrypt, the wire must not show the
-// marker in clear. If they do not, the wire must show it in clear.
+// proveWay shows that a random marker passed through the proxies. The wire must show it in clear if and only if the
+// proxies do not encrypt.
 func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	idle, err := a.count(ctx)
 	if err != nil {
@@ -145,9 +145,8 @@ func (a *active) checkRecord(t connRecord) layer.Check {
 	return c
 }
 
-// proveStrangers connects to the server's proxy without the client's proxy. The server's proxy must refuse clients
-// without TLS, without a certificate and with a stranger's. If the proxies do not encrypt, it must accept a client
-// without TLS.
+// proveStrangers connects directly to the server's proxy. The proxy must refuse clients without a certificate or with a
+// stranger's and, if the proxies encrypt, without TLS.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
 	var checks []layer.Check
 	var s sent
@@ -271,8 +270,8 @@ func checkMoved(name string, from, to [2]counters, size uint64) layer.Check {
 	return c
 }
 
-// checkProtocol checks as what each proxy treated the marker, the data that the proof sends. A proxy that counted a
-// request between the readings from and to took the marker for HTTP. want is the expected protocol.
+// checkProtocol checks whether each proxy took the proof's marker for HTTP or TCP. A proxy took it for HTTP if it
+// counted a request between two readings.
 func checkProtocol(want protocol, from, to [2]counters) layer.Check {
 	c := layer.Check{Layer: kind, Name: "marker taken for", Expected: string(want), OK: true}
 	var seen []string

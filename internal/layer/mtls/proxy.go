@@ -132,8 +132,8 @@ func (p *proxy) end() error {
 	return err
 }
 
-// recordMark is the first word of a line with the record of a connection. The server's proxy prints such a line when
-// a connection, or a request on a connection, has ended.
+// recordMark begins a line that records a connection. The server's proxy prints it when the connection, or a request on
+// it, has ended.
 const recordMark = "tare-told"
 
 // connRecord is the server proxy's record of a connection. Unknown fields are "-".

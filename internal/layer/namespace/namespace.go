@@ -1,11 +1,11 @@
-// Package namespace is the layer of labels and annotations on the arm's namespace in a cluster. Such labels
-// turn on sidecar injection or a mesh's ambient mode, or let policies select the namespace.
+// Package namespace is the layer of labels and annotations on the arm's namespace in a cluster. Such labels turn on
+// sidecar injection or a mesh's ambient mode, or let policies select the namespace.
 //
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
-// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and annotations.
-// In an arm without the layer the namespace must have none of them. To show that something acts on the labels and
-// annotations, add the layer pod (sidecars), manifests (a condition) or proof to the arm.
+// Proof, before every trial: the API server reports that the arm's namespace has each of the labels and annotations. In
+// an arm without the layer it must have none of them. The layers pod (sidecars), manifests (a condition) and proof can
+// show that something acts on them.
 package namespace
 
 import (
@@ -126,8 +126,8 @@ func (c *config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the arm's namespace has none of the layer's labels and annotations. Those that the arm's own
-// layer of this kind sets are not looked for.
+// ProveOff shows that the arm's namespace has none of the layer's labels and annotations, except those that its own
+// layer of this kind sets.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

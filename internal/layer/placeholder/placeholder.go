@@ -1,9 +1,9 @@
-// Package placeholder replaces placeholders in texts of an experiment file, such as $(TARE_NAMESPACE), the name of
-// the site's namespace. The values of placeholders are known only when a site exists.
+// Package placeholder replaces placeholders in texts of an experiment file, such as $(TARE_NAMESPACE), the name of the
+// site's namespace. Their values are known only when a site exists.
 //
-// Placeholders have the form of variables in a pod's command. This form needs no quotes in YAML, and means nothing
-// to a shell or to templates. Only names that begin with TARE_ are placeholders. Every other $(NAME) is left
-// unchanged. $$(TARE_NAMESPACE) is no placeholder either: its result is $(TARE_NAMESPACE).
+// Placeholders have the form of variables in a pod's command. It needs no quotes in YAML, and means nothing to a shell
+// or to templates. Only names that begin with TARE_ are placeholders. Every other $(NAME) is left unchanged.
+// $$(TARE_NAMESPACE) is no placeholder: its result is $(TARE_NAMESPACE).
 package placeholder
 
 import (

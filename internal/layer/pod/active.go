@@ -63,7 +63,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 }
 
 // admit checks that an existing namespace allows the layer's pods (Pod Security). A namespace that Tare creates needs
-// no check: it gets the level of Pod Security that the layers need.
+// no check: it gets the right level.
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
@@ -79,8 +79,8 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	return allowed(ns, needs)
 }
 
-// allowed returns an error if the Pod Security level of a namespace does not allow the pods. It returns nil for a
-// namespace without a level: only the API server knows the cluster's default.
+// allowed returns an error if the Pod Security level of a namespace does not allow the pods. It cannot tell the
+// cluster's default: nil without a level.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
@@ -129,8 +129,8 @@ type active struct {
 	settled []types.UID // ids of the pods that the method settle has checked
 }
 
-// settle checks the specification of the running pods, and that their nodes support the layer's settings. If the
-// layer cannot be on, the run ends before its first trial.
+// settle checks the specification of the running pods, and that their nodes support the settings. If the layer cannot
+// be on, the run ends before its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	views, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
@@ -177,8 +177,8 @@ func uids(views []podView) []types.UID {
 	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
 }
 
-// offBeside lists the settings whose checks show that the layer is off in another arm, which has a pod layer of its
-// own. It leaves out the settings that the own layer sets, too: that layer's proof shows them.
+// offBeside lists the settings of c whose checks show that c is off in another arm. That arm has a pod layer, own. Most
+// settings that own sets, too, are left out: the proof of own shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
 	if len(rest.NodeSelector) > 0 { // all labels are checked together: the layer chooses only nodes that have all of them
@@ -192,8 +192,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container normally has all capabilities and no seccomp filter. Here the arm's own layer may have
-	// added capabilities or removed the filter, so only the flag privileged itself is evidence.
+	// A privileged container normally has all capabilities and no seccomp filter. The arm's own layer may change both,
+	// so only the flag is evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
@@ -283,8 +283,8 @@ const (
 	kata   = "kata"
 )
 
-// sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. If Tare may not read the
-// class, the sandbox follows from the class's name.
+// sandbox returns the sandbox of the layer's RuntimeClass. A missing class is an error. If Tare may not read the class,
+// the class's name decides.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
 	class := c.RuntimeClass.OrZero()
 	if class == "" {

@@ -144,8 +144,8 @@ func bounding(s podView) (capSet, string) {
 	return set, set.String()
 }
 
-// capabilities returns the check of the pod's capabilities. The bounding set of its programs must be as expected. If
-// the programs run as root, this set must also be in effect.
+// capabilities returns the check that the bounding set of the pod's programs is as expected. For programs that run as
+// root, the set must be in effect, too.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

@@ -7,19 +7,18 @@
 //
 // # Proofs
 //
-// A field of a specification does not prove that the setting took effect. Before every trial, a process in
-// the pod therefore reads the settings in force: the sandbox, the kernel and its boot id, the seccomp mode,
-// the AppArmor profile, the capabilities, the user, and the map of user ids. Settings that cannot be seen
-// from inside (a label, a patch) are read from the API server when the pod runs. If a sandbox answers for the
-// kernel, or the pod sees only a part of a setting, the check has a Caveat.
+// A field of a specification does not prove that the setting took effect. Before every trial, a process in the pod
+// therefore reads the settings in force, such as the kernel's boot id, the seccomp mode and the capabilities. Settings
+// that cannot be seen from inside (a label, a patch) are read from the API server when the pod runs. If a sandbox
+// answers for the kernel, or the pod sees only a part of a setting, the check has a Caveat.
 //
-// An arm without the layer must show the opposite of each setting that the layer changes. A setting that
-// Tare's pods have anyway (seccomp RuntimeDefault, no capability) shows nothing, and is not checked.
+// An arm without the layer must show the opposite of each setting that the layer changes. A setting that Tare's pods
+// have anyway (seccomp RuntimeDefault, no capability) is not checked there.
 //
 // # Pod Security
 //
-// Tare's pods meet the Pod Security level restricted. The site's namespace gets the strictest level that
-// allows the settings of the arm's layers (security.go).
+// Tare's pods meet the Pod Security level restricted. The site's namespace gets the strictest level that allows the
+// settings of the arm's layers (security.go).
 package pod
 
 import (

@@ -11,9 +11,8 @@ import (
 	"tare/internal/layer/keyvalue"
 )
 
-// aspects lists the layer's settings with their checks. With on = true, the checks show that the layer is on. With on =
-// false, they show that it is off in an arm without a pod layer. Settings that all pods have, such as seccomp
-// RuntimeDefault, then have no check. The argument sandbox is the sandbox of the layer's RuntimeClass.
+// aspects lists the layer's settings with checks that they are on or, with on = false, off in an arm without a pod
+// layer. Settings that all pods have then get no check. sandbox is that of the RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
@@ -72,8 +71,8 @@ func (a aspect) value(on bool, want string, of func(podView) string) aspect {
 	return a
 }
 
-// pairs completes the check of a setting that is a map, such as labels. With on = true, the pod's map must contain
-// every key of want with its value. With on = false, it must contain fewer than limit of these pairs of key and value.
+// pairs completes the check of a map such as labels. The pod's map must have all keys of want with their values or,
+// with on = false, fewer than limit.
 func (a aspect) pairs(on bool, want map[string]string, limit int, of func(podView) map[string]string) aspect {
 	a = a.value(on, keyvalue.Written(want, want), func(s podView) string { return keyvalue.Written(want, of(s)) })
 	a.spec = true
@@ -123,8 +122,8 @@ func weak(class string) string {
 	return "nothing inside the pod shows that it runs in RuntimeClass " + class + ": the only evidence is its specification"
 }
 
-// ownKernel shows that a pod has another kernel than its node, by the boot ids. Without boot ids it compares the
-// kernels' releases. If these are equal, the check passes with a caveat.
+// ownKernel shows by boot ids that a pod's kernel is not its node's. Without boot ids, it compares releases: equal ones
+// pass with a caveat.
 func ownKernel(s podView, class string) shown {
 	mine, nodes := s.facts.BootID, s.node.Status.NodeInfo.BootID
 	switch {
@@ -178,8 +177,8 @@ const (
 	noContainer = "no such container"
 )
 
-// sidecar states in words whether the pod has the named container, and whether this container is ready. It also looks
-// at init containers, since native sidecars are init containers that keep running.
+// sidecar states whether the pod has the named container, and whether it is ready. Init containers count: native
+// sidecars are init containers that keep running.
 func sidecar(pod *corev1.Pod, name string) string {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	runs := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil && s.Ready }
@@ -228,8 +227,8 @@ func unsandboxed(sandbox string) aspect {
 	}}
 }
 
-// noAppArmor shows that an AppArmor profile is not in force in a pod. A pod that does not report its profile fails the
-// check, unless SELinux confines the pod's programs, or a sandbox answers in place of the node's kernel.
+// noAppArmor shows that a profile is not in force in a pod. An unreported profile fails, unless SELinux confines the
+// programs or a sandbox answers.
 func noAppArmor(profile string) aspect {
 	named, local := strings.CutPrefix(profile, localhost)
 	if !local {

@@ -53,8 +53,8 @@ func (c *Config) security() []experiment.PodSecurity {
 	return needs
 }
 
-// variants returns a copy of the layer for each combination of the levels of runtimeClass, seccomp and appArmor. No
-// other factor matters to Pod Security.
+// variants returns a copy of the layer for each combination of levels of runtimeClass, seccomp and appArmor, the
+// factors that matter to Pod Security.
 func (c *Config) variants() []Config {
 	levels := func(l factor.Levels[string]) []factor.Levels[string] {
 		if len(l) == 0 {

@@ -122,8 +122,8 @@ func named(words []string) []corev1.Capability {
 	return out
 }
 
-// profileOf splits a profile, as an experiment file writes it, into type and file: localhost/NAME has the type
-// Localhost and the file NAME. Other types have no file.
+// profileOf splits a profile of an experiment file into type and file: Localhost/NAME has type Localhost and file NAME.
+// Other types have no file.
 func profileOf(word string) (kind string, file *string) {
 	if name, ok := strings.CutPrefix(word, localhost); ok {
 		return strings.TrimSuffix(localhost, "/"), &name
@@ -175,8 +175,8 @@ func carries(pod *corev1.Pod, text string) (bool, error) {
 	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
 }
 
-// canonical returns the pod with its lists of volumes, containers and mounts sorted. A patch may reorder these
-// lists, which does not change their meaning.
+// canonical returns the pod with sorted volumes, containers and mounts. A patch may reorder these lists, which does not
+// change their meaning.
 func canonical(pod *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })

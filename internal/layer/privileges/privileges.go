@@ -1,16 +1,16 @@
-// Package privileges has two layers that take privileges from subjects: one takes capabilities, the other the
-// means to get new privileges.
+// Package privileges has two layers that take privileges from subjects: one takes capabilities, the other the means to
+// get new privileges.
 //
 //   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
 //   - no-new-privs
 //
-// Tare's launcher takes the privileges away, and then executes the subject (package launcher). On a cluster both
-// layers are refused, since Tare's pods there have no capabilities and have no_new_privs anyway. The layer pod sets
+// Tare's launcher takes the privileges away, and then executes the subject (package launcher). On a cluster both layers
+// are refused, since Tare's pods there have no capabilities and can get no new privileges anyway. The layer pod sets
 // the privileges of pods.
 //
 // Proofs for capabilities: a subject's /proc/self/status shows none of the dropped capabilities, and an action that
-// needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer, the subject
-// has them and the action is allowed. Proof for no-new-privs: the flag in /proc/self/status.
+// needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer, the subject has
+// them and the action is allowed. Proof for no-new-privs: the flag there.
 package privileges
 
 import (

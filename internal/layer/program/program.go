@@ -1,11 +1,10 @@
-// Package program is a layer that replaces the workload's program with another program. With it, arms can
-// compare programs.
+// Package program is a layer that replaces the workload's program, so that arms can compare programs.
 //
 //   - program: {run: [zstd, -1, -k, -f, big]}
 //   - program: {shell: 'zstd -1 < big > /dev/null'}
 //
-// The workloads command and startup start the layer's program as they would start their own: with the same
-// variables, at the same place, and in the wrappers of the arm's other layers.
+// The workloads command and startup start the layer's program like their own: with the same variables, at the same
+// place, and in the wrappers of the arm's other layers.
 //
 // Proof, after every trial: the workload has started the program.
 package program

@@ -74,8 +74,8 @@ func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State)
 	})
 }
 
-// ofAll makes a check in each of several targets, and returns the first check that fails. If no check fails, it returns
-// that of the first target, with the number of further targets, written in the given format.
+// ofAll makes a check in each of several targets and returns the first that fails. If none fails, the first target's
+// check has the number of further ones, written in format.
 func ofAll(targets int, format string, make func(n int) (title string, check layer.Check, err error)) (all layer.Check, err error) {
 	for n := range targets {
 		title, check, err := make(n)
@@ -237,8 +237,8 @@ func number(pattern *regexp.Regexp, text string, failed error) (total float64, n
 	return total, ""
 }
 
-// absent is the result of reading an output that does not contain the counter. Before a trial it counts as 0, since the
-// program may print a counter only after its first use.
+// absent is the result of reading an output without the counter. Before a trial it counts as 0: some programs print a
+// counter only after its first use.
 const absent = "no such number"
 
 // grown checks that a counter has grown in every target between its readings before and after a trial.

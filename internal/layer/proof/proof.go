@@ -1,5 +1,5 @@
-// Package proof is a layer that changes nothing. It runs programs whose output shows that other layers of its
-// arm are really on, and that they are off in the other arms.
+// Package proof is a layer that changes nothing. It runs programs whose output shows that other layers of its arm are
+// really on, and that they are off in the other arms.
 //
 //   - proof:
 //     checks:
@@ -10,11 +10,10 @@
 //     on: 'Encryption: +Wireguard'
 //     off: 'Encryption: +Disabled'
 //
-// An applied manifest does not show that anything acts on it. A program in the pod under test, in the pod's sidecar
-// or in the agent on the pod's node can show this. In the arm with the layer, the program's standard output must
-// match the pattern on, or contain a number that grows during the trial. In the other arms, the output must match
-// the pattern off. Without a pattern off, the output of a program that succeeded shows that the mechanism is off if
-// the pattern on does not match.
+// An applied manifest does not show that anything acts on it. A program in the pod under test, in its sidecar or in the
+// agent on its node can show this. In the arm with the layer, the program's standard output must match the pattern on,
+// or contain a number that grows during the trial. In the other arms, the output must match the pattern off. Without a
+// pattern off, the program must succeed there and its output must not match the pattern on.
 package proof
 
 import (
@@ -172,8 +171,8 @@ func (c *config) validate() []experiment.FieldError {
 	return errs
 }
 
-// patterns returns the patterns for a check's output. If the check has the parameter grows, its pattern is the pattern
-// On: in arms without the layer, the output must not match it.
+// patterns returns the patterns for a check's output. The parameter grows, if set, is the pattern On: arms without the
+// layer must not match it.
 func (i Item) patterns() evidence.Patterns {
 	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
@@ -184,8 +183,8 @@ func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// offChecks keeps the results of checks that are made once at the sites of other arms. The first key is the proof
-// layer of the other arm, or nil. The second key names the check and its pods.
+// offChecks keeps checks that are made once at other arms' sites. Its keys are that arm's proof layer (or nil), and a
+// name for the check and its pods.
 type offChecks map[*config]map[string]layer.Check
 
 // ProveOff makes the checks at another arm's site, except for those that the arm's own proof layer has, too.

@@ -140,8 +140,8 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	return nodes, nil
 }
 
-// choose returns the running pods on the nodes, sorted by name. If only some of the nodes have such a pod, it returns
-// an error: a mechanism whose agent is missing on some nodes is neither on nor off.
+// choose returns the running pods on the nodes, sorted by name. If only some nodes have one, it returns an error: the
+// mechanism is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {

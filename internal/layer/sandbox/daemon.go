@@ -22,8 +22,8 @@ type runner struct {
 	name, program, install string
 	elsewhere              bool // set if another process starts the command, such as a daemon, and not the program
 	alive                  []string
-	// list returns the command that prints the names of a run's leftovers, one per line. The command remove, followed
-	// by these names, removes the leftovers.
+	// list returns the command that prints the names of a run's leftovers, one per line. remove, followed by these
+	// names, removes them.
 	list   func(label string) []string
 	remove []string
 }
@@ -86,8 +86,8 @@ func containerKind(r *runner, summary string) layer.Kind {
 	}
 }
 
-// probe only asks the program to list its containers. It starts no container, because that needs an image, and only the
-// experiment file names one. The command tare plan tries the image.
+// probe asks the program to list its containers. It starts none, since only the experiment file names an image, which
+// tare plan tries.
 func (r *runner) probe(ctx context.Context) []testbed.Finding {
 	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; tare plan FILE tries the file's image"}
 	if path, err := exec.LookPath(r.program); err != nil {
@@ -138,8 +138,8 @@ func (c *container) Declare() experiment.Declaration {
 	return d
 }
 
-// args returns the beginning of the command line, up to the image: the program, its options and the image. The options
-// also mount Tare's executable at its own path.
+// args returns the command line up to the image: program, options and image. The options mount Tare's executable at its
+// own path.
 func (c *container) args(label string, names ...string) []string {
 	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
 	if label != "" {

@@ -1,17 +1,16 @@
-// Package sandbox holds layers for sandbox programs. Such a program starts a command, which stands in its last
-// arguments, in a sandbox. Each program is a layer of its own:
+// Package sandbox holds layers for sandbox programs. Such a program starts a command, its last arguments, in a sandbox.
+// Each program is a layer of its own:
 //
 //   - bubblewrap
 //   - firejail: {options: [--private]}
 //   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
 //   - podman: {image: docker.io/library/debian:12}
 //
-// For the layer userns without options, Tare's launcher makes the user namespace itself, without the program
-// unshare.
+// For the layer userns without options, Tare's launcher makes the user namespace itself, without the program unshare.
 //
-// A preset is a row of the table below. It has the program, its arguments, and the evidence inside the
-// sandbox (package wrapper makes the proofs). Tare looks for the program on PATH; on a cluster, in the pods'
-// image. If a user adds options, no proof shows their effect.
+// A preset is a row of the table below: the program, its arguments, and the evidence inside the sandbox (package
+// wrapper makes the proofs). Tare looks for the program on PATH; on a cluster, in the pods' image. No proof shows the
+// effect of options that a user adds.
 package sandbox
 
 import (

@@ -1,20 +1,20 @@
-// Package seccomp puts a filter of system calls around the subjects. Like those of container runtimes and
-// vArmor, the filter is a list of rules, each of which denies one system call with EPERM.
+// Package seccomp puts a filter of system calls around the subjects. Like the filters of container runtimes and vArmor,
+// it is a list of rules. Each rule denies one system call with EPERM.
 //
 //   - seccomp: {rules: [1, 8, 63]}
 //   - seccomp: {rules: [1, 8], arguments: true}
 //
-// The rules deny calls that programs do not make (personality, acct, swapon…). With arguments, the rules deny
-// the most common calls instead, with a first argument that no program passes. Since Linux 5.11, the kernel
-// remembers which calls a filter allows whatever their arguments are: rules without arguments cost the same
-// at any number. With arguments, the filter runs at each such call.
+// The rules deny calls that programs do not make (personality, acct, swapon…). With arguments, the rules deny the most
+// common calls instead, with a first argument that no program passes. Since Linux 5.11, the kernel remembers which
+// calls a filter allows whatever their arguments are: without arguments, any number of rules costs the same. With
+// arguments, the filter runs at each such call.
 //
-// Tare's launcher installs the filter and then executes the subject (package launcher). On a cluster it does
-// so in the pod, in addition to the container's own filter. With rules: 0 there is no filter. The layer pod
-// sets a profile of the container runtime.
+// Tare's launcher (package launcher) installs the filter and then executes the subject. On a cluster it does so in the
+// pod, in addition to the container's own filter. With rules: 0 there is no filter. The layer pod sets a profile of the
+// container runtime.
 //
-// Proofs: the call that the first rule denies fails with EPERM inside the filter and not outside, and
-// /proc/self/status shows one more filter than outside.
+// Proofs: the call that the first rule denies fails with EPERM inside the filter and not outside, and /proc/self/status
+// shows one more filter than outside.
 package seccomp
 
 import (
@@ -86,8 +86,8 @@ func calls(arguments bool) []string {
 	return rare
 }
 
-// rare lists system calls that programs hardly use: calls of administrators and debuggers, and obsolete calls. The
-// prober tries the first call, which needs no privileges.
+// rare lists system calls that programs hardly use: calls of administrators and debuggers, and obsolete ones. The
+// prober tries the first, which needs no privileges.
 var rare = slices.Clip([]string{
 	"personality", "acct", "swapon", "swapoff", "reboot", "kexec_load", "init_module", "finit_module",
 	"delete_module", "quotactl", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "ptrace",

@@ -1,12 +1,12 @@
-// Package storageclass is the layer that requests the workload's volume from another storage class: a class
-// that encrypts, a class that replicates, or the class of another disk.
+// Package storageclass is the layer that requests the workload's volume from another storage class: a class that
+// encrypts, a class that replicates, or the class of another disk.
 //
 //   - storage-class: {name: encrypted-rwo, expect: {parameters: {encrypted: "true"}}}
 //
 // Proof, before every trial: the claim has the class, and so has the volume that it is bound to. With expect, the
-// volume's driver and attributes and the class's parameters have the expected values. In an arm without the layer
-// the claim and the volume have another class. No check shows that the bytes on a disk are encrypted: Tare relies on
-// the storage driver's report.
+// volume's driver and attributes and the class's parameters have the expected values. In an arm without the layer the
+// claim and the volume have another class. No check shows that bytes on a disk are encrypted: Tare relies on the
+// storage driver's report.
 package storageclass
 
 import (
@@ -98,8 +98,8 @@ func (c *config) shape(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checks makes the checks of a volume. With on = true, the volume must have the layer's class and the expected
-// properties. With on = false, it must have another class and other attributes.
+// checks makes the checks of a volume: it must have the layer's class and the expected properties or, with on = false,
+// another class and attributes.
 func (c *config) checks(
 	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
 ) []layer.Check {

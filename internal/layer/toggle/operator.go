@@ -102,8 +102,8 @@ type active struct {
 	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. If it is on, somebody may need it: begin then turns
-// it off only with found: restore, which turns it on again after the run.
+// begin makes sure that the switch is off before the first site. A switch that is on ends the run, since others may
+// need it. With found: restore, it is turned on again after the run.
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++

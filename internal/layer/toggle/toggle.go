@@ -1,21 +1,19 @@
-// Package toggle is the layer switch: commands that turn a mechanism on and off for all arms, such as
-// encryption in a network plug-in, and a program that shows whether the mechanism is on.
+// Package toggle is the layer switch: commands that turn a mechanism on and off for all arms, such as encryption in a
+// network plug-in, and a program that shows whether it is on.
 //
 //   - switch:
 //     on: [[cilium, config, set, enable-wireguard, "true"]]
 //     off: [[cilium, config, set, enable-wireguard, "false"]]
 //     check: {run: [cilium, encryption, status], on: 'Wireguard', off: 'Disabled'}
 //
-// The commands run on Tare's machine, with Tare's KUBECONFIG and with the context and the namespace of the
-// arm in the variables TARE_CONTEXT and TARE_NAMESPACE. In arguments, these values stand in place of
-// $(TARE_CONTEXT) and $(TARE_NAMESPACE).
+// The commands run on Tare's machine, with Tare's KUBECONFIG. The variables TARE_CONTEXT and TARE_NAMESPACE hold the
+// arm's context and namespace, which replace $(TARE_CONTEXT) and $(TARE_NAMESPACE) in arguments.
 //
-// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run, the
-// layer ends the run (found: refuse). With found: restore, the layer turns the mechanism off, and on again at the
-// end.
+// The mechanism is on during the trials of its arm only (exclusive, the default). If it is on before the run, the layer
+// ends the run (found: refuse). With found: restore, the layer turns it off, and on again at the end.
 //
 // When Tare is killed, the mechanism stays in its present state. Before each change, Tare notes in the run directory
-// how to restore the state (layer.Ledger): tare clean lists the note, and tare resume restores the state.
+// how to restore it (layer.Ledger): tare clean lists the note, and tare resume restores the state.
 //
 // Proof, before every trial: the output of the check's program matches the pattern on in the arm with the layer, and
 // the pattern off in the other arms.
@@ -165,8 +163,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// stateOf returns the state of the switch. All sites on one cluster share this state. If the commands contain the
-// namespace, only sites in the same namespace share it.
+// stateOf returns the state of the switch, which all sites on a cluster share. If a command contains the namespace,
+// only sites in this namespace share the state.
 func (c *config) stateOf(run *layer.Run, o *commandRunner) *switchState {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {

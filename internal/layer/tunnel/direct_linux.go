@@ -19,9 +19,8 @@ const (
 	wireRule, tunnelRule = 32000, 32001
 )
 
-// install routes packets for the peers into the tunnel. The tunnel's own packets, recognised by their ports, stay
-// outside. (wg-quick(8) recognises them by a mark. The kernel's check of source addresses, rp_filter, then needs a
-// setting that a container may not write.)
+// install routes packets for the peers into the tunnel, except the tunnel's own, recognised by port. (A mark, as in
+// wg-quick(8), would need an rp_filter setting that a container may not write.)
 func (p *Protocol) install(d direction) error {
 	if err := p.undo(); err != nil {
 		return err
@@ -71,8 +70,8 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// rules returns the routing rules. Packets with a port of the tunnel at both ends use the main table ("ipproto udp
-// sport PORT dport PORT lookup main"). All other packets use table 51820.
+// rules returns the routing rules. Packets with a port of the tunnel at both ends use the main table. All other packets
+// use table 51820.
 func (p *Protocol) rules(family int) (rules []*netlink.Rule) {
 	add := func(priority, table int) *netlink.Rule {
 		r := netlink.NewRule()

@@ -142,8 +142,8 @@ type rekeying struct {
 type direction struct {
 	Device string       `json:"device"` // interface of the tunnel; "": the kernel encrypts by policy
 	Peers  []netip.Addr `json:"peers"`  // addresses of the peers' pods
-	// Service is the service's address, and Server the address of the server's pod. Packets for Service go to
-	// Server. If Service is invalid, no packets are redirected.
+	// Service is the service's address. Packets for Service go to Server, the address of the server's pod. An invalid
+	// Service: no packets are redirected.
 	Service netip.Addr `json:"service"`
 	Server  netip.Addr `json:"server"`
 }

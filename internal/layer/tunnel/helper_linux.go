@@ -98,8 +98,8 @@ func (h *helper) close() error {
 
 const tunFile = "/dev/net/tun" // the device file for creating TUN interfaces
 
-// makeTUN creates the device file, if the container lacks it. CAP_MKNOD is enough: container runtimes (runc,
-// crun) allow the use of the device by default.
+// makeTUN creates the device file, if the container lacks it. CAP_MKNOD is enough: runc and crun allow the use of the
+// device by default.
 func makeTUN() error {
 	if _, err := os.Stat(tunFile); err == nil {
 		return nil
@@ -194,7 +194,8 @@ func answer(device string) (present bool, err error) {
 	return missing == nil, nil
 }
 
-// send sends the marker, and watches for it on the tunnel's interface and on all other interfaces.
+// send sends the marker. If Watch is set, it also looks for the marker on the tunnel's interface and on all other
+// interfaces except loopback.
 func (o sending) send(device string) (s sent, err error) {
 	if !o.Watch {
 		s.Arrived, err = o.exchange()

@@ -11,8 +11,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// inPods returns tunnels between the pods of a site. Their ends are not open yet. In an arm with the layer, the helpers
-// run in sidecars; in an arm without it, they run beside the programs.
+// inPods returns tunnels between the pods of a site, whose ends are not open yet. The helpers run in sidecars, or
+// without the layer beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
 	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
 	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
@@ -22,8 +22,8 @@ func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches 
 
 // askForSidecars requests a sidecar in each pod, for tunnels that are created when the pods run.
 func (p *Protocol) askForSidecars(site testbed.Site, sidecars testbed.Sidecars) (*Tunnels, error) {
-	// NET_ADMIN is for interfaces, routes and rules, and NET_RAW for watching interfaces. MKNOD is for the device
-	// file of TUN interfaces, and NET_BIND_SERVICE for ports below 1024.
+	// NET_ADMIN is for interfaces, routes and rules, NET_RAW for watching interfaces, MKNOD for the TUN device file,
+	// NET_BIND_SERVICE for ports below 1024.
 	want := testbed.Sidecar{Name: p.Layer, Image: p.Image, Capabilities: []string{"NET_ADMIN", "NET_RAW", "MKNOD"}}
 	if slices.Min(p.Ports) < 1024 {
 		want.Capabilities = append(want.Capabilities, "NET_BIND_SERVICE")
@@ -86,8 +86,8 @@ func (t *Tunnels) sendFromPod(ctx context.Context, w way, marker []byte) (marker
 	return markerOutcome{arrived: s.Arrived, clear: s.Wire, inside: s.Tunnel}, err
 }
 
-// leadInPods routes packets between the pods: with on = true into the tunnels, with on = false past them. With on =
-// true, the clients' packets for the service go to the server's pod.
+// leadInPods routes packets between the pods into the tunnels (on) or past them (off). While on, the clients' packets
+// for the service go to the server's pod.
 func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	network, _ := testbed.As[testbed.Network](t.site)
 	return t.each(func(e *end) error {
@@ -110,9 +110,8 @@ func (t *Tunnels) leadInPods(ctx context.Context, on bool) error {
 	})
 }
 
-// proveOff shows that the pods have no tunnel, and reach each other. It cannot show that markers are in clear, because
-// no program may watch the interfaces of pods without sidecars. The arm with the layer shows this before it creates its
-// tunnels.
+// proveOff shows that the pods reach each other without a tunnel. No program may watch the interfaces of pods without
+// sidecars, so no marker is shown in clear.
 func (t *Tunnels) proveOff(ctx context.Context) (checks []layer.Check, err error) {
 	defer func() {
 		for _, e := range t.ends {

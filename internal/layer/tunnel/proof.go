@@ -35,8 +35,8 @@ func (t *Tunnels) proveClear(ctx context.Context, prefix string) ([]layer.Check,
 	}, nil
 }
 
-// ProveOff shows that the pods of a site without the layer reach each other without a tunnel. On this machine, the wire
-// must show the markers in clear. On a cluster, no pod may have the tunnel's interface.
+// ProveOff shows that the pods of a site without the layer have no tunnel. On this machine, the wire must show markers
+// in clear. On a cluster, no pod may have the tunnel's interface.
 func (p *Protocol) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
 		return p.inPods(s.Site, sidecars, false).proveOff(ctx)
@@ -68,9 +68,8 @@ func (t *Tunnels) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that only right keys work. While the client's end has a key that no other end knows, no marker from
-// the client arrives. With the right key, markers arrive between all ends. These markers also make the handshakes, so
-// that no trial waits for one.
+// proveKeys shows that markers arrive with the right key, and none from a client whose key is unknown. It makes the
+// handshakes, so that no trial waits for one.
 func (t *Tunnels) proveKeys(ctx context.Context) error {
 	client := t.ends[0]
 	stranger, err := t.Keys(1)
@@ -102,8 +101,8 @@ func (t *Tunnels) proveKeys(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that markers arrive through the tunnels, and that no marker is readable between the nodes. It keeps the
-// tunnels' counters of this moment, which the method through subtracts after the trial.
+// prove shows that markers arrive through the tunnels, and are not readable between the nodes. It keeps the tunnels'
+// counters for the check after the trial.
 func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := t.traffic(ctx)
 	if err != nil {
@@ -128,8 +127,8 @@ func (t *Tunnels) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	return append(checks, checkTraffic(t.Layer, "marker through the tunnel", idle, t.before, m.carried(t.Protocol))), nil
 }
 
-// through shows, after a trial, that the tunnels' counters grew by at least the bytes that the trial sent. If the
-// workload reports no bytes, there is no check.
+// through shows that the tunnels' counters grew by at least the bytes that the trial sent. Without a number of sent
+// bytes, there is no check.
 func (t *Tunnels) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
@@ -153,8 +152,8 @@ func (t *Tunnels) traffic(ctx context.Context) (sum Traffic, err error) {
 	return sum, nil
 }
 
-// checkTraffic compares two readings of the tunnels' counters, from and to. Between them, at least size bytes must have
-// entered the tunnels, and at least size bytes must have left.
+// checkTraffic compares two readings of the tunnels' counters. At least size bytes must have entered, and at least size
+// bytes must have left.
 func checkTraffic(kind, name string, from, to Traffic, size uint64) layer.Check {
 	in, out := to.Sent-from.Sent, to.Received-from.Received
 	return layer.Check{
@@ -195,8 +194,8 @@ type way struct {
 	limit    time.Duration // timeout of the marker
 }
 
-// ways returns one route between every two ends of the tunnels. The end that comes earlier in the list of ends sends,
-// since it starts the handshakes (Peer.Connect).
+// ways returns one route between every two ends. The earlier end in the list is the sender, since it starts the
+// handshakes (Peer.Connect).
 func (t *Tunnels) ways(limit time.Duration) (all []way) {
 	for i, from := range t.ends {
 		for _, to := range t.ends[i+1:] {
@@ -259,8 +258,8 @@ func (m markerOutcomes) checkArrival(kind, name string, want bool) layer.Check {
 	return m.check(kind, name, say[want], func(one markerOutcome) (string, bool) { return say[one.arrived], one.arrived == want })
 }
 
-// checkWire checks that every marker arrived. If clear is true, the wire must have shown every marker unencrypted. If
-// clear is false, it must have shown none unencrypted.
+// checkWire checks that every marker arrived, and that the wire showed every marker unencrypted (clear = true) or none
+// (clear = false).
 func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
 	return m.check(kind, name, say[clear], func(one markerOutcome) (string, bool) {
@@ -268,8 +267,8 @@ func (m markerOutcomes) checkWire(kind, name string, clear bool) layer.Check {
 	})
 }
 
-// check compares the outcome of each marker with the expected outcome. If there are several markers, the check shows
-// the number of expected outcomes and names some of the unexpected outcomes.
+// check compares each marker's outcome with the expected one. With several markers, it counts the expected outcomes and
+// names at most 3 unexpected ones.
 func (m markerOutcomes) check(kind, name, expected string, look func(markerOutcome) (observed string, ok bool)) layer.Check {
 	const most = 3 // number of unexpected outcomes that are named
 	c := layer.Check{Layer: kind, Name: name, Expected: expected}

@@ -1,21 +1,19 @@
 // Package tunnel holds the common part of layers that encrypt the traffic of pods by tunnels between the nodes of a
 // network, like the transparent encryption of Cilium and Calico. Each layer describes its Protocol.
 //
-// Each node is one end of the tunnels, and all other nodes are its peers. A helper works at each end. The
-// kernel encrypts, or a program in user space does: the helper or a separate daemon. The CPU time of the
-// helper and the daemon is the layer's cost.
+// Each node is one end of the tunnels, with a helper. The kernel encrypts, or a program in user space does: the helper
+// or a separate daemon. The CPU time of the helper and the daemon is the layer's cost.
 //
-// The wire itself gives the evidence that the layer is on. For each two nodes, a random marker is sent from pod to
-// pod. It arrives, the tunnel counts it, and it is not in clear between the nodes. Without the layer it is in clear
-// there.
+// The wire shows that the layer is on. For each two nodes, a random marker is sent from pod to pod. The marker arrives,
+// the tunnel counts it, and it is not in clear between the nodes. Without the layer it is in clear there.
 //
 // # On a cluster
 //
-// Tare does not control the nodes of a cluster. There the tunnels are between pods: the pods of clients, and the
-// pods of the service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing
-// rules and an nftables rule lead packets for the addresses of the other pods and of the service into the tunnel
-// (direct_linux.go). Markers are watched on the interfaces of the sending pod. In arms without the layer, no pod
-// has a sidecar that could watch. There the proof shows only that the pods have no tunnel and reach each other.
+// Tare does not control the nodes of a cluster. There the tunnels are between the pods of clients and the pods of the
+// service's members. Each of these pods has a sidecar (testbed.Sidecars) with a helper. Routes, routing rules and an
+// nftables rule lead packets for these pods and the service into the tunnel (direct_linux.go). Markers are watched on
+// the interfaces of the sending pod. In arms without the layer, no pod has a sidecar that could watch. There the proof
+// shows only that the pods have no tunnel and reach each other.
 package tunnel
 
 import (
@@ -79,8 +77,8 @@ type Engine interface {
 type Opening struct {
 	Kernel bool `json:"kernel,omitempty"`
 	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
-	// Own holds the addresses of the end's pod; it is empty for an end on a node. The tunnel's interface gets these
-	// addresses, too, as source addresses for the packets that are routed into it.
+	// Own holds the addresses of the end's pod; empty: the end is on a node. The tunnel's interface gets them as source
+	// addresses.
 	Own     []netip.Addr   `json:"own,omitempty"`
 	Address netip.Addr     `json:"address"` // address by which the peers reach this end
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end
@@ -109,7 +107,7 @@ type Protocol struct {
 	Image    string // image of the sidecars on a cluster; "": Tare's own
 	// Carried returns by how many bytes, at least, the counters grow for a UDP packet with size bytes of payload.
 	Carried func(size int) uint64
-	// Keys generates keys for n ends.
+	// Keys generates n keys, one for each end of the tunnels.
 	Keys   func(n int) ([]Key, error)
 	Public func(Key) Key // returns the part of an end's key that its peers know
 	// Hint returns advice on how to meet missing requirements. The argument lacks is ErrNoKernel or errUserspace.
@@ -270,8 +268,8 @@ func (t *Tunnels) each(do func(e *end) error) error {
 	return cmp.Or(errs...)
 }
 
-// choose reports whether the kernel encrypts. The kernels of all ends must be able to, and the user must not have
-// set userspace. If the user has set kernel, and the kernel of an end cannot encrypt, choose returns an error.
+// choose reports whether the kernel encrypts: the kernels of all ends can, and the user did not set userspace. If the
+// user set kernel and an end cannot, choose returns an error.
 func (t *Tunnels) choose(ctx context.Context, wanted Implementation) (kernel bool, err error) {
 	if wanted == Userspace {
 		return false, nil

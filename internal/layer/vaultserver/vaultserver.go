@@ -7,10 +7,10 @@
 //
 // A setting that the layer does not set keeps the workload's value.
 //
-// Proof, before every trial, from the client's pod and with the servers' API: each member's listener has the right
-// TLS version and refuses plaintext; the audit devices are right; the configuration of raft has the right number of
-// members. After the trial the audit file must have grown. In an arm without the layer, these checks before a trial
-// show that the servers do not have the layer's settings.
+// The proof runs before every trial, from the client's pod and with the servers' API. Each member's listener has the
+// right TLS version and refuses plaintext. The audit devices and the number of raft members are right. After the trial
+// the audit file must have grown. In an arm without the layer, the checks before a trial show that the servers lack the
+// layer's settings.
 package vaultserver
 
 import (
@@ -211,8 +211,8 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	return checks
 }
 
-// encryption checks every listener. With on = true, a listener must answer TLS and refuse plaintext. With on = false,
-// it must answer plaintext and refuse TLS.
+// encryption checks that every listener answers TLS and refuses plaintext (on), or answers plaintext and refuses TLS
+// (off).
 func (s *State) encryption(on bool) layer.Check {
 	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
 	if k.Expected = "plaintext answered, TLS refused"; on {

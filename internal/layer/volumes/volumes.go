@@ -1,14 +1,14 @@
-// Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt,
-// gocryptfs, fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device, which
-// the testbed creates with the site.
+// Package volumes holds the common part of layers for the volume of a site on this machine (luks, fscrypt, gocryptfs,
+// fuse-passthrough). Up asks the site for a part of the volume, such as an encrypted device. The testbed creates this
+// part with the site.
 //
-// When a volume is complete, the testbed writes a marker (a random text) through it. It then searches the device's
-// data for the marker (testbed.VolumeMark). With a layer that encrypts, the marker must not be there in clear. In an
-// arm without such a layer, it must be there in clear. Each layer also checks before every trial how the kernel
-// describes the volume.
+// When a volume is complete, the testbed writes a marker (a random text) through it, and searches the device's data for
+// the marker (testbed.VolumeMark). With a layer that encrypts, the marker must not be there in clear. In an arm without
+// such a layer, it must be there in clear. Each layer also checks before every trial how the kernel describes the
+// volume.
 //
-// All arms have the same device, file system and options: only the layer differs. A file system outside the
-// kernel has two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the cost of FUSE.
+// All arms have the same device, file system and options: only the layer differs. A file system outside the kernel has
+// two costs, the way through FUSE and the cipher. The layer fuse-passthrough has only the cost of FUSE.
 package volumes
 
 import (
@@ -65,8 +65,8 @@ func observed(m testbed.VolumeMark) string {
 	return fmt.Sprintf("%d times in the %.1f MiB that were written", m.Found, mib)
 }
 
-// Driver returns a check that always passes and names the kernel's driver of a cipher. The argument cipher is a name in
-// /proc/crypto, such as xts(aes). The check has a caveat if the driver is not accelerated.
+// Driver returns a check that always passes and names the kernel's driver of a cipher, such as xts(aes) in
+// /proc/crypto. A driver that is not accelerated adds a caveat.
 func Driver(kind, cipher string) layer.Check {
 	c := layer.Check{Layer: kind, Name: "driver of " + cipher, Expected: "known", Observed: "not in /proc/crypto", OK: true, Once: true}
 	if driver := machine.CipherDrivers(proc.Below("/"))[cipher]; driver != "" {
@@ -79,8 +79,8 @@ func Driver(kind, cipher string) layer.Check {
 	return c
 }
 
-// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. The names of
-// drivers that use neither contain generic, fixed-time or lib.
+// accelerated reports whether a driver uses the processor's instructions for encryption, or a device. Plain drivers
+// have names with generic, fixed-time or -lib.
 func accelerated(driver string) bool {
 	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
 		if strings.Contains(driver, plain) {
@@ -129,13 +129,13 @@ func Probe(name, program, hint string, l layer.Layer) func(context.Context) []te
 	}
 }
 
-// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. Only that pod sees the file
-// system's mount, which ends with the process.
+// Daemon is the process of a file system outside the kernel (FUSE), in the client's pod. The mount is visible only in
+// that pod, and ends with the process.
 type Daemon struct {
 	Kind     string // kind of the layer
 	Encrypts bool
-	// Files is the name of the directory in which the daemon stores its files. Mode is this directory's mode. Through
-	// is the name of the directory in which programs see the files.
+	// Files is the name of the directory for the daemon's files, and Mode the mode of this directory. Through is the
+	// name of the directory in which programs see the files.
 	Files, Through string
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.

@@ -125,8 +125,8 @@ func openOwn(o tunnel.Opening) (tunnel.Engine, error) {
 	return goEngine{d}, nil
 }
 
-// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers first:
-// an old peer would wait before its next handshake.
+// Rekey sets the private key and the peers (https://www.wireguard.com/xplatform/). It removes the old peers, since an
+// old peer would wait before its next handshake.
 func (g goEngine) Rekey(own tunnel.Key, peers []tunnel.Peer) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")

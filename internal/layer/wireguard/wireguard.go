@@ -1,7 +1,6 @@
 // Package wireguard is the layer that encrypts the traffic of pods between the nodes of a network, by WireGuard tunnels
-// (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise the program wireguard-go encrypts, in
-// the helper at each end of a tunnel. The kernel and wireguard-go differ several times in speed, so every run records
-// which of them encrypts.
+// (package tunnel). If the kernel has WireGuard, the kernel encrypts. Otherwise wireguard-go encrypts, in the helper at
+// each end. The kernel and wireguard-go differ several times in speed, so every run records which one encrypts.
 package wireguard
 
 import (
@@ -34,8 +33,8 @@ var Protocol = &tunnel.Protocol{
 	Device: device, Ports: []int{port},
 	// Overhead is 40 bytes for IPv6 (20 for IPv4), 8 for UDP and 32 for WireGuard, as in wg-quick(8).
 	Overhead: 80,
-	// Carried is the size of an IPv4 packet with UDP, rounded up to a multiple of 16 bytes, plus 32 bytes of
-	// WireGuard (the WireGuard paper, section 5.4.6).
+	// Carried is the size of an IPv4/UDP packet, rounded up to a multiple of 16 bytes, plus 32 bytes of WireGuard (its
+	// paper, section 5.4.6).
 	Carried: func(size int) uint64 { return (uint64(size)+20+8+15)/16*16 + 32 },
 	Keys:    newKeys,
 	Public:  func(k tunnel.Key) tunnel.Key { return tunnel.Key(wgtypes.Key(k).PublicKey()) },

@@ -1,5 +1,5 @@
-// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any other
-// program that takes a command as its last arguments. With it, Tare can measure mechanisms that it has no layer for.
+// Package wrap is a layer that puts a command around the subjects: a sandbox, a tracer, a runtime, or any other program
+// that takes a command as its last arguments. Tare can thus measure mechanisms that it has no layer for.
 //
 //   - wrap:
 //     run: [bwrap, --unshare-net, --dev-bind, /, /]

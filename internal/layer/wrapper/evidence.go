@@ -21,8 +21,8 @@ import (
 // Evidence is an action or a value that shows whether the prober runs inside the wrapper.
 type Evidence struct {
 	Name string
-	// Ask holds questions to the prober, with the best question first. Tare uses the first question whose answer
-	// outside the wrapper differs from the answer that is expected inside.
+	// Ask holds questions to the prober, the best first. Tare uses the first question whose answer outside the wrapper
+	// differs from the answer expected inside.
 	Ask []string
 	// On reports whether the answer inside the wrapper is as expected, given the answer outside.
 	On       func(inside, outside string) bool
@@ -59,8 +59,8 @@ func More(name, ask string, difference int) Evidence {
 	}}
 }
 
-// Without returns evidence that rests on a set of bits, such as capabilities. Inside the wrapper, this set is read as a
-// hexadecimal number. It must contain none of the given bits.
+// Without returns evidence from a set of bits, such as capabilities. The set that is read inside the wrapper, in
+// hexadecimal, must contain none of the given bits.
 func Without(name, ask string, bits uint64) Evidence {
 	return Evidence{Name: name, Ask: []string{ask}, Expected: fmt.Sprintf("none of %#x", bits), On: func(inside, _ string) bool {
 		set, err := strconv.ParseUint(inside, 16, 64)
@@ -72,9 +72,8 @@ func words(list []Evidence) []string {
 	return slices.Concat(testbed.Each(list, func(e Evidence) []string { return e.Ask })...)
 }
 
-// choose returns the pieces of evidence that can show the wrapper: their answer outside differs from the answer that is
-// expected inside. Each piece keeps only the question that has this difference. An action that is denied even outside
-// the wrapper shows nothing.
+// choose returns the evidence whose answer outside the wrapper differs from the answer expected inside. Each piece
+// keeps only its first question with this difference.
 func choose(list []Evidence, outside answers) (chosen []Evidence) {
 	for _, e := range list {
 		if i := slices.IndexFunc(e.Ask, func(ask string) bool { return !e.On(outside[ask], outside[ask]) }); i >= 0 {
@@ -118,7 +117,7 @@ type question struct {
 
 type answers map[string]string
 
-// Try runs the prober at a place, as a subject. Each word asks for an action or a fact (see the function look). Its
+// Try runs the prober at a place, as a subject. Each word asks for an action or a fact (see the function look). The
 // answer is "allowed", the name of an errno, or a value.
 func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
 	return ask(ctx, site, where, true, words)

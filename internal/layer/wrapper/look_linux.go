@@ -35,7 +35,7 @@ import (
 //	alarm-timer    make a timer that wakes a machine that sleeps, and do not set it
 //	call:NAME      make a system call of the list calls
 //
-// An action is answered with "allowed", or with the name of the errno. An allowed action changes nothing.
+// The answer to an action is "allowed" or the name of the errno. An allowed action changes nothing.
 func look(word string) string {
 	what, argument, _ := strings.Cut(word, ":")
 	switch what {

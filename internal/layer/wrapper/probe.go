@@ -89,8 +89,8 @@ func Always(args ...string) func(testbed.Command) []string {
 
 const starts = 5 // number of starts from which the start-up time of a wrapper is measured
 
-// startUp measures how long a program that ends at once takes, inside and outside the wrapper. The difference is a part
-// of every run of a program in the wrapper. Wrappers that start no other program have no such check.
+// startUp measures how long a program that ends at once takes, inside and outside the wrapper. Wrappers that start no
+// program of their own have no such check.
 func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
 	var checks []layer.Check
 	for _, where := range a.places {

@@ -1,26 +1,27 @@
-// Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter,
-// fewer rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and then
-// executes the subject (Launched).
+// Package wrapper holds the common part of layers that put a wrapper around subjects: a sandbox, a filter, fewer
+// rights. The wrapper is a program on PATH, or Tare's launcher, which restricts itself and then executes the subject
+// (Launched).
 //
 // # Proofs
 //
-// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the
-// layer denies, and reads in /proc what the kernel reports. A second prober, outside the wrapper, gives the
-// answers to compare with. Evidence is a difference between the answers:
+// The prober (Probe), a small helper, is started in the wrapper like a subject. It tries actions that the layer denies,
+// and reads in /proc what the kernel reports. A second prober runs outside the wrapper. Evidence is a difference
+// between their answers:
 //
 //   - with the layer, the action is denied inside the wrapper;
 //   - in an arm without the layer, the same action is allowed;
 //   - afterwards, no container or other leftover exists (Wrapper.Left).
 //
-// An action that also fails outside the wrapper shows nothing. If no evidence remains, the run ends before
-// its first trial.
+// An action that fails outside the wrapper, too, shows nothing. If no evidence remains, the run ends before its first
+// trial.
 //
 // # Problems that are detected when the layer is put up
 //
 // A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an open
-// file. If the sandbox closes that file, too, Tare can observe nothing inside. The layer is still measured, with a
-// caveat. Some sandboxes run programs where their CPU time does not count as the sandbox's. The prober detects this
-// by using CPU time. The subjects' CPU time and memory are then unavailable.
+// file. If the sandbox closes that file, Tare can observe nothing inside. The layer is still measured, with a caveat.
+//
+// Some sandboxes run programs where their CPU time does not count as the sandbox's. The prober detects this by using
+// CPU time. The subjects' CPU time and memory are then unavailable.
 package wrapper
 
 import (
@@ -89,8 +90,8 @@ func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	return cmd
 }
 
-// settle finds out which evidence can show the layer here, and uses that evidence from now on. If settle returns an
-// error or a failed check, the run ends before its first trial.
+// settle finds out which evidence can show the layer here, and keeps it. An error or a failed check ends the run before
+// its first trial.
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	a.settled = true
 	alone := layer.WithWrappers(a.session.Site, a.layer)
@@ -133,8 +134,8 @@ func (a *active) find(ctx context.Context, site testbed.Site) error {
 	return nil
 }
 
-// burn is the CPU time that the prober uses in the sandbox. At least the share counts of it must be counted as the
-// sandbox's. The share is less than 1, since the clocks of sandboxes are coarse.
+// burn is the CPU time that the prober uses in the sandbox. At least the share counts of burn must count as the
+// sandbox's: below 1, since clocks are coarse.
 const (
 	burn   = 80 * time.Millisecond
 	counts = 0.5
@@ -214,8 +215,8 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 
 const starting = "it starts a command and passes its answer on"
 
-// starts shows that the wrapper starts a command and passes on what the command prints. The command is a helper of
-// Tare, or cat if no helper can start inside the wrapper.
+// starts shows that the wrapper starts a command and passes on its output. The command is a helper of Tare, or cat if
+// no helper can start inside.
 func (a *active) starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	check := layer.Check{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: "it does", Caveat: a.Unshown, OK: true}
 	var text string
@@ -254,8 +255,8 @@ func (a *active) down(ctx context.Context) error {
 	return err
 }
 
-// Off shows that the layer's evidence does not appear at the site of an arm without the layer. If other layers of the
-// arm have some of the same effects, one missing effect is enough: with this layer on, all effects would appear.
+// Off shows that the layer's evidence is absent from an arm without the layer. If other layers cause some of the
+// effects, one missing effect is enough.
 func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if len(f.Evidence) == 0 {
 		return nil, nil

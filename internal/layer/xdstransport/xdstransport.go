@@ -1,12 +1,12 @@
-// Package xdstransport is a layer that sets the transport between the simulated sidecars of the workload xds
-// and their server. Arms can then differ in the transport:
+// Package xdstransport is a layer that sets the transport between the simulated sidecars of the workload xds and their
+// server. Arms can then differ in the transport:
 //
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}
 //
-// Proof, after every trial: the sidecars report the connections by which they became ready. For each connection they
-// report the protocol, and either "in clear" or the TLS version and cipher. In an arm with the layer every
-// connection must have the layer's values. In an arm without the layer no connection may have them.
+// Proof, after every trial: the sidecars report the connections by which they became ready. Each report has the
+// protocol, and either "in clear" or the TLS version and cipher. With the layer, every connection must have the layer's
+// values. Without the layer, no connection may have them.
 package xdstransport
 
 import (
@@ -100,7 +100,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
 // ProveOffAfter shows that no sidecar connected with the layer's values. Parameters that the arm's own layer of this
-// kind sets are left out: the proof of that layer shows them.
+// kind sets are not checked.
 func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	return layer.Without(c, s.Own).look(did, false), nil
 }

@@ -1,6 +1,6 @@
-// Package columns fits text into the columns of a terminal: it measures, shortens, pads and wraps text. A
-// wide character takes two columns. A combining mark or an escape sequence takes none. The library
-// github.com/clipperhouse/displaywidth measures the widths.
+// Package columns measures, shortens, pads and wraps text for the columns of a terminal. A wide character takes two
+// columns, a combining mark or an escape sequence none. Widths come from the library
+// github.com/clipperhouse/displaywidth.
 package columns
 
 import (
@@ -32,8 +32,8 @@ func last(s string, n int) string {
 	return s
 }
 
-// Shorten returns s in at most n columns. A longer s loses its middle, and gap (such as "…") stands in its place.
-// Both ends stay, because they tell names of arms and cells apart.
+// Shorten returns s in at most n columns. In a longer s, gap (such as "…") replaces the middle: both ends tell the
+// names of arms and cells apart.
 func Shorten(s string, n int, gap string) string {
 	if Width(s) <= n {
 		return s
@@ -90,9 +90,8 @@ func Tie(s string) string {
 	return quantity.ReplaceAllString(s, "$1\u00a0$2")
 }
 
-// Wrap breaks s at spaces into lines of at most width columns. It does not break at a no-break space, and
-// writes an ordinary space instead. Only words longer than a line are broken. Hyphenated words stay whole, so
-// that readers can copy them.
+// Wrap breaks s at spaces into lines of at most width columns. A no-break space breaks no line and becomes an ordinary
+// space. Only words longer than a line are broken.
 func Wrap(s string, width int) []string {
 	width = max(width, 8)
 	var lines []string

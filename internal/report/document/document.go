@@ -2,11 +2,10 @@
 // headings, paragraphs, tables, pictures. Package report builds a Document. The packages text, markdown, html and tex
 // write it.
 //
-// Strings in a document come from users, tools and machines. All writers show them as text, whatever they
-// contain. Only an SVG is markup.
+// Strings in a document come from users, tools and machines. All writers show them as text, whatever they contain. Only
+// an SVG is markup.
 //
-// A terminal has less room than a page. An Only holds blocks that only some forms show. A Column names the forms that
-// show the column.
+// A terminal has less room than a page. An Only holds blocks for some forms. A Column names the forms that show it.
 package document
 
 import (
@@ -29,15 +28,15 @@ type Document struct {
 	Live   *Live  // addresses that keep the page up to date; nil: the page never changes
 }
 
-// Live holds the addresses that keep a page of a server up to date. A script reloads the page's content whenever the
-// server reports a change. Browsers without scripts load the page again every few seconds.
+// Live holds the addresses that keep a server's page up to date. The script reloads the content after each change.
+// Browsers without scripts reload every few seconds.
 type Live struct{ Script, Events string } // addresses of the script and of the server's events
 
 // Forms is a set of output forms: terminal, Markdown, page.
 type Forms uint8
 
-// The output forms. Each writer shows only the blocks of one form: package text those of Terminal, markdown those of
-// Markdown, and html those of Page. Package tex shows the blocks of Markdown, too.
+// The output forms. Each writer shows the blocks of its form: package text of Terminal, html of Page, markdown and tex
+// of Markdown.
 const (
 	Terminal Forms = 1 << iota
 	Markdown
@@ -203,8 +202,8 @@ type Span struct {
 	Link  string
 }
 
-// Style is the look of words. Each writer shows a style with the means of its form, such as colour or bold
-// type. A style adds no information to the words, except the sign of a verdict.
+// Style is the look of words, by the means of a form, such as colour or bold type. A style adds no information, except
+// the sign of a verdict.
 type Style int
 
 // The styles from Plain to Badge are for prose. The styles from Cost to Failed are for verdicts.
@@ -254,9 +253,8 @@ func Each(list []string) []Text {
 	return texts
 }
 
-// Trimmed returns the words of a span without white space around them, after the sign of a verdict, such as "▲"; ""
-// adds no sign. If white space was removed before or after the words, the result before or after is " ". A writer puts
-// these spaces outside the markup.
+// Trimmed returns the words of a span without outer white space, after the sign of a verdict, such as "▲". Where white
+// space was removed, before or after is " ", which a writer puts outside the markup.
 func (s Span) Trimmed(sign string) (before, words, after string) {
 	all := strings.TrimLeft(sign+" ", " ") + s.Words
 	words = strings.TrimSpace(all)

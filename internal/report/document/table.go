@@ -1,7 +1,7 @@
 package document
 
-// Table is rows in groups. A page shows all groups in one table, with a heading line for each group and part.
-// A terminal aligns the columns; on a narrow terminal, a row takes several lines.
+// Table is rows in groups. A page shows one table, with a heading line for each group and part. On a narrow terminal, a
+// row takes several lines.
 type Table struct {
 	Columns  []Column
 	Groups   []Group
@@ -27,8 +27,8 @@ type Column struct {
 // Kind is the kind of content that the cells of a column have.
 type Kind int
 
-// Value is the usual kind. A cell of the kind Name names its row, and a terminal may shorten the name. A cell of the
-// kind Prose holds sentences, which a terminal writes below the row. Only terminals show a Drawing.
+// Value is the usual kind. Name: the cell names its row, and a terminal may shorten it. Prose: sentences, below the row
+// on a terminal. Drawing: only on terminals.
 const (
 	Value Kind = iota
 	Name

@@ -1,10 +1,10 @@
-// Package export writes a run in the formats of other programs: trials as CSV for spreadsheets, notebooks and
-// databases, trials as Go benchmark results for benchstat, estimates as OpenMetrics for Prometheus, and the analysis
-// as JSON. The format bundle is an archive of the run itself, for publication.
+// Package export writes a run in the formats of other programs. Trials become CSV for spreadsheets, notebooks and
+// databases, or Go benchmark results for benchstat. Estimates become OpenMetrics for Prometheus, and the analysis
+// becomes JSON. The format bundle is an archive of the run itself, for publication.
 //
-// An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how certain this
-// is. A format of trials holds valid and invalid trials, or its description states which trials it leaves out.
-// Estimates are exported only with their intervals and verdicts.
+// An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how certain this is.
+// A format of trials holds valid and invalid trials, or its description states which trials it leaves out. Estimates
+// are exported only with their intervals and verdicts.
 package export
 
 import (
@@ -88,11 +88,11 @@ func rules(t *journal.Trial) string {
 var columns = []string{"run", "directory", "cell", "workload", "levels", "arm", "role", "round", "attempt", "position", "session",
 	"start", "wall_seconds", "metric", "unit", "better", "scale", "headline", "value", "valid", "invalid_rules", "paired", "observational"}
 
-// CSV writes a line for each metric of each trial according to RFC 4180, except that lines end in a line feed alone.
-// Trials are in the order of the journal, metrics in the order of the plan. An invalid trial has a line for every
-// metric of its cell. A valid trial has lines only for metrics with a value. Trials of cells or arms that the plan
-// lacks have no lines. Numbers have full precision. Unknown values are empty. The number 0 is empty in columns that
-// count from 1, such as round. Fields that a spreadsheet would take for a formula start with an apostrophe.
+// CSV writes a line for each metric of each trial, by RFC 4180 with line feeds as line ends. Trials are in the order of
+// the journal, metrics in that of the plan. An invalid trial has a line for every metric of its cell, a valid trial
+// only for metrics with a value. Trials of cells or arms that the plan lacks are left out. Unknown values are empty,
+// and 0 is empty in columns that count from 1, such as round. Numbers have full precision. Fields that look like
+// formulas start with an apostrophe.
 func CSV(w io.Writer, run Run) error {
 	r, out, line := run.Record, csv.NewWriter(w), make([]string, len(columns))
 	_ = out.Write(columns) // a failed Write is noticed later: out.Error returns its error
@@ -153,9 +153,8 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // sumsFile lists the digests of all other files of a bundle, in the format of sha256sum.
 const sumsFile = "SHA256SUMS"
 
-// bundle writes a run as one archive to publish (tar.gz). It holds the files that the run's chain covers,
-// with their digests, and no others. Archives of the same run are identical, byte for byte. Unpacked, an
-// archive is a run directory.
+// bundle writes a run as one archive to publish (tar.gz): exactly the files that the run's chain covers. Archives of
+// one run are identical; unpacked, they are run directories.
 func bundle(w io.Writer, r Run) error {
 	run, contents, err := journal.Contents(r.Record.Dir)
 	if err != nil {

@@ -15,17 +15,16 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// goBench writes the valid trials of a run in the Go benchmark format
-// (https://go.dev/design/14313-benchmark-format), one line for each trial:
+// goBench writes the valid trials of a run in the Go benchmark format (https://go.dev/design/14313-benchmark-format),
+// one line for each trial:
 //
 //	BenchmarkNetwork.tcp/arm=wireguard/workload=network 1 9.1e+08 tcp-bandwidth-bit/s 0.00042 tcp-rtt-sec
 //
-// The command benchstat -col /arm compares the arms. It treats the arms as independent samples, and so
-// detects less than Tare, whose rounds are pairs. It does not correct for the number of comparisons.
+// The command benchstat -col /arm compares the arms. It takes them as independent samples, and so detects less than
+// Tare, whose rounds are pairs. It does not correct for the number of comparisons.
 //
-// A unit consists of the metric's name and its unit of measurement, since all values of one line need
-// different units. Unit lines state which direction is better. The number of iterations is 1, because a
-// trial is one measurement.
+// A unit is the metric's name and its unit of measurement, since all values of one line need different units. Unit
+// lines state which direction is better. The number of iterations is 1, because a trial is one measurement.
 func goBench(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, c := range configuration(r) {
@@ -86,8 +85,8 @@ func configuration(r Run) [][2]string {
 	return slices.DeleteFunc(all, func(c [2]string) bool { return c[1] == "" })
 }
 
-// benchmark returns the benchmark name of an arm in a cell. The workload's kind comes last, because Go
-// takes a number behind a final dash for the number of processors.
+// benchmark returns the benchmark name of an arm in a cell. The workload's kind comes last, since Go reads a number
+// behind a final dash as the number of processors.
 func benchmark(beginning string, c *experiment.Cell, a experiment.PlannedArm) string {
 	name := "Benchmark" + beginning + "/arm=" + escape(a.Name)
 	for _, l := range c.Levels {
@@ -96,9 +95,8 @@ func benchmark(beginning string, c *experiment.Cell, a experiment.PlannedArm) st
 	return name + "/workload=" + escape(c.Kind)
 }
 
-// benchmarkNames returns, for each cell ID, the name that follows the word Benchmark. Go requires that this name begins
-// with a capital. A small letter is written as a hexadecimal number, "%72ead", in two cases: if it has no capital, or
-// if the cells "read" and "Read" would get the same name.
+// benchmarkNames returns, for each cell ID, the name behind the word Benchmark. Go requires a capital first. A small
+// letter becomes "%72" if it has no capital, or if cells "read" and "Read" exist.
 func benchmarkNames(cells []experiment.Cell) map[string]string {
 	alike := map[string]int{}
 	for _, c := range cells {
@@ -140,8 +138,8 @@ func unit(m experiment.Metric) string {
 	return strings.ReplaceAll(escape(m.Name+"-"+u), "%2F", "/")
 }
 
-// escape encodes one part of a benchmark name as in URLs, by percent signs, because a space or slash would end
-// the part. Different names stay different.
+// escape encodes one part of a benchmark name by percent signs, as in URLs: a space or slash would end the part.
+// Different names stay different.
 func escape(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {

@@ -17,9 +17,9 @@ import (
 
 // openMetrics writes the analysis in the OpenMetrics text format 1.0.
 //
-// All metrics are gauges. A comparison has a series for each possible verdict. The series of its own verdict has
-// the value 1, all others have 0. The types stateset and info would fit better, but node_exporter's textfile
-// collector and the Pushgateway read an older text format without these types.
+// All metrics are gauges. A comparison has a series for each possible verdict: 1 for its own verdict, 0 for the others.
+// The types stateset and info would fit better. But node_exporter's textfile collector and the Pushgateway read an
+// older text format without these types.
 //
 // Series have no timestamps, so their time is that of the scrape. The start of the run is a series of its own.
 func openMetrics(w io.Writer, r Run) error {
@@ -101,9 +101,8 @@ func runFamilies(r Run) []*family {
 
 var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.Fails, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid}
 
-// comparisonFamilies returns the metrics that compare an arm, or the control, with the baseline. Overheads on the
-// scales "ratio" and "difference" have different units, and therefore different families. A comparison without a
-// verdict has no numbers.
+// comparisonFamilies returns the metrics that compare an arm or the control with the baseline. Units differ by scale,
+// so each scale has its own families.
 func comparisonFamilies(r Run) []*family {
 	verdict := &family{name: "tare_verdict", help: "The verdict on an arm and a metric: 1 for the one given, 0 for the others."}
 	rounds := &family{name: "tare_comparison_rounds", help: "Complete pairs behind a comparison; for independent samples, values of the smaller one."}
@@ -190,8 +189,8 @@ func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	}
 }
 
-// observational returns the label "observational": "true" if the run is no experiment. Every series has this
-// label, since an alert sees only the labels of its own series.
+// observational returns the label "observational" of every series: "true" if the run is no experiment. An alert sees
+// only the labels of its own series.
 func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observation != nil) }
 
 func truth(is bool) float64 {

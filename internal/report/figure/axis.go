@@ -9,9 +9,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Axis maps values to the range 0…1. With Bend > 0, the axis is linear within about ±Bend and logarithmic
-// beyond (the inverse hyperbolic sine). One arm with a tenfold cost then does not flatten the others. With
-// Log = true, the axis is logarithmic everywhere, and both ends are positive.
+// Axis maps values to the range 0…1. With Bend > 0, the axis is linear within about ±Bend and logarithmic beyond
+// (inverse hyperbolic sine). With Log = true, it is logarithmic, and both ends are positive.
 type Axis struct {
 	Lo, Hi float64
 	Bend   float64
@@ -64,8 +63,8 @@ func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 // BendRatio is the usual value of bendRatio, a parameter of the function Overheads.
 const BendRatio = 12
 
-// Overheads returns an axis that covers all intervals, zero and the margin. The axis bends if the largest
-// bound of an interval is more than bendRatio times as large as the typical bound.
+// Overheads returns an axis that covers all intervals, zero and the margin. It bends if the largest bound is more than
+// bendRatio times the typical bound.
 func Overheads(list []analysis.Interval, margin, bendRatio float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
@@ -115,8 +114,8 @@ func (a Axis) unit(base string) wording.Scale {
 	return wording.ScaleOf(base, max(math.Abs(a.Lo), math.Abs(a.Hi)))
 }
 
-// inUnit returns ticks at round numbers of a unit, with their labels. All labels have enough decimals to differ from
-// each other. If a value is at least large, its label is a power of ten.
+// inUnit returns about n ticks at round numbers of a unit, with labels. On uneven axes and from the value large, labels
+// have four significant digits.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
 	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
@@ -157,8 +156,8 @@ func (a Axis) logTicks(n int) []float64 {
 	return list
 }
 
-// bentTicks returns ticks for a bent axis: zero, and round values that are far enough apart for their labels. Powers of
-// ten are chosen before other values.
+// bentTicks returns ticks for a bent axis: zero, and round values with enough room for their labels. Powers of ten come
+// before other values.
 func (a Axis) bentTicks(n int) []float64 {
 	list := []float64{0}
 	gap := 0.75 / float64(n)

@@ -117,9 +117,9 @@ type Arm struct {
 	Summary analysis.Summary
 }
 
-// Draw draws a box from quartile to quartile, for each arm with enough trials. Whiskers reach to the furthest values
-// within 1.5 interquartile ranges of the box. Trials are dots, and values beyond the whiskers are circles. Source:
-// Tukey 1977, Exploratory Data Analysis, section 2D.
+// Draw draws a box from quartile to quartile, for each arm with enough trials. Whiskers reach to values within 1.5
+// interquartile ranges. Dots are trials, circles values beyond. Source: Tukey 1977, Exploratory Data Analysis, section
+// 2D.
 func (b Boxes) Draw() string {
 	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
 	var ends []float64
@@ -188,8 +188,8 @@ func (a Arm) fences() (lo, hi float64) {
 	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
 }
 
-// whiskers returns the ends of a box plot's whiskers: the smallest and the largest value between the fences. If no such
-// value lies beyond the box on a side, the whisker ends at the box.
+// whiskers returns the ends of a box plot's whiskers: the smallest and largest value between the fences, or the box's
+// end if none lies beyond the box.
 func (a Arm) whiskers() (lo, hi float64) {
 	least, most := a.fences()
 	lo, hi = a.Summary.Q1, a.Summary.Q3
@@ -244,8 +244,8 @@ func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	d.path(out, "out "+a.Look.class)
 }
 
-// jitter moves the i-th dot by a value in −1…1, so that dots do not hide each other. The values form a fixed
-// sequence that fills the range evenly (the fractional parts of multiples of the golden ratio).
+// jitter moves the i-th dot by a value in −1…1, against overlap. The values are fractional parts of multiples of the
+// golden ratio, which fill the range evenly.
 func jitter(i int) float64 {
 	_, f := math.Modf(float64(i+1) * 0.6180339887498949)
 	return 2*f - 1

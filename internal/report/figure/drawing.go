@@ -1,10 +1,9 @@
-// Package figure draws SVG pictures: overheads with their intervals (Forest), the trials of a metric (Boxes,
-// RunChart), values of arms (Bars), a metric against a factor (Lines) and over many runs (History). Callers
-// pass all numbers and words. The package escapes every string.
+// Package figure draws SVG pictures: overheads with their intervals (Forest), the trials of a metric (Boxes, RunChart),
+// values of arms (Bars), a metric against a factor (Lines) and over many runs (History). Callers pass all numbers and
+// words. The package escapes every string.
 //
-// Elements have literal colours as attributes, so that every SVG viewer shows them. A style sheet overrides
-// attributes: the rules of css replace the colours on dark pages, by the classes of the elements. Attributes and rules are
-// generated from the tables in this file.
+// Elements have literal colours as attributes, so that every SVG viewer shows them. The style sheet css overrides them
+// on dark pages, by the classes of the elements. Attributes and rules are generated from the tables in this file.
 package figure
 
 import (
@@ -37,8 +36,8 @@ func px(v float64) string {
 
 func at(x, y float64) string { return px(x) + " " + px(y) }
 
-// svg returns the picture with a title for screen readers. The attributes in size set the size of the
-// picture. With size = "", the picture fills the width of its container.
+// svg returns the picture with a title for screen readers. size holds SVG attributes; "": the picture fills the width
+// of its container.
 func (d *drawing) svg(title, size string) string {
 	return `<svg xmlns="http://www.w3.org/2000/svg"` + styled("picture") + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
 		`" role="img" aria-label="` + escape(title) + `">` + "\n" + d.String() + "</svg>\n"
@@ -49,9 +48,8 @@ func (d *drawing) text(x, y float64, class, anchor, s string) {
 	d.words(x, y, class, anchor, "", s)
 }
 
-// words writes s at x, y, with a tooltip unless tooltip is "". With the class "halo", s is written as two texts: its
-// outline, and then its letters over the outline. Not every program draws outline and letters of a single text in this
-// order.
+// words writes s at x, y, with a tooltip unless tooltip is "". With the class "halo", s is written twice, first as an
+// outline: programs differ in the drawing order within one text.
 func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	at := `<text x="` + px(x) + `" y="` + px(y) + `"`
 	if anchor != "start" {
@@ -119,8 +117,8 @@ type Look struct {
 	shape int    // index into shapes
 }
 
-// Baseline is the black look of the baseline, and Control the grey look of the control. Any is the look of all
-// treatments in a run with more treatments than looks.
+// Baseline is the black look of the baseline, Control the grey look of the control. Any is for all treatments, if there
+// are more treatments than looks.
 var (
 	Baseline = Look{class: "base"}
 	Control  = Look{class: "ctrl"}
@@ -168,8 +166,8 @@ var armColours = []struct{ class, colour string }{
 
 const colours = 7
 
-// property is an attribute of an SVG element. Its value may name a colour of the palette, such as "ink". The
-// value "arm" stands for the colour of the element's arm.
+// property is an attribute of an SVG element. Its value may be a colour of the palette, such as "ink", or "arm" for the
+// colour of the element's arm.
 type property struct{ name, value string }
 
 // classes define how elements look. If two classes of an element set the same property, the later class of this list
@@ -252,8 +250,8 @@ func styled(class string) string {
 	return out
 }
 
-// css is the style sheet of pictures, both in a page and in a file of its own. It has the colours for dark pages, and
-// properties that cannot be given as SVG attributes.
+// css is the style sheet of pictures, on a page or in a file. It has the colours for dark pages, and properties that
+// are no SVG attributes.
 var css = makeCSS()
 
 func makeCSS() string {
@@ -293,6 +291,6 @@ func root(of func(colour) string) string {
 	return rules + " }\n"
 }
 
-// PageCSS returns the style sheet of a page with pictures. It also defines the palette's colours as
-// variables for the page's own rules, for light and dark pages.
+// PageCSS returns the style sheet of a page with pictures. It defines the palette's colours as variables for the page's
+// own rules, light and dark.
 func PageCSS() string { return root(func(c colour) string { return c.light }) + css }

@@ -24,8 +24,8 @@ type Forest struct {
 	Reach    []analysis.Interval // intervals of other plots: the axis covers them, so that all plots have equal axes
 }
 
-// Split divides a plot with many rows into two plots. The plot first gets the first groups, as many as fit in limit
-// rows, but at least one. The plot rest gets the remaining groups.
+// Split divides a plot with many rows into two. The result first has the first groups: up to limit rows, but at least
+// one group.
 func (f Forest) Split(limit int) (first, rest Forest) {
 	n, rows := 0, 0
 	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= limit) {

@@ -55,9 +55,8 @@ type historyChart struct {
 	look   Look
 }
 
-// Draw draws each run as a marker with its interval, and each excluded run as a cross. Horizontal lines show
-// the levels between changes, and vertical lines the changes. Triangles at the foot show runs whose facts,
-// such as the kernel, differ from the run before. On a wide page every run is a link.
+// Draw draws each run as a marker with its interval, or as a cross if excluded. Lines show levels and changes.
+// Triangles show runs whose facts, such as the kernel, differ from the run before. On a wide page, runs are links.
 func (h History) Draw(wide bool) string {
 	l := historyNarrow
 	if wide {
@@ -86,8 +85,8 @@ func (h History) Draw(wide bool) string {
 	return c.svg("History of "+h.Name+", "+h.Series.Cell, "")
 }
 
-// historyAxis returns an axis that contains the estimates and the levels. Intervals make the axis longer, but at most
-// twice as long as the range of the estimates. Parts of intervals beyond the axis are drawn at its edge.
+// historyAxis returns an axis that contains the estimates and levels. Intervals make it longer, up to twice the range
+// of the estimates. The rest is drawn at the edge.
 func historyAxis(s *history.Series) Axis {
 	var used, all, values []analysis.Interval
 	for _, p := range s.Points {
@@ -180,8 +179,8 @@ const maxLabel = 11
 
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
-// labelled returns some runs and their labels on the time axis. The labels are days if all days differ,
-// otherwise times. If times do not differ either, the labels are the numbers of the runs.
+// labelled returns some runs and their labels on the time axis: days if all differ, otherwise times, otherwise the
+// numbers of the runs.
 func (c *historyChart) labelled() (runs []int, labels []string) {
 	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
 		runs, labels = c.spread(layout)

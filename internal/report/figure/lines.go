@@ -8,8 +8,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// Lines plots a metric against the levels of a factor. The upper plot shows the values of each arm. The lower plot
-// shows each arm's overhead relative to the baseline.
+// Lines plots a metric against the levels of a factor. Above are the values of each arm, below each arm's overhead
+// relative to the baseline.
 type Lines struct {
 	Metric, Unit       string
 	Factor, FactorUnit string
@@ -41,9 +41,8 @@ type Estimate struct {
 	Open  bool // the verdict is no claim, so the marker is hollow
 }
 
-// Draw draws every trial as a dot, and each arm's estimate at each level as a marker. An arm's line is its fitted line,
-// with the band of the interval. Without a fitted line, a line joins the arm's estimates. This line has a gap at levels
-// without a value.
+// Draw draws every trial as a dot, and each arm's estimate at each level as a marker. The arm's line is its fit with
+// the interval's band. Without a fit, it joins the estimates, with gaps at levels without a value.
 func (l Lines) Draw(wide bool) string {
 	c := l.layOut(wide)
 	c.drawAxes()
@@ -206,8 +205,8 @@ func (c *linesChart) interval(a Line, index int) {
 	}
 }
 
-// neighbours returns groups of adjacent levels, as indices into x. A group has only levels whose estimate meets
-// the condition wanted. Any other level ends the group.
+// neighbours returns groups of adjacent levels, as indices into x. Only levels whose estimate meets the condition are
+// in a group. Any other level ends the group.
 func neighbours(x []float64, estimates []Estimate, wanted func(Estimate) bool) (list [][]int) {
 	last := -2
 	for k := range min(len(x), len(estimates)) {

@@ -14,12 +14,11 @@ import (
 const (
 	minGapRatio       = 3  // the axis of levels is linear if the largest gap is less than this many times the smallest gap
 	minValueRatio     = 30 // the axis of values is linear if the largest value is less than this many times the smallest value
-	overheadBendRatio = 6  // BendRatio for overheads by level, which become many times larger near a capacity
+	overheadBendRatio = 6  // largest bound ÷ typical bound from which the axis of overheads by level bends
 )
 
-// levelAxis returns an axis for the levels of a factor, in ascending order. A logarithmic axis is used if the gaps
-// between levels are uneven and the logarithm makes them more even. If the first level is zero, the axis is linear up
-// to the second level.
+// levelAxis returns an axis for ascending levels. It is logarithmic if that makes uneven gaps between levels more even.
+// From a first level of zero, it is linear up to the second.
 func levelAxis(x []float64) Axis {
 	even := axisOver(x...)
 	if len(x) < 3 || x[0] < 0 || gapRatio(x) < minGapRatio {
@@ -107,7 +106,7 @@ func (l Lines) values(ends []float64) Axis {
 }
 
 const (
-	labelPitch = 16 // vertical distance between the names of two arms
+	labelPitch = 16 // least vertical distance between the names of two arms
 	legendRow  = 18
 )
 
@@ -145,8 +144,8 @@ func (c *linesChart) legend() (rows [][]entry) {
 	return rows
 }
 
-// beside writes the names of arms at the right of the plot. Each name stands as close to the end of its line
-// as the other names allow. A thin line joins the end and the name.
+// beside writes the names of arms at the right of the plot, as close to the ends of their lines as possible. A thin
+// line joins an end and its name.
 func (c *linesChart) beside() {
 	type label struct {
 		arm       int

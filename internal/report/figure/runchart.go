@@ -17,8 +17,8 @@ type RunChart struct {
 	Metric, Cell string
 	Unit         string
 	Ratio        bool // set if deviations are shares of the median
-	// Ordered is set if arms ran days apart or at unknown times. The horizontal axis then counts the trials of each arm
-	// instead of showing the time, and Sessions and times are empty.
+	// Ordered is set if arms ran days apart or at unknown times. The axis then counts each arm's trials, and Sessions
+	// and times are empty.
 	Ordered  bool
 	Lanes    []Lane
 	Sessions []analysis.Session // sessions, drawn without the pauses between them; empty: one session of all trials
@@ -32,9 +32,8 @@ type Lane struct {
 	Invalid []float64 // start times of invalid trials
 }
 
-// Draw draws a lane for each arm, with the arm's median in the middle. All lanes have the same scale, so that drift,
-// steps and outliers can be seen. An arrow stands for a trial beyond its lane, a cross for an invalid trial. A dashed
-// line shows where the run was resumed.
+// Draw draws a lane on one scale for each arm, with the arm's median in the middle. An arrow is a trial beyond its
+// lane, a cross an invalid trial. A dashed line shows where the run was resumed.
 func (r RunChart) Draw() string {
 	c := &runChart{RunChart: r, time: newTimeline(r.Sessions, r.Lanes)}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))
@@ -77,8 +76,8 @@ func (c *runChart) deviation(v, median float64) float64 {
 	return v - median
 }
 
-// findReach returns the deviation from the median at the edge of a lane. This is the largest deviation of a trial,
-// but at most four times the ninetieth percentile of all deviations. Trials beyond the edge are drawn at the edge.
+// findReach returns the deviation from the median at the edge of a lane: the largest one, but at most four times the
+// ninetieth percentile of all deviations.
 func (c *runChart) findReach() float64 {
 	var all []float64
 	for _, a := range c.Lanes {

@@ -1,5 +1,5 @@
-// Package html writes documents as single pages that need no network. Only pages that a server keeps up
-// to date have a script. Strings of a document are escaped; only its pictures are markup.
+// Package html writes documents as single pages that need no network. Only a page that a server keeps up to date has a
+// script. Strings are escaped; only pictures are markup.
 package html
 
 import (

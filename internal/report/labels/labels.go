@@ -1,8 +1,8 @@
 // Package labels gives the arms, cells, metrics and units of a result the names that people see.
 //
-// Identifiers such as "seccomp[rules=64]", "http.rate=50_s" and "request-cpu" stand in files, gates, CSV and
-// JSON, where they never change. Views for people show "seccomp with 64 rules", "50 requests/s" and "CPU time
-// per request". The words come from the experiment file (label:) or from words.go.
+// Identifiers such as "seccomp[rules=64]", "http.rate=50_s" and "request-cpu" never change. They stand in files, gates,
+// CSV and JSON. Views for people show "seccomp with 64 rules", "50 requests/s" and "CPU time per request". The words
+// come from the experiment file (label:) or from words.go.
 package labels
 
 import (
@@ -14,9 +14,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Shown returns a copy of a result that shows labels in place of identifiers. plans are the plans of the result's runs.
-// An identifier that is in no plan stays, but is made safe to print. Which fields hold identifiers follows from their
-// JSON names: arm, cell, metric and their plurals, baseline, and unit.
+// Shown returns a copy of a result with labels in place of identifiers. An identifier that is in no plan of the runs
+// stays, made safe to print. JSON names tell which fields hold identifiers.
 func Shown[T any](result *T, plans ...*experiment.Plan) *T {
 	n := &names{arms: map[string]string{}, cells: map[string]string{}, kinds: map[string]string{}, metrics: map[string]string{}}
 	for _, p := range plans {
@@ -107,9 +106,8 @@ func labelOr(label, id string) string {
 	return safetext.Line(label)
 }
 
-// copy returns a copy of v with labels in place of identifiers. The argument field is the JSON name of the field that
-// holds v. The argument kind is the kind of workload of the cell that v belongs to; "": v belongs to no cell or to
-// several.
+// copy returns a copy of v with labels in place of identifiers. field is the JSON name of v's field. kind is the kind
+// of workload of v's cell; "": none or several.
 func (n *names) copy(v reflect.Value, field, kind string) reflect.Value {
 	if !named(v.Type()) {
 		return v
@@ -190,8 +188,8 @@ func (n *names) structure(v reflect.Value, field, kind string) reflect.Value {
 	return out
 }
 
-// kindOf returns the kind of the workload to which the cells in a field belong. The field holds a cell's name or a list
-// of names. If no such cell is known, it returns the argument kind.
+// kindOf returns the kind of workload of the cell that v names, or of the first cell in a list. For an unknown cell, it
+// returns the argument kind.
 func (n *names) kindOf(v reflect.Value, kind string) string {
 	if v.Kind() == reflect.Slice && v.Len() > 0 {
 		v = v.Index(0)

@@ -87,9 +87,8 @@ var moments = map[string]string{"p50": "median", "mean": "mean", "max": "maximum
 
 var percentile = regexp.MustCompile(`^p[0-9.]+$`)
 
-// Metric returns the label of a metric of a kind of workload: "median latency" for latency-p50, "CPU time per
-// request, client" for request-cpu-client. Names that users gave to metrics
-// of command stay as they are, unless they begin with run-cpu or run-memory, as Tare's own metrics do.
+// Metric returns the label of a metric of a kind of workload: "median latency" for latency-p50. Users' names of metrics
+// of command stay, unless they begin with run-cpu or run-memory.
 func Metric(kind, name string) string {
 	name = safetext.Line(name)
 	if label, ok := metricLabels[name]; ok && kind != "" {
@@ -129,8 +128,8 @@ func Metric(kind, name string) string {
 var work = map[string]string{"tcp": "Gbit", "udp": "Gbit", "read": "GB", "write": "GB",
 	"request": "request", "query": "query", "start": "start", "sidecar": "sidecar", "run": "run"}
 
-// resourceWords returns the words for memory, or for CPU time per unit of work. With program = "", the words are for
-// all programs, otherwise for the program of this name.
+// resourceWords returns the words for memory, or for CPU time per unit of work. program is the program's name; "": all
+// programs.
 func resourceWords(of []string, resource, program string) string {
 	text, last := "memory", of[len(of)-1]
 	if resource == "cpu" {

@@ -1,7 +1,7 @@
-// Package render converts pictures and pages of package report to PNG and PDF files. It uses other
-// programs, since no Go library sets text in SVG with the system's fonts or lays out a page: rsvg-convert
-// for pictures, a browser of the Chromium family for pages. Neither program may use the network. If a program is
-// missing, the error names the command that installs it.
+// Package render converts pictures and pages of package report to PNG and PDF files. It uses other programs, since no
+// Go library sets SVG text in the system's fonts or lays out a page: rsvg-convert for pictures, a browser of the
+// Chromium family for pages. Neither may use the network. If a program is missing, the error names the command that
+// installs it.
 package render
 
 import (
@@ -159,9 +159,8 @@ var pages = program{
 	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
 }
 
-// Page converts an HTML page to a picture or a PDF, in the file to. The function write produces the HTML. During the
-// conversion, the HTML and the browser's output lie in the directory of this file: the page's links are relative to it,
-// and a sandboxed browser may not see other directories.
+// Page converts the HTML that write produces to a picture or a PDF, in the file to. Meanwhile the HTML lies in this
+// file's directory: its links are relative, and a sandboxed browser may see no other.
 func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
 	dir, err := filepath.Abs(filepath.Dir(to))
 	if err != nil {
@@ -234,8 +233,8 @@ const (
 	foot          = 40 // number of empty rows that a screenshot keeps below the page
 )
 
-// screenshot makes a picture of the whole page. The page's height is unknown before drawing. The window is
-// therefore higher than the page, and screenshot cuts off the empty rows below the page.
+// screenshot makes a picture of a page of unknown height. The window is higher than the page, and the empty rows below
+// the page are cut off.
 func (b browser) screenshot(ctx context.Context, made string) error {
 	for height := windowHeight; height <= highestWindow; height *= 2 {
 		data, err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height))

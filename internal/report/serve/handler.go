@@ -113,8 +113,8 @@ func (l *Library) respond(w http.ResponseWriter, q *http.Request) error {
 
 var errNoPage = errors.New("no page")
 
-// page makes a page of a run. For an unknown name, it returns errNoPage. For the live page of a run that has ended, it
-// returns nil, since the report replaces that page.
+// page makes a page of a run; an unknown name gives errNoPage. The live page of a run that has ended is nil, since the
+// report replaces it.
 func (l *Library) page(r *run, name string) (*document.Document, error) {
 	switch {
 	case name == reportPage:
@@ -152,11 +152,11 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 	return nil
 }
 
-// access serves only readers who know the token, and only GET and HEAD requests. The first address that a reader
-// opens contains the token. The response sets a cookie that is derived from the token, so that no link and no
-// browser history contains the token. A server on another port may receive the cookie, which opens these pages but
-// does not reveal the token. Other web pages cannot make requests in the reader's name: the browser does not send
-// the cookie with their requests, and access rejects foreign host names that resolve to this machine.
+// access serves only readers who know the token, and only GET and HEAD requests. The first address that a reader opens
+// contains the token. The response sets a cookie derived from the token, so that no link and no browser history
+// contains the token. A server on another port may receive the cookie, which opens these pages but does not reveal the
+// token. Other web pages cannot make requests in the reader's name: the browser sends no cookie with them, and access
+// rejects foreign host names that resolve to this machine.
 type access struct {
 	token, host string // host is the name or address that the server listens on
 	next        http.Handler
@@ -195,16 +195,16 @@ func equal(one, other string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// cookie returns the name and the value of the cookie for the port of a host. The name contains the port,
-// because browsers share cookies between all ports of a machine.
+// cookie returns the name and value of the cookie for a host. The name contains the port, since browsers share cookies
+// between a machine's ports.
 func (a *access) cookie(host string) (name, value string) {
 	_, port, _ := net.SplitHostPort(host)
 	sum := sha256.Sum256([]byte("cookie for " + port + " " + a.token))
 	return "tare-" + port, hex.EncodeToString(sum[:])
 }
 
-// named reports whether a request names this machine by an IP address, by localhost, or by the name that the server
-// listens on. A stranger's web page has none of these names. The port may differ, for example behind a tunnel.
+// named reports whether a request names this machine: by an IP address, localhost, or the server's name. A stranger's
+// web page does not. Any port is right, as behind a tunnel.
 func (a *access) named(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -1,14 +1,13 @@
-// Package serve shows the runs below a directory as pages for a browser: a list of runs, their reports,
-// comparisons, history, and the progress of unfinished runs. Handler responds to requests. Site writes the
-// same pages as files.
+// Package serve shows the runs below a directory as pages for a browser: a list of runs, their reports, comparisons,
+// history, and the progress of unfinished runs. Handler responds to requests. Site writes the pages as files.
 //
-// Start reading at pages.go, which lists the pages. Each page is a document of package report; this package
-// writes no markup. library.go finds and reads runs, handler.go checks who may read and responds to requests,
-// and site.go writes files.
+// Start reading at pages.go, which lists the pages. Each page is a document of package report; this package writes no
+// markup. library.go finds and reads runs, handler.go checks who may read and responds to requests, and site.go writes
+// files.
 //
-// Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page
-// that listens for changes, the server checks the sizes of a few files once a second. It reads a changed run
-// again so rarely that reading takes a small share of one processor.
+// Watching a run must not disturb it. Nothing is written, and without readers nothing is read. For each page that
+// listens for changes, the server checks the sizes of a few files once a second. Reading a changed run again takes only
+// a small share of one processor.
 package serve
 
 import (
@@ -123,8 +122,8 @@ func (l *Library) find(address string) (r *run, rest string, err error) {
 	return nil, "", cmp.Or(err, fs.ErrNotExist)
 }
 
-// read returns the latest reading of each run. It first reads the changed runs again. If this takes longer than the
-// given time, reading continues in the background. The result unread is the number of runs that were never read.
+// read returns the latest reading of each run, after reading the changed runs. Beyond the time wait, reading continues
+// in the background. unread counts the runs that were never read.
 func (l *Library) read(wait time.Duration) (list []*reading, skipped []history.Skipped, unread int, err error) {
 	all, err := l.list()
 	done := make(chan struct{})
@@ -178,8 +177,8 @@ func (r *run) refresh() *reading {
 	return read
 }
 
-// changed returns the current stamp of the run, and reports whether the run has changed since the stamp earlier. Before
-// the next reading is due, it returns earlier and false.
+// changed returns the run's current stamp, and whether it differs from the stamp earlier. Before the next reading is
+// due, it returns the earlier stamp and false.
 func (r *run) changed(earlier string) (stamp string, changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Addresses of the pages. The pages of a run lie beside its files in runs/NAME/, just as a report lies beside
-// the files in a run directory. Links from a page to the files therefore work in both directories.
+// Addresses of the pages. The pages of a run lie beside its files in runs/NAME/, as in a run directory. Links from a
+// page to the files therefore work in both.
 const (
 	indexPage   = "index.html"
 	historyPage = "history.html"
@@ -39,8 +39,8 @@ func (r *run) compared(before *run) string { return r.page(comparedDir + before.
 
 var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", To: historyPage}}
 
-// index returns the page that lists all runs. The number unread counts the runs that were never read. With server =
-// true, the page links to pages that only a server has.
+// index returns the page that lists all runs. unread counts the runs that were never read. With server = true, the page
+// links to pages that only a server has.
 func index(all []*reading, skipped []history.Skipped, unread int, server bool) *document.Document {
 	var list []report.Listed
 	earlier := earlierOf(all)

@@ -36,9 +36,9 @@ type siteSummary struct {
 }
 
 // Site writes all pages and the files of the runs to a directory. Links are relative, so that the site works at any
-// address. The same runs give the same files. With raw = false, raw files are listed with their digests, but not
-// copied. Site replaces the files of an earlier site. If another file is in the way, Site writes nothing and
-// returns an error. It skips a run that is damaged, and a run for which check returns an error.
+// address. Equal runs give equal files. Without raw, raw files are not copied, only listed with their digests. Site
+// replaces the files of an earlier site. If another file is in the way, it writes nothing and returns an error. It
+// skips a damaged run, and a run for which check returns an error.
 func (l *Library) Site(ctx context.Context, to string, raw bool, check func(*journal.Run) error) (siteSummary, error) {
 	s := &site{raw: raw, check: check, write: map[string]func(io.Writer) error{}}
 	if within(l.dir, to) {
@@ -171,8 +171,8 @@ func record(dir string) ([]journal.Content, error) {
 	return contents, nil
 }
 
-// active returns the reason why a raw file is not published on the web; "" if it is published. A page or a script from
-// a tool's output could run in a browser or on the server.
+// active returns why a raw file is not published on the web; "": it is published. A page or script in it could run in a
+// browser or on the server.
 func active(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm", ".xhtml", ".xht", ".shtml", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs", ".css",

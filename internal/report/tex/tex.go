@@ -1,6 +1,6 @@
-// Package tex writes the tables of documents for papers, as LaTeX with the package booktabs. An Alert stands before
-// the tables, and the notes of rows stand below them. Other blocks are left out, since a paper has no room for them.
-// Strings of a document are escaped, so that they contain no commands.
+// Package tex writes the tables of documents for papers, as LaTeX with the package booktabs. An Alert stands before the
+// tables, and notes of rows stand below. A paper has no room for other blocks. Strings are escaped, so that they
+// contain no commands.
 package tex
 
 import (
@@ -106,9 +106,8 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 	t.put("\\end{table}\n")
 }
 
-// special escapes the characters that have a meaning in LaTeX, and the characters that the usual fonts of LaTeX have
-// only in mathematics. It also escapes brackets and stars: at the beginning of a row, LaTeX would read them as an
-// option of the previous row.
+// special escapes characters that mean something in LaTeX, or are only in its mathematical fonts. A bracket or star
+// that begins a row would be an option of the row before.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `#`, `\#`, `_`, `\_`, `%`, `\%`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `|`, `\textbar{}`,

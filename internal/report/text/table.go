@@ -115,8 +115,8 @@ func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	return painted, columns.Width(strings.TrimRight(plain, " "))
 }
 
-// stacked writes a row that is too wide for one line. The first line has the cells up to the last name. The
-// other cells follow below, with the titles of their columns if the table shows titles.
+// stacked writes a row that is too wide for one line. The cells up to the last name come first. The rest follows below,
+// with column titles if the table shows titles.
 func (g *grid) stacked(row document.Row) {
 	names, title, head := 0, 0, ""
 	for k, c := range g.side {
@@ -277,8 +277,8 @@ func (g *grid) naturalWidths(names int) {
 	}
 }
 
-// shorten makes the columns of names narrower. The argument excess is the width that all columns together must save.
-// The argument least is the smallest width of a column.
+// shorten makes the columns of names narrower. excess is the width that all columns together must save, and least the
+// smallest width of a column.
 func (g *grid) shorten(excess, least int) {
 	for _, c := range g.side {
 		if c.Kind == document.Name {

@@ -241,8 +241,8 @@ func (t *writer) fact(indent, key, value string) {
 	t.para(indent+"  ", value)
 }
 
-// sequences are the ANSI escape sequences of styles. Colours add to words and signs, and never replace them,
-// so that readers need not tell red from green.
+// sequences are the ANSI escape sequences of styles. Colours never replace words and signs, so that readers need not
+// tell red from green.
 var sequences = map[document.Style]string{
 	document.Strong: "1", document.Muted: "2",
 	document.Cost: "1;31", document.Failed: "1;31", document.Gain: "1;36", document.Passed: "1;36",

@@ -10,8 +10,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// Answer states in one sentence the cost of an arm: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
-// [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
+// Answer states an arm's cost in one sentence: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times [13, 15] the cpu;
+// the same verdicts in pod-to-pod and pod-to-service".
 func Answer(a *analysis.ArmSummary, baseline string) string {
 	names := CellNames(a.Cells)
 	named := func(cells []string) string {
@@ -133,8 +133,8 @@ func points(p *analysis.Point) (point, interval string) {
 	return OverheadWords(p.Metric).extent(p.Metric, p.Least, p.Most, analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.PointOnly)
 }
 
-// extent writes a range of overheads, from least to most, such as "7.0 to 7.1 % less", and an interval. The interval is
-// reach, which covers the intervals of all overheads in the range.
+// extent writes a range of overheads, such as "7.0 to 7.1 % less", and an interval. reach covers the intervals of all
+// overheads in the range.
 func (w signWords) extent(m experiment.Metric, least, most float64, reach analysis.Interval, pointOnly bool) (point, interval string) {
 	if math.Abs(least) > math.Abs(most) && least*most >= 0 {
 		least, most = most, least
@@ -142,8 +142,8 @@ func (w signWords) extent(m experiment.Metric, least, most float64, reach analys
 	return extent(least, most, reach, func(o analysis.Interval) (string, string) { return w.interval(m, o, pointOnly) })
 }
 
-// extent writes the range from the least to the most estimate, such as "7.0 to 7.1 % less", and the interval reach,
-// such as "[5.0, 9.2]". If both estimates have the same text, the text is written once.
+// extent writes the range of estimates, such as "7.0 to 7.1 % less", and the interval reach, such as "[5.0, 9.2]".
+// Equal texts are written once.
 func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) (point, interval string) {
 	reach.Point = least
 	a, _ := write(reach)
@@ -193,7 +193,7 @@ func In(cell string) string {
 }
 
 // CellNames shortens the IDs or labels of cells by their common beginning: network.tcp.pod-to-pod and
-// network.tcp.pod-to-service become pod-to-pod and pod-to-service.
+// network.tcp.pod-to-service lose network.tcp.
 func CellNames(ids []string) []string {
 	names := slices.Clone(ids)
 	if len(ids) < 2 {

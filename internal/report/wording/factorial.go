@@ -16,8 +16,8 @@ func EffectSentence(e *analysis.Effect) string {
 	return When(!e.Metric.Headline, "exploratory: ") + EffectVerdict(e)
 }
 
-// EffectVerdict states the verdict on an effect with its numbers. A verdict on an interaction reads "together
-// costs 3.1 % [1.0, 5.2] less than the sum", "adds up within ±2 % (…)" or "no interaction shown: …".
+// EffectVerdict states the verdict on an effect with its numbers. For an interaction: "together costs 3.1 % [1.0, 5.2]
+// less than the sum", "adds up within ±2 % (…)" or "no interaction shown: …".
 func EffectVerdict(e *analysis.Effect) string {
 	text := Verdict(&e.Comparison)
 	if e.Interaction() {
@@ -55,8 +55,8 @@ func AgainstSum(e *analysis.Effect) *analysis.Comparison {
 	return &c
 }
 
-// beyondSum writes an interaction with its direction: "together costs 3.1 % [1.0, 5.2] less than the
-// sum". An interaction that rounds to zero has no direction.
+// beyondSum writes an interaction: "together costs 3.1 % [1.0, 5.2] less than the sum". An interaction that rounds to
+// zero has no direction.
 func beyondSum(e *analysis.Effect) string { return "together " + effect(AgainstSum(e), sum(e)) }
 
 // sum returns the words for the sum that an interaction is compared with: "the sum" for two layers, "singles and pairs
@@ -107,8 +107,8 @@ func BreakdownName(b *analysis.Breakdown) string {
 	return b.Arm + " with " + List(held)
 }
 
-// BreakdownText lists the parts of a cost: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 % [3.0, 3.8],
-// each rule 0.05 % [0.04, 0.06] more". A part without a claim has its verdict behind its name.
+// BreakdownText lists the parts of a cost: "installed costs 1.2 % [0.8, 1.6], each rule 0.05 % [0.04, 0.06] more". A
+// part without a claim has its verdict behind its name.
 func BreakdownText(b *analysis.Breakdown) string {
 	var texts []string
 	verb := ""
@@ -166,8 +166,8 @@ func PartAmount(p *analysis.Part) string {
 	return estimate(OverheadWords(m).interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi))
 }
 
-// NotALine describes the level whose cost is farthest from the line: "not a line: 64 rules cost 12 % more [8, 16] than
-// the line through the other levels says; steeper at higher levels than at lower ones". It returns "" if the line fits.
+// NotALine describes the level farthest from the line: "not a line: 64 rules cost 12 % more [8, 16] than the line
+// through the other levels says; …"; "" if the line fits.
 func NotALine(b *analysis.Breakdown) string {
 	miss := b.Miss
 	if miss == nil || !miss.Poor {

@@ -66,9 +66,8 @@ func Mean(c *analysis.Comparison) string {
 	return When(c.Mean != nil, "mean "+MeanOverhead(c))
 }
 
-// MeanIfDifferent returns the text of Mean if the mean contradicts a claimed cost or gain; otherwise "". There are two
-// cases. The mean lies outside the typical round's interval. Or the mean's own interval does not lie on the claim's
-// side of zero.
+// MeanIfDifferent returns the text of Mean if the mean contradicts a claim; otherwise "". The mean is outside the
+// typical round's interval, or its own interval is not on the claim's side of zero.
 func MeanIfDifferent(c *analysis.Comparison) string {
 	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
 		return ""
@@ -79,8 +78,8 @@ func MeanIfDifferent(c *analysis.Comparison) string {
 	return Mean(c)
 }
 
-// missingTrials states how many trials are missing because they failed, and what they mean for the verdict: "…; the
-// verdict stands with these counted as no difference".
+// missingTrials states how many trials are missing because they failed, and their effect: "…; the verdict stands with
+// these counted as no difference".
 func missingTrials(r analysis.MissingTrials, noun string, claimed bool) string {
 	text, they := fmt.Sprintf("%d of %d %s are missing, since their trials failed; ", r.Missing, r.Of, noun), "these"
 	if r.Missing == 1 {

@@ -100,9 +100,8 @@ func gateSize(r *gate.Result, n int) string {
 	return Count(n, one, many) + of
 }
 
-// gateUnit names what a gate counts: runs that are judged together, values of independent samples, pairs of trials
-// of an imported run, or rounds. The results are the singular, the plural, and a text behind the plural, such as "
-// per arm".
+// gateUnit names the values that a gate counts: runs, values of independent samples, pairs of imported trials, or
+// rounds. of is a text behind the plural, such as " per arm".
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case r.Occasions > 0:
@@ -215,8 +214,8 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	return text + When(c.Gap != nil, ": "+Reason(c.Gap))
 }
 
-// gateBound states the lower or upper end of an overhead's interval: "costs at most 4.2 %". In a gate with a history,
-// the interval is that of the growth since earlier runs.
+// gateBound states one end of an overhead's interval: "costs at most 4.2 %". In a gate with a history, the interval is
+// that of the growth since earlier runs.
 func gateBound(c gate.Case, bound string, v float64) string {
 	verb, word := "costs", "worse"
 	if v < 0 { // then v is an upper end below 0: the arm gains at least −v
@@ -255,8 +254,8 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 	return text + "."
 }
 
-// GatePrevious states how a case's value changed since the previous run, and which two runs are compared. An
-// arrow up means worse. The change is no verdict, since two runs do not show how much runs vary.
+// GatePrevious states how a case's value changed since the previous run (▲: worse), and the names of both runs. The
+// change is no verdict: two runs do not show how much runs vary.
 func GatePrevious(r *gate.Result, c gate.Case) (change, runs string) {
 	p := c.Previous
 	size := Changed(c.Metric, p.Change)

@@ -17,8 +17,8 @@ func HasNumbers(c analysis.Comparison) bool {
 		return false
 	}
 	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
-		// in these verdicts, an overhead of 0 is an estimate only if every round gave 0, or if no value varies;
-		// otherwise the 0 means that nothing was estimated
+		// in these verdicts, an overhead of 0 is an estimate only if every round gave 0 or no value varies; otherwise
+		// nothing was estimated
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
@@ -40,9 +40,8 @@ func tooWide(m experiment.Metric, o analysis.Interval) bool {
 // IsRatio reports whether the overheads of a metric are shares of the baseline.
 func IsRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference }
 
-// Overhead writes the point and the interval of a comparison as amounts of the metric: "7.1 % more" and "[6.2, 8.0]",
-// "20 % less" and "[9 more, 56 less]". A gain that more than doubles the baseline's value is written as a factor: "2.1
-// times" and "[2.0, 2.2]".
+// Overhead writes a comparison's point and interval as amounts: "7.1 % more" and "[6.2, 8.0]", "20 % less" and "[9
+// more, 56 less]". A gain that more than doubles the baseline is a factor: "2.1 times".
 func Overhead(c analysis.Comparison) (point, interval string) {
 	switch {
 	case HasNumbers(c):
@@ -159,9 +158,8 @@ func scaled(m experiment.Metric, o analysis.Interval) (Scale, analysis.Interval)
 	return s, analysis.Interval{Point: contrast.Finite(o.Point / s.Div), Lo: contrast.Finite(o.Lo / s.Div), Hi: contrast.Finite(o.Hi / s.Div)}
 }
 
-// decimalsOf returns how many decimals an interval is written with. It begins with the number that the interval
-// supports. It adds decimals, up to three, while a bound other than zero rounds to zero. If the interval excludes zero,
-// it also adds decimals while the point rounds to zero.
+// decimalsOf returns how many decimals an interval is written with. More are added, up to three, if a bound would read
+// zero, or if the point would and the interval excludes zero.
 func decimalsOf(o analysis.Interval) int {
 	d := decimalsFor((o.Hi - o.Lo) / 2)
 	for d < 3 && (vanishes(o.Lo, d) || vanishes(o.Hi, d)) {
@@ -211,8 +209,8 @@ func (w signWords) brief(m experiment.Metric, v float64) string {
 	return Size(m, math.Abs(v)) + " " + word
 }
 
-// manifold reports whether an interval contains a gain that more than doubles a metric, such as a throughput. Written
-// as a cost, such a gain is less than −100 % of the baseline, which readers misread.
+// manifold reports whether an interval contains a gain that more than doubles a metric. As a cost, it is less than −100
+// % of the baseline, which readers misread.
 func manifold(m experiment.Metric, o analysis.Interval) bool {
 	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
 }

@@ -28,9 +28,8 @@ type member struct {
 	value any
 }
 
-// JSON wraps a result, or a part of a result, so that encoding/json adds texts to the values. The names of members
-// never change within a schema version. docs/analysis.schema.json describes each member; the test of package
-// export defines Go types for readers of the JSON.
+// JSON wraps a result, or a part of it, so that encoding/json adds texts to its values. Member names never change
+// within a schema version (docs/analysis.schema.json).
 func JSON(v any) any {
 	if added := words(v); added != nil {
 		return object{v, added}
@@ -38,8 +37,8 @@ func JSON(v any) any {
 	return v
 }
 
-// MarshalJSON writes the value's own members and then the added members. An added member replaces an own
-// member with the same name, even if the added one is empty. Any other empty member is not added.
+// MarshalJSON writes the value's own members and then the added ones. An added member replaces an own member of its
+// name, even if empty. Other empty members are not added.
 func (o object) MarshalJSON() ([]byte, error) {
 	all, err := members(o.value)
 	if err != nil {
@@ -131,8 +130,8 @@ func figure(r analysis.Reason) *Figures {
 	return &Figures{r.Kind(), r}
 }
 
-// words returns the members that JSON output adds to a value. An added member may replace one of the value's own
-// members, so that the parts of that member get texts, too.
+// words returns the members that JSON output adds to a value. A member may replace one of the value's own, so that its
+// parts get texts.
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:

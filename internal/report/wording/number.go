@@ -1,8 +1,7 @@
-// Package wording turns results into words: numbers with their units, and sentences that state what a
-// result means.
+// Package wording turns results into words: numbers with their units, and sentences that state what a result means.
 //
-// No other package writes sentences about results. Packages that decide (analysis, compare, gate, history, published) return typed
-// values with their figures. Every output (terminal, Markdown, HTML, figures, and the texts in CSV and
+// No other package writes sentences about results. Packages that decide (analysis, compare, gate, history, published)
+// return typed values with their figures. Every output (terminal, Markdown, HTML, figures, and the texts in CSV and
 // JSON) gets its words here. A quantity therefore reads the same in every output:
 //
 //   - A unit is chosen from its family: bytes in KiB, MiB, GiB; bits in kbit, Mbit, Gbit; seconds in ns, µs, ms, s.
@@ -11,8 +10,8 @@
 //     uncertainty.
 //   - Numbers in CSV and JSON stay plain numbers in the metric's own unit.
 //
-// Names of arms, cells and metrics come from users and tools. This package copies them into its texts as
-// they are. The writers of a terminal, a page or a table escape them.
+// Names of arms, cells and metrics come from users and tools. This package copies them as they are. The writers of a
+// terminal, a page or a table escape them.
 package wording
 
 import (
@@ -104,9 +103,8 @@ const MinusSign = "−"
 // Finite reports whether v is neither infinite nor NaN.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// decimalsFor returns the number of decimals for a value. The number half is the value's uncertainty, such as half the
-// width of its interval. Below 1, the last decimal shown is the uncertainty's first digit. From 1 to 10, one decimal is
-// shown, and above 10 none.
+// decimalsFor returns the number of decimals for a value. half is its uncertainty, such as half an interval's width:
+// the last decimal is its first digit. From 1, one decimal is shown; from 10, none.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {
@@ -229,8 +227,8 @@ var (
 	bits  = unitFamily{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
-// knownUnits maps the unit of a metric to its family, such as times, and to a factor. A value times this factor is in
-// the family's base unit, such as seconds.
+// knownUnits maps a metric's unit to its family, such as times, and to a factor: a value times this factor is in the
+// family's base unit, such as seconds.
 var knownUnits = map[string]struct {
 	family unitFamily
 	factor float64

@@ -11,9 +11,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ending states how many rounds of an unfinished run exist, why the others are missing, and which command adds
-// them: "9 of 10 rounds; the machine was too busy for the rest; tare resume runs/night continues it"; "" for a
-// finished run.
+// Ending states how many rounds an unfinished run has, why others are missing, and which command adds them: "9 of 10
+// rounds; …; tare resume runs/night continues it"; "": the run is finished.
 func Ending(r *analysis.Run) string {
 	e := r.Ending
 	if e == nil {
@@ -24,8 +23,8 @@ func Ending(r *analysis.Run) string {
 	return Join("; ", done, e.Why, When(!e.Judged && e.Arm == "", "no verdict before the rest is done"), "tare resume "+r.Directory+next)
 }
 
-// Occasion states that a run shows only one occasion, and how loaded the machine was at its start; "" for a
-// run that compares nothing, is not finished, or was imported.
+// Occasion states that a run shows only one occasion, and the machine's load at its start; "" for a run that compares
+// nothing, is unfinished, or was imported.
 func Occasion(r *analysis.Run) string {
 	if r.Plan == nil || r.Plan.Import != nil || r.Plan.ArmWith(experiment.Treatment) == "" || !r.Finished {
 		return ""
@@ -53,8 +52,8 @@ func SetUps(s analysis.SetUps) string {
 	return "anew for every round"
 }
 
-// BetweenSetUps states how much the overhead varies between set-ups: "between set-ups ±0.8 % (at most 2.1
-// %, 6 set-ups in 12 rounds, p = 0.2)"; "" if no rounds share a set-up.
+// BetweenSetUps states how much the overhead varies between set-ups: "between set-ups ±0.8 % (at most 2.1 %, 6 set-ups
+// in 12 rounds, p = 0.2)"; "": no set-ups are known.
 func BetweenSetUps(c *analysis.Comparison) string {
 	b := c.SetUps
 	if b == nil {
@@ -85,15 +84,14 @@ func labelValue(l experiment.Labels, name string) string {
 	return safetext.Line(l[name])
 }
 
-// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". With more = true, the
-// amount is a difference. If the interval reaches below zero, the text has "more" and "less": "0.1 less [0.2 more, 0.3
-// less]".
+// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]". If more is set, it is a
+// difference, which may read "0.1 less [0.2 more, 0.3 less]".
 func Amounts(i analysis.Interval, pointOnly, more bool) string {
 	return amountText(amountWords(i, more), i, pointOnly, experiment.Metric{})
 }
 
-// amountWords returns the words for an amount. With isMore = true, the amount is a difference. A difference that may
-// be negative needs the words "more" and "less".
+// amountWords returns the words for an amount. A difference (isMore) that may be negative needs the words "more" and
+// "less".
 func amountWords(i analysis.Interval, isMore bool) signWords {
 	if isMore && i.Lo < 0 {
 		return more

@@ -65,8 +65,8 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return amountText(amountWords(a.Slope, true), a.Slope, a.PointOnly, s.Metric)
 }
 
-// LineDifference writes how much an arm's line differs from the baseline's line, in slope or in height: "1.2 KiB [0.9,
-// 1.5]", "0.1 KiB more [0.2 less, 0.4 more], not resolved". If d is nil, it returns "".
+// LineDifference writes how much an arm's line differs from the baseline's, in slope or height: "0.1 KiB more [0.2
+// less, 0.4 more], not resolved". If d is nil, the text is "".
 func LineDifference(s *analysis.Scaling, d *analysis.RoundValue) string {
 	if d == nil {
 		return ""
@@ -135,8 +135,8 @@ func ExpectedLaw(l *analysis.PowerLaw) string {
 	return l.Metric.Name + " = " + cmp.Or(strings.TrimPrefix(over, " × "), "constant") + under + free
 }
 
-// Exponent writes a factor's exponent with its interval: "1.002 [0.997, 1.008]". If another exponent was expected, it
-// adds that: "0.90 [0.88, 0.92], not 1".
+// Exponent writes a factor's exponent with its interval: "1.002 [0.997, 1.008]". An unexpected exponent names the
+// expected one: "0.90 [0.88, 0.92], not 1".
 func Exponent(f *analysis.PowerLawFactor, e *analysis.Exponent) string {
 	text := amountText(plain, e.Interval, e.PointOnly, experiment.Metric{})
 	return text + When(e.Unexpected, ", not "+Number(f.Expected, 3))

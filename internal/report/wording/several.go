@@ -129,8 +129,8 @@ func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
 
-// PropertyValues lists the values of a machine property, one for each run. A processor has too many flags to list: the
-// first run shows their number, and other runs show which flags they have in addition or lack.
+// PropertyValues lists a machine property, a value for each run. If processor flags differ, the first run has their
+// number, and other runs have the flags they add or lack.
 func PropertyValues(p compare.Property) []string {
 	list := slices.Clone(p.Values)
 	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
@@ -191,8 +191,8 @@ func Prediction(c *combine.Comparison) string {
 
 func pooled(c *combine.Comparison) bool { return !c.PointOnly && c.Rounds > 1 }
 
-// Combined states the result of a comparison over several occasions: "costs 7.1 % [5.2, 9.0], over 4
-// occasions that differ by 1.1 % [0.5, 4.0]; another run would find 2.7 to 11.7 % more".
+// Combined states a comparison's result over several occasions: "costs 7.1 % [5.2, 9.0], over 4 occasions that differ
+// by 1.1 % [0.5, 4.0]; another run would find …".
 func Combined(c *combine.Comparison) string {
 	text := Qualified(&c.Comparison)
 	if !pooled(c) || c.Verdict == analysis.Invalid {

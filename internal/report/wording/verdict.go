@@ -12,15 +12,15 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// Sentence states the verdict on a comparison with all its labels, for CSV and JSON: "observational:
-// exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
+// Sentence states a verdict with all its labels, for CSV and JSON: "observational: exploratory: restates rate: costs
+// 7.1 % [6.2, 8.0]".
 func Sentence(c *analysis.Comparison) string {
 	return When(c.Observational, "observational: ") + When(!c.Metric.Headline, "exploratory: ") +
 		When(c.Restates != "" && c.Verdict != analysis.Restated, "restates "+c.Restates+": ") + Verdict(c)
 }
 
-// Qualified states the verdict on a comparison for a paragraph: "observational, exploratory: costs 7.1 % [6.2,
-// 8.0]; restates rate". Only claims have the label observational.
+// Qualified states a verdict for a paragraph: "observational, exploratory: costs 7.1 % [6.2, 8.0]; restates rate". Only
+// claims have the label observational.
 func Qualified(c *analysis.Comparison) string {
 	kinds := Join(", ", When(ObservationalClaim(c), "observational"), When(!c.Metric.Headline, "exploratory"))
 	return Join(": ", kinds, Verdict(c)) + When(c.Restates != "" && c.Verdict != analysis.Restated, "; restates "+c.Restates)
@@ -53,8 +53,8 @@ func Verdict(c *analysis.Comparison) string {
 	return text + When(!c.PointOnly && c.Rounds > 0, ": "+estimated(c))
 }
 
-// Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]". The difference of two overheads
-// reads "costs 7.1 % [6.2, 8.0] more than in run 1". An overhead that rounds to zero has no direction.
+// Effect writes an overhead with its direction: "costs 7.1 % [6.2, 8.0]", for two overheads "… more than in run 1". An
+// overhead that rounds to zero has no direction.
 func Effect(c *analysis.Comparison) string {
 	if c.Versus == nil && c.Metric.Objective != "" {
 		return capacityEffect(c)
@@ -146,8 +146,8 @@ func innerText(c *analysis.Comparison) string {
 	return "the " + Confidence(c.Inner.Confidence) + " interval " + wordsOf(c).Bounds(c.Metric, inner) + " lies within"
 }
 
-// Inner states which narrower interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within
-// ±2 %"; "" if the interval shown proves equivalence.
+// Inner states which narrower interval proves equivalence: "the 90 % interval [0.1 less, 0.2 more] lies within ±2 %";
+// "": the interval shown proves it.
 func Inner(c *analysis.Comparison) string {
 	return When(c.Inner != nil, innerText(c)+" ±"+Size(c.Metric, c.Margin))
 }

@@ -20,9 +20,8 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-// Bulk writes a complete run at once, from trials measured before. Until Finish, only a temporary directory exists. If
-// the program fails or is killed before, Unfinished finds this directory. The files need not be synced one by one:
-// Finish syncs them all, many at the same time, and then renames the directory.
+// Bulk writes a complete run at once, from trials measured before. Until Finish, only a temporary directory exists,
+// which Unfinished finds after a kill. Finish syncs all files, many at the same time, and renames the directory.
 //
 // Several goroutines may create and write files, each its own files. All other methods are for one goroutine.
 type Bulk struct {
@@ -38,8 +37,8 @@ type Bulk struct {
 	files     []string // names of the files made so far
 	sync      func(file *os.File) error
 	syncDir   func(path string) error
-	// creating is a lock that is held while a file is made. The kernel makes the files of a directory one at a time. A
-	// thread that waits for the kernel keeps a CPU busy, and one that waits for this lock does not.
+	// creating is held while a file is made, since the kernel makes a directory's files one at a time. Waiting for the
+	// kernel keeps a CPU busy; waiting for this lock does not.
 	creating sync.Mutex
 }
 
@@ -114,8 +113,8 @@ func (b *Bulk) Add(t *Trial) error {
 // Trials returns the number of trials written so far.
 func (b *Bulk) Trials() int { return b.count }
 
-// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins the parts of the name by "-"
-// and replaces characters that are unfit for file names. The caller ensures that names stay distinct.
+// RawName returns a raw file's path relative to the run directory, for Trial.Raw. It joins parts by "-" and replaces
+// unfit characters. The caller keeps the names distinct.
 func (b *Bulk) RawName(parts ...string) string {
 	for i, part := range parts {
 		parts[i] = safeName(part)

@@ -17,16 +17,16 @@ import (
 )
 
 // Each line of trials.jsonl and notes.jsonl ends with its chain: the SHA-256 of the previous line's chain and of the
-// line itself. The chain proves that the record is whole. The first note holds the digests of the plan and the
-// experiment. Each trial holds the digests of its raw output. The chain of the trials starts from the plan and the
-// first note, and is therefore different in every run. Every later note holds the number of trials so far and the chain
-// of the last trial. Whoever changes or removes a line must change every later line.
+// line itself. The first note holds the digests of the plan and the experiment. Each trial holds the digests of its raw
+// output. The chain of the trials starts from the plan and the first note, and so differs in every run. Every later
+// note holds the number of trials so far and the chain of the last trial. Whoever changes or removes a line must change
+// every later line.
 //
-// The chain reveals damage and careless edits. It is no signature: a forger can write the whole record
-// anew. A chain that was published or signed earlier reveals a forgery, too.
+// The chain reveals damage and careless edits. It is no signature: a forger can write the whole record anew. A chain
+// that was published or signed earlier reveals a forgery, too.
 //
-// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of
-// the last trial. The oldest runs have no chains.
+// Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of the
+// last trial. The oldest runs have no chains.
 
 // DamageError reports that a record differs from what was written.
 type DamageError struct {
@@ -48,8 +48,8 @@ func (e *DamageError) Found() string {
 	return e.Where + ": " + e.What
 }
 
-// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the run's files, such as a
-// missing permission, only gets the name of the run.
+// asDamage turns an error in reading a run into a *DamageError. An error that is not due to the files, such as a
+// missing permission, only gets the run's name.
 func asDamage(dir string, err error) error {
 	var damage *DamageError
 	var file *fs.PathError
@@ -71,8 +71,8 @@ func (r *Run) mustChain() bool { return r.Plan.Schema != experiment.PlanSchemaV1
 // trialsStart returns the start of the trials' chain.
 func trialsStart(plan, note string) string { return link(plan, []byte(note)) }
 
-// checkChains returns an error if the record lacks chains or the plan's digest although the version of Tare that
-// made the run writes chains and digests.
+// checkChains returns an error if the record lacks chains or the plan's digest, although the version of Tare that began
+// the run writes them.
 func (r *Run) checkChains(*os.Root) error {
 	always := r.mustChain() || r.Plan.Version == version.String() ||
 		// A run that began without chains continues without them. So the version of Tare that began the run decides
@@ -116,8 +116,8 @@ func unseal(line []byte) (body []byte, chain string) {
 	return line[:at], string(line[at+len(chainBegins) : len(line)-len(chainEnds)])
 }
 
-// chain checks the chains of a log's lines, one line after the other. Either every line has a chain, or no line has
-// one: an old version of Tare wrote none.
+// chain checks the chains of a log's lines, one by one. Either every line has a chain, or none: an old version of Tare
+// wrote none.
 type chain struct {
 	sealed bool   // whether the lines have chains
 	head   string // chain of the last line
@@ -142,8 +142,8 @@ func (c *chain) check(line []byte) error {
 	return nil
 }
 
-// compareFiles compares the run's files with the digests in its notes. A file that Tare has replaced has several
-// digests, and any of them is accepted, since the new digest is noted before the new file is written.
+// compareFiles compares the run's files with the digests in its notes. Any digest of a replaced file is accepted, since
+// its new digest is noted before it is written.
 func (r *Run) compareFiles(root *os.Root) error {
 	known := map[string][]string{}
 	for _, n := range r.Notes {

@@ -15,9 +15,9 @@ import (
 )
 
 // Create makes a run directory and takes its lock. An existing directory must be empty or hold only the remains of a
-// killed Create. The argument file is the experiment, as the user wrote it. The argument files maps the name of each
-// file that the experiment names to its content, which Create stores in the run. The argument env is nil if the machine
-// is unknown. When Create returns, everything is on the disk. If it fails, it leaves no directory of its own.
+// killed Create. file is the experiment, as the user wrote it. files maps names in the experiment to the contents of
+// files. A nil env: the machine is unknown. When Create returns, everything is on the disk. If it fails, it leaves no
+// directory of its own.
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories in which an entry was made
 	err = checkEmpty(dir)
@@ -68,8 +68,8 @@ func Create(dir string, file []byte, files map[string][]byte, plan *experiment.P
 	return load(dir, root, lock)
 }
 
-// populate writes the files of a new run. The first file is trials.jsonl: as long as plan.json is missing, it marks
-// what a killed Create has left. The last file is plan.json, which completes the run directory.
+// populate writes the files of a new run. trials.jsonl comes first: without plan.json, it marks the remains of a killed
+// Create. plan.json comes last.
 func populate(root *os.Root, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) error {
 	if err := writeFile(root, TrialsFile, nil); err != nil {
 		return err
@@ -149,8 +149,8 @@ func environmentText(env *machine.Environment) (*machine.Environment, []byte, er
 	return &e, text, err
 }
 
-// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line, notes this removal,
-// and begins the next session. It also opens a finished run (Finished), but then begins no session.
+// Resume opens a run directory to continue the run. It takes the lock, removes a torn last line with a note, and begins
+// the next session. A finished run gets no session.
 func Resume(dir string) (j *Journal, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("no run to resume: %w", err)
@@ -237,12 +237,12 @@ func isUnfinished(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// dirMode is the mode of a run directory. Only the user can read the output of programs, until the user publishes it.
-// The umask decides the modes of the directory's files and parents.
+// dirMode is the mode of a run directory: only the user reads programs' output, until its publication. The umask
+// decides the modes of files and parents.
 const dirMode = 0o700
 
-// makeParents makes the missing parents of a directory. The result lists every directory that gets a new entry: these
-// parents, the innermost first, and then the first parent that existed before.
+// makeParents makes the missing parents of a directory. It returns every directory with a new entry: these parents,
+// innermost first, and the first existing one.
 func makeParents(dir string) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	for d := parent; ; d = filepath.Dir(d) {

@@ -51,8 +51,8 @@ func readJSON(root *os.Root, name, schema string, into any) error {
 	return decode(data, name, schema, into)
 }
 
-// decode checks the schema of a JSON document and decodes it. The text where, such as a file's name, begins every
-// error. A document is damaged if two JSON parsers may read it differently.
+// decode checks the schema of a JSON document and decodes it. where, such as a file's name, begins every error. A
+// document that JSON parsers may read differently is damaged.
 func decode(data []byte, where, schema string, into any) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -77,8 +77,8 @@ func decode(data []byte, where, schema string, into any) error {
 // errNewer is the error for a document that only a newer Tare can read.
 var errNewer = errors.New("written by a newer Tare")
 
-// checkSchema compares a document's schema (got) with the newest schema that this program reads (want). Schemas have
-// the form "tare.plan/v1". Older versions are accepted.
+// checkSchema compares a document's schema, such as "tare.plan/v1", with the newest one that this program reads. Older
+// versions are accepted.
 func checkSchema(got, want string) error {
 	if got == want {
 		return nil
@@ -182,8 +182,8 @@ func ReadNamed(dir string) func(name string) ([]byte, error) {
 	}
 }
 
-// maxDepth is the deepest nesting of JSON that is read. Tare's own documents have about ten levels. A document with ten
-// thousand levels would use up all memory when it is printed.
+// maxDepth is the deepest nesting of JSON that is read. Tare's own documents have about ten levels. Ten thousand levels
+// would use up all memory in printing.
 const maxDepth = 64
 
 // object is a JSON object or list whose end the scan has not reached.
@@ -197,9 +197,8 @@ type object struct {
 // gets a map.
 const smallObject = 32
 
-// strict returns an error if an object has two members of one name, or if the document is nested too deeply. Repeated
-// names are valid JSON, but parsers disagree: they take the first member, the last, or a mixture. In the outermost
-// object, names that differ only in case are the same, as in Go.
+// strict returns an error if an object has two members of one name, which parsers read differently, or if the document
+// is nested too deeply. In the outermost object, names that differ only in case are equal.
 func strict(document []byte) error {
 	var path []object
 	name := false // true: the next string in the document is the name of a member

@@ -58,13 +58,13 @@ func (j *Journal) Rounds() int { return locked(j, func(r *Run) int { return r.Ro
 func (j *Journal) Finished() bool { return locked(j, func(r *Run) bool { return r.Finished }) }
 
 // Append records a finished trial and closes its raw output. It sets the trial's Seq and Session, and converts its
-// Start to UTC. When Append returns, all data are on the disk: recording a trial causes no disk activity during the
-// next one.
+// Start to UTC. When Append returns, all data are on the disk, so recording causes no disk activity during the next
+// trial.
 //
 // The raw output is made durable before the line: a recorded trial always has its raw output.
 //
-// If the line cannot be written, for example on a full disk, the file is cut back to its last whole line and the error
-// is a *WriteError. All earlier records are intact, and this session records nothing more.
+// If the line cannot be written, for example on a full disk, the file is cut back to its last complete line and the
+// error is a *WriteError. Earlier records are intact, and this session records nothing more.
 func (j *Journal) Append(t *Trial) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,9 +114,8 @@ func (j *Journal) LeftOut(session int) (arms []string) {
 	return arms
 }
 
-// SetRounds fixes the number of rounds, once in the life of a run: this begins the second of Stein's two stages. The
-// text why explains the number. A further call with the same number does nothing. A call with another number is an
-// error: if the data determined the number of rounds twice, the interval would be void.
+// SetRounds fixes the number of rounds, once in the life of a run: the second of Stein's two stages begins. why
+// explains the number. A second, different number is an error: it would make the interval void.
 func (j *Journal) SetRounds(n int, why string) error {
 	fixed := j.Rounds()
 	switch {
@@ -156,9 +155,9 @@ func (j *Journal) SetUps() (every int, fixed bool) {
 // note.
 func (j *Journal) ExtraRounds() int { return locked(j, func(r *Run) int { return r.ExtraRounds }) }
 
-// Extend raises the number of rounds of a finished run to n and begins a session. Every report of the run mentions this
-// extension. The text states the results before it, and is recorded. Extend fails if the run is not finished, was
-// imported, has a goal of precision, has planned looks, or has n rounds already.
+// Extend raises the number of rounds of a finished run to n and begins a session. text states the results before, for
+// every report. Extend fails if the run is not finished, was imported, has a goal of precision, has planned looks, or
+// has n rounds already.
 func (j *Journal) Extend(n int, text string) error {
 	if err := locked(j, func(r *Run) error { return r.Extendable(n) }); err != nil {
 		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
@@ -192,8 +191,8 @@ func (r *Run) Extendable(n int) error {
 	return nil
 }
 
-// End records the reason why the session ends early. If rounds is above 0, the run is finished with this number of
-// rounds, and trials of later rounds do not count.
+// End records why the session ends early. A number of rounds above 0 finishes the run: trials of later rounds do not
+// count.
 func (j *Journal) End(rounds int, why string) error {
 	if j.Finished() {
 		return nil
@@ -234,9 +233,8 @@ func (j *Journal) Record(n Note) error {
 	return nil
 }
 
-// AddEnvironment records the machine of a resumed session in environment-SESSION.json, and notes all
-// differences from the machine of the first session. In the first session, it replaces the record that
-// Create made. In a finished run, it does nothing.
+// AddEnvironment records the machine of this session. In the first session, it replaces Create's record. In a resumed
+// session, it notes the differences from the first machine.
 func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	session := j.Session()
 	if j.Finished() {
@@ -265,8 +263,8 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	return nil
 }
 
-// writeNoted writes a file and notes its digest. A new file is noted after it is written, and a replaced file before.
-// At any time, the digest of the present content is thus on record.
+// writeNoted writes a file and notes its digest. A replaced file is noted before the write, so that its new digest is
+// always on record.
 func (j *Journal) writeNoted(name string, content []byte) error {
 	note := func() error {
 		return j.Record(Note{Kind: noteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})

@@ -49,8 +49,8 @@ func DefaultDir(root, name string, now time.Time) string {
 // findDepth is the number of levels of directories below the root in which Find searches.
 const findDepth = 4
 
-// Find lists the run directories at the root and up to four levels below it, ordered by path. It follows no links, and
-// skips directories that cannot be read. If the root does not exist, the list is empty.
+// Find lists the run directories at the root and up to four levels below it, by path. It skips links and unreadable
+// directories. A missing root has no runs.
 func Find(root string) ([]string, error) {
 	var runs []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -85,8 +85,8 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	})
 }
 
-// exhausted reports whether an error means that this process lacks a resource, such as free file descriptors. Such an
-// error says nothing about the file.
+// exhausted reports whether this process lacks a resource, such as free file descriptors. The error then says nothing
+// about the file.
 func exhausted(err error) bool {
 	_, reached := machine.Exhausted(err)
 	return reached

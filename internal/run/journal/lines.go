@@ -41,8 +41,8 @@ func (n *Note) Line() ([]byte, error) {
 	return line, nil
 }
 
-// parseTrials reads the lines of trials.jsonl. It returns the trials and the length of all whole lines
-// in bytes. Trials are numbered from 1 without a gap. A missing or repeated line is an error.
+// parseTrials reads trials.jsonl, whose trials are numbered from 1 without a gap. end is the length of all whole lines
+// in bytes.
 func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error) {
 	end, err = eachLine(file, TrialsFile, func(line []byte, where func() string) error {
 		t, err := parseTrial(line, where)
@@ -61,8 +61,7 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 	return trials, end, err
 }
 
-// parseTrial reads one line of trials.jsonl. It parses a correct line only once, since a file may have very many lines.
-// A wrong line is parsed again to find the reason.
+// parseTrial reads one line of trials.jsonl. It is fast for correct lines, since a file may have very many.
 func parseTrial(line []byte, where func() string) (Trial, error) {
 	var t Trial
 	whole := trialLine{Trial: &t}
@@ -74,10 +73,8 @@ func parseTrial(line []byte, where func() string) (Trial, error) {
 	return t, err
 }
 
-// eachLine calls the function f with every line of a log. f must not keep the line, and must return an error for a line
-// that is not JSON. The last line is torn if it is not valid JSON, even with a newline at its end: a crash may leave a
-// hole in it. A torn last line is ignored. Any other line that is not JSON is damage, and an error. A last line that
-// only lacks its newline counts as whole. The result end is the length of all whole lines in bytes.
+// eachLine calls f with every line of a log. f must fail if a line is not JSON, and must not keep any line. A torn last
+// line is ignored. end is the length of all whole lines in bytes.
 func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	number := 0
@@ -105,8 +102,8 @@ func eachLine(file io.Reader, name string, f func(line []byte, where func() stri
 	}
 }
 
-// readLine returns the next line with its newline. The last line may lack the newline, and an empty result means the
-// end of the file. The line is valid until the next call.
+// readLine returns the next line with its newline, which the last line may lack. The line is valid until the next call,
+// and empty at the end.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -158,9 +155,8 @@ func (c *chain) append(to *lineLog, line []byte) error {
 	return nil
 }
 
-// append writes one line, given without its newline, and makes it durable. After an error, append cuts the file back to
-// its last whole line. Every later call returns the same error: the kernel reports a failed sync only once, and may
-// then have dropped the data.
+// append writes a line, given without its newline, to the disk. After an error it always fails: the kernel reports lost
+// data only once.
 func (l *lineLog) append(line []byte) error {
 	if l.err != nil {
 		return l.err
@@ -192,8 +188,8 @@ func (l *lineLog) cut() error {
 	return l.file.Sync()
 }
 
-// repair corrects a log whose writer was killed. If the last line is torn, repair removes it and says so in the result
-// dropped. If the last line only lacks its newline, repair adds the newline.
+// repair corrects a log whose writer was killed. It removes a torn last line, as the result dropped says, or adds a
+// missing last newline.
 func (l *lineLog) repair() (dropped string, err error) {
 	info, err := l.file.Stat()
 	if err != nil {

@@ -36,8 +36,8 @@ func lockDir(dir string) (*os.Root, *os.File, error) {
 	return root, lock, nil
 }
 
-// takeLock takes the exclusive lock of a run directory. The lock belongs to an open file. The system releases it when
-// this process ends for any reason, so that no lock stays behind. Programs that Tare starts do not inherit it.
+// takeLock takes the exclusive lock of a run directory. The system releases it when this process ends, even if programs
+// that Tare started go on.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
 	f, err := root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -65,9 +65,8 @@ func holder(f *os.File) int {
 	return pid
 }
 
-// Working reports whether a process works on the run in a directory. To find out, it takes the lock for some
-// microseconds if the lock is free. A session that begins at this moment is refused, as if another process worked on
-// the run.
+// Working reports whether a process works on the run in a directory. It tries the lock for microseconds: a session that
+// begins then is refused.
 func Working(dir string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

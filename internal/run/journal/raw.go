@@ -33,8 +33,8 @@ type raw struct {
 	err     error             // the first write error
 }
 
-// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, and from the second attempt on
-// raw/ROUND-ARM-CELL-ATTEMPT. If an interrupted trial has left such a directory, Raw removes it first.
+// Raw makes the directory for the raw output of one trial: raw/ROUND-ARM-CELL, from the second attempt on with
+// -ATTEMPT. It replaces a directory that an interrupted trial left.
 func (j *Journal) Raw(round, attempt int, arm, cell string) (*raw, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -70,8 +70,7 @@ func (j *Journal) removeRaw(dir string) error {
 	return owned.RemoveIn(all, path.Base(dir))
 }
 
-// rawTaken reports whether the directory belongs to a recorded or running trial. Two trials may lead to one directory
-// name: safeName replaces characters, and some file systems ignore case.
+// rawTaken reports whether a recorded or running trial uses the directory. It ignores case, as some file systems do.
 func (j *Journal) rawTaken(dir string) bool {
 	for other := range j.raw {
 		if strings.EqualFold(other, dir) {
@@ -89,8 +88,8 @@ func (j *Journal) rawTaken(dir string) bool {
 // Dir returns the directory relative to the run directory, for Trial.Raw.
 func (r *raw) Dir() string { return r.dir }
 
-// Create makes a raw file. Characters that a file name should not have are replaced, so that no name leads out of the
-// directory. Each name can be used once. When the file's Close returns, the file is on the disk.
+// Create makes a raw file, whose name can be used only once. Characters unsafe in a file name are replaced. When the
+// file's Close returns, the file is on the disk.
 func (r *raw) Create(name string) (io.WriteCloser, error) {
 	name = safeName(name)
 	file := path.Join(r.dir, name)
@@ -177,8 +176,8 @@ func (w *rawFile) Close() error {
 // maxName is the maximum length of a part of a file name in bytes. File systems allow 255 bytes for the name.
 const maxName = 100
 
-// safeName turns a name into a file name that works on every system, and in a shell without quotes. It keeps letters,
-// digits and "._=-". Other characters become "_", several in a row only one. The result begins with a letter or digit.
+// safeName turns a name into a file name that works on every system, and in shells without quotes. It replaces unsafe
+// characters by "_".
 func safeName(name string) string {
 	name = unsafeChars.ReplaceAllString(unsafeStart.ReplaceAllString(name, ""), "_")
 	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")
@@ -193,8 +192,8 @@ var (
 // windowsDevice matches the names that Windows reserves for devices, with any extension.
 var windowsDevice = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
-// Mask sets the secrets to remove from raw output, trials and notes. It must be called before the first
-// trial. Recorded digests are of the masked files.
+// Mask sets the secrets to remove from raw output, trials and notes before digests are made. It must be called before
+// the first trial.
 func (j *Journal) Mask(m *mask.Mask) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

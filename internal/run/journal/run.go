@@ -1,6 +1,5 @@
-// Package journal reads and writes run directories. A run directory holds a record of finished trials, beside the raw
-// output of the tools. New lines are added to the record, and old lines are never changed. The record survives kill -9
-// and a full disk.
+// Package journal reads and writes run directories: the record of finished trials, and the raw output of the tools. The
+// record only grows by new lines, and survives kill -9 and a full disk.
 package journal
 
 import (
@@ -71,14 +70,14 @@ type Note struct {
 	Time    time.Time `json:"time"`
 	// Rounds is a number of rounds. Its meaning depends on Kind:
 	//   - NoteRounds, NoteExtended: rounds of the run.
-	//   - NoteSetUps: rounds that share a set-up; 0: all rounds.
+	//   - NoteSetUps: rounds that share a set-up; 0: all.
 	//   - NoteExtraRounds: rounds added.
 	//   - NoteDecided: rounds after which the run is decided.
-	//   - NoteEnded: rounds that count although the session ended early; 0: the run can be resumed.
+	//   - NoteEnded: rounds that count; 0: the run can be resumed.
 	Rounds int    `json:"rounds,omitempty"`
 	Arm    string `json:"arm,omitempty"` // with NoteLeftOut: the arm that was left out
-	// Trials is the number of trials that were recorded before this note. A run's first note does not have this number.
-	// In a run of an older Tare, only the note NoteFinished has it.
+	// Trials is the number of trials recorded before this note. The first note lacks it, and so does every note of an
+	// older Tare except NoteFinished.
 	Trials int `json:"trials,omitempty"`
 	// Head is the chain of the last recorded trial. Without trials, it is the start of the trials' chain.
 	Head string `json:"head,omitempty"`
@@ -98,8 +97,8 @@ func Open(dir string) (*Run, error) {
 	return read(dir, root)
 }
 
-// read reads everything except the raw output. It reads the notes before the trials, since another process may be
-// writing the run. If the notes say that the run is finished, all trials are therefore in the file.
+// read reads a run without its raw output. It reads notes before trials: if they say that the run is finished, all its
+// trials are in the file.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
 	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
@@ -263,8 +262,7 @@ type Trial struct {
 	Position int    `json:"position"` // position among the trials of the cell in this round, from 1; 0: unknown
 	Cell     string `json:"cell"`
 	Arm      string `json:"arm"`
-	// SetUp is the number of the set-up in which the trial ran, from 1. Each new set-up of all arms has the next
-	// number, also in a resumed session; 0: unknown.
+	// SetUp is the number of the trial's set-up, counted from 1 over all sessions; 0: unknown.
 	SetUp int `json:"setUp,omitempty"`
 	// Slices is the number of slices of the trial; other arms ran between them. 0: the trial was not cut.
 	Slices int       `json:"slices,omitempty"`
@@ -277,15 +275,15 @@ type Trial struct {
 	Values   map[string]float64 `json:"values,omitempty"`
 	Invalid  []Violation        `json:"invalid,omitempty"` // broken rules; empty: the trial is valid
 	Checks   []layer.Check      `json:"checks,omitempty"`
-	// Behaviour is what the programs under test gave besides their speed, such as exit statuses and answers; nil:
-	// not recorded, as in a run of an older Tare.
+	// Behaviour is the behaviour of the programs under test, such as exit statuses and answers; nil: not recorded, as
+	// by an older Tare.
 	Behaviour  workload.Behaviour `json:"behaviour,omitempty"`
 	Conditions machine.Conditions `json:"conditions,omitzero"` // condition of the machine; zero for an imported trial
-	// Used maps parts of the trial to their resource usage. The keys are client, server and layer. A part of a
-	// layer has the key KIND:PART, or sidecar:ROLE-NAME.
+	// Used maps parts of the trial to their resource usage: client, server, layer, KIND:PART (a part of a layer) or
+	// sidecar:ROLE-NAME.
 	Used map[string]testbed.Usage `json:"used,omitempty"`
-	// Resources lists resources that programs share, such as processors, and how much of each the trial used. A search
-	// counts only its tries near the result.
+	// Resources lists how much of each shared resource, such as processors, the trial used. A search counts only its
+	// tries near the result.
 	Resources []testbed.Resource `json:"resources,omitempty"`
 	Harness   Harness            `json:"harness,omitzero"`
 	// Raw is the path of the raw output, relative to the run directory. It is a directory, or the file of an

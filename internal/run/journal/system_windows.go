@@ -18,8 +18,8 @@ const (
 // errLocked is the error of lock if another process holds the lock.
 const errLocked = windows.ERROR_LOCK_VIOLATION
 
-// lock locks an open file until the file is closed. It does not wait. On Windows, nobody can read locked bytes. lock
-// therefore locks a single byte far behind the process id, and the id stays readable.
+// lock locks a file until it is closed, without waiting. It locks one byte far behind the process id: Windows forbids
+// reading locked bytes.
 func lock(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: math.MaxInt32}
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)

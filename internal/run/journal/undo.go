@@ -9,8 +9,8 @@ import (
 	"tare/internal/layer"
 )
 
-// UndoFile lists the run's changes to the whole machine or cluster that must still be undone. The file exists only
-// while there are such changes. It is not part of the results.
+// UndoFile lists changes to the machine or cluster that must still be undone. It exists only while there are any, and
+// is not part of the results.
 const UndoFile = "undo.json"
 
 const undoSchema = "tare.undo/v1"
@@ -20,8 +20,8 @@ type undoDocument struct {
 	Undo   []layer.Undo `json:"undo"`
 }
 
-// Undos is the list of changes that a killed run has left to be undone. Undos holds the lock of the run directory, so
-// that no other process resumes the run meanwhile.
+// Undos lists the changes that a killed run left to be undone. Undos holds the run's lock, so that no process resumes
+// the run meanwhile.
 type Undos struct {
 	dir  string
 	root *os.Root
@@ -29,8 +29,8 @@ type Undos struct {
 	list []layer.Undo
 }
 
-// OpenUndos opens the list of changes in a run directory. The result is nil if the list is empty. The error is a
-// *LockedError if a process works on the run.
+// OpenUndos opens a run's list of changes to undo; nil: there are none. The error is a *LockedError if a process works
+// on the run.
 func OpenUndos(dir string) (u *Undos, err error) {
 	if !isFile(dir, UndoFile) {
 		return nil, nil

@@ -15,13 +15,12 @@ import (
 // unfinishedName matches the names of temporary directories made by NewBulk.
 var unfinishedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(unfinished) + `[0-9]+$`)
 
-// abandonedAfter is the age from which a directory without TrialsFile counts as abandoned. NewBulk makes that file
-// within milliseconds, so a living process has made it by then.
+// abandonedAfter is the age from which a directory without TrialsFile counts as abandoned. A living process makes that
+// file within milliseconds.
 const abandonedAfter = time.Minute
 
-// Unfinished lists the temporary directories below root that a killed Bulk or Create has left, ordered by path. It
-// searches as Find does. It leaves out a directory on which another process still works, and one that another program
-// made under a similar name.
+// Unfinished lists the temporary directories below root that a killed Bulk or Create left, by path. Directories of
+// running processes and other programs are left out.
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
@@ -40,9 +39,8 @@ func Unfinished(root string) ([]string, error) {
 	return left, nil
 }
 
-// abandoned reports whether no process works on an unfinished directory any more. The kernel releases a lock when its
-// process ends, and the lock is taken before TrialsFile is made. If both exist and the lock is free, the process is
-// dead. If TrialsFile is missing, the process may be about to take the lock.
+// abandoned reports whether no process works on an unfinished directory. If TrialsFile exists, a free lock proves this:
+// the lock is taken first.
 func abandoned(dir string) (bool, error) {
 	trials, locked := isFile(dir, TrialsFile), isFile(dir, lockFile)
 	switch {
@@ -60,8 +58,8 @@ func abandoned(dir string) (bool, error) {
 	return true, errors.Join(lock.Close(), root.Close())
 }
 
-// isStale reports whether a directory is left from an import that ended at its very beginning. It is then old, and
-// holds only what NewBulk makes first: a lock and an empty directory.
+// isStale reports whether an import ended at its very beginning: the directory is old, and holds at most a lock and an
+// empty directory.
 func isStale(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
@@ -80,18 +78,16 @@ func isStale(dir string) bool {
 	return true
 }
 
-// unfinishedFile matches the files that Create, NewBulk and an import write at the top of the directory. unfinishedRaw
-// matches an import's files in RawDir, which are numbered copies. anyName matches every name, for the files in
-// namedDir.
+// Patterns of file names: unfinishedFile at the top of a run directory, unfinishedRaw for the numbered copies in an
+// import's RawDir, anyName for namedDir.
 var (
 	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|environment\.json|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
 	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
 	anyName        = regexp.MustCompile(``)
 )
 
-// RemoveUnfinished removes a run's files from a directory that Unfinished found, and then the directory if it is empty.
-// Files that are not Tare's are kept: the result lists their paths, relative to dir. It is an error if another process
-// works on the directory or has just removed it.
+// RemoveUnfinished removes Tare's files from a directory that Unfinished found, and then the directory if it is empty.
+// The result lists the paths of kept files, relative to dir. It fails if a process works on the directory.
 func RemoveUnfinished(dir string) (kept []string, err error) {
 	root, lock, err := lockDir(dir)
 	if err != nil {

@@ -133,9 +133,8 @@ type Content struct {
 // ErrNoChain is the error for a run without chains. Such a run cannot be verified.
 var ErrNoChain = errors.New("its record has no chain, since an older Tare made this run: changes of it cannot be detected")
 
-// Contents verifies a run and lists the verified files, by name. It leaves out other files in the directory, which do
-// not belong to the run. The error for a damaged run is a *DamageError. For a run without chains, the error is
-// ErrNoChain, and the Run is returned, too.
+// Contents verifies a run and lists the verified files by name. A damaged run gives a *DamageError. A run without
+// chains gives ErrNoChain, beside the Run.
 func Contents(dir string) (*Run, []Content, error) {
 	r, v, err := Verify(dir)
 	if err != nil {
@@ -265,8 +264,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether the record of an imported file names a copy that never existed. Older versions of Tare
-// wrote such a name if they kept only series or histograms from the file.
+// neverCopied reports whether the record names a copy that was never made. Older Tares did so if they kept only series
+// or histograms of the file.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
 		_, err := root.Stat(f.Raw + name)

@@ -34,8 +34,8 @@ func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	return p
 }
 
-// ancestors lists the directories of a group and of its ancestors, up to the mount. In a container, the group's name
-// may be a path on the host that does not exist below the mount. ancestors then takes the mount for the group.
+// ancestors lists the directories of a cgroup and its ancestors, up to the mount. If the group is invisible in a
+// container, the mount stands for it.
 func ancestors(sys fs.FS, mount, group string) []string {
 	var dirs []string
 	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
@@ -77,8 +77,7 @@ func cpuQuota(sys fs.FS, dir string, version int) float64 {
 	return float64(q) / float64(p)
 }
 
-// memoryLimit returns the memory limit of one cgroup in bytes; 0 if there is none. In version 1, a cgroup without a
-// limit shows a huge number: the largest multiple of the page size.
+// memoryLimit returns the memory limit of one cgroup in bytes; 0: none. Version 1 shows a huge number for no limit.
 func memoryLimit(sys fs.FS, dir string, version int) int64 {
 	name := "memory.max"
 	if version == 1 {
@@ -106,9 +105,8 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 	return sum
 }
 
-// taskTime returns the CPU time that all tasks of the machine have used since boot, by the scheduler's count; false:
-// unknown. Only the root cgroup of version 1 has this counter. The file release_agent marks this cgroup: a container's
-// cgroup that only looks like the root lacks the file. The root cgroup of version 2 only counts in ticks.
+// taskTime returns the CPU time of all tasks since boot; false: unknown. Only the root cgroup of version 1 has this
+// counter, and the file release_agent.
 func taskTime(sys fs.FS) (time.Duration, bool) {
 	dir := path.Join(cgroupMount, "cpuacct")
 	if !exists(sys, path.Join(dir, "release_agent")) {

@@ -17,9 +17,8 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// parseStat reads the CPU lines of /proc/stat (proc_stat(5)). It sets all totals except Time, Waiting and Load. The
-// parser of prometheus/procfs is not used: it fails on unknown softirq lines, and is slow, since it reads all interrupt
-// counters. The clock must be read right after the file.
+// parseStat reads the CPU lines of /proc/stat. The parser of prometheus/procfs is not used: it is slow, and fails on
+// unknown softirq lines.
 func parseStat(data []byte) (Totals, error) {
 	var t Totals
 	total := false
@@ -64,8 +63,8 @@ func waitingTime(files procfs.FS) time.Duration {
 	return time.Duration(pressure.Some.Total) * time.Microsecond
 }
 
-// thermalEvents counts how often heat has slowed down CPUs since boot. It adds the counts of all cores. From packages
-// it adds only the largest count, since every core of a package reports the package's count.
+// thermalEvents counts how often heat has slowed down CPUs since boot. Only the largest count of a package is added,
+// since its cores repeat it.
 func thermalEvents(sys fs.FS) int {
 	var cores, packages int
 	dirs, _ := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
@@ -127,11 +126,8 @@ type Totals struct {
 	Load       float64       `json:"load"`    // load average over 1 minute
 }
 
-// ReadTotals reads the counters below root. It reads the clock right after the CPU times.
-//
-// Most kernels give each tick in /proc/stat to the task that then runs. Work at regular intervals, such as requests at
-// a constant rate, may coincide with every tick or with none. Hence the scheduler's own total is preferred if the
-// kernel reports it.
+// ReadTotals reads the counters below root, and the clock right after the CPU times. It prefers the scheduler's total,
+// since ticks may miss work at regular intervals or count it too often.
 func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	data, err := fs.ReadFile(os.DirFS(root), "proc/stat")
 	if err != nil {
@@ -150,9 +146,8 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	return t, nil
 }
 
-// Since returns the conditions between two readings, before and t. It leaves ForeignCPU, KernelCPU and Throttled zero.
-// The argument wall is the time between the readings. The result share converts a CPU time to a share of the machine's
-// capacity.
+// Since returns the conditions since an earlier reading, but leaves ForeignCPU, KernelCPU and Throttled zero. The
+// result share converts a CPU time to a share of the machine's capacity.
 func (t Totals) Since(before Totals, wall time.Duration) (c Conditions, share func(time.Duration) float64) {
 	capacity := wall.Seconds() * float64(max(1, t.CPUs))
 	share = func(d time.Duration) float64 {

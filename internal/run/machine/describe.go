@@ -21,11 +21,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Describe records the machine that this process runs on, and the versions of the named tools. The argument version
-// is Tare's own. Unknown fields stay empty; there is no error.
-//
-// The record is meant to be published. It holds no host name, user name, address, serial number,
-// environment variable or command line.
+// Describe records this machine and the versions of the named tools. Unknown fields stay empty. The record, meant for
+// publication, has no host name, user name, address, serial number, environment variable or command line.
 func Describe(ctx context.Context, version string, tools []ToolQuery, run runner) *Environment {
 	e := thisMachine()
 	e.Time = time.Now().UTC().Round(0)
@@ -89,8 +86,8 @@ func totalMemory(files procfs.FS) int64 {
 	return int64(*memory.MemTotalBytes)
 }
 
-// inUserNamespace reports whether this process is in a user namespace other than the initial one. The initial one maps
-// every user id to itself. A nested one with the same map counts as the initial one.
+// inUserNamespace reports whether a map of user ids differs from that of the initial user namespace, which maps every
+// id to itself.
 func inUserNamespace(uidMap string) bool {
 	f := strings.Fields(uidMap)
 	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"
@@ -127,8 +124,8 @@ func notes(sys fs.FS, e *Environment) []string {
 // slowClocks lists clock sources that are slow, since the kernel or a device must be asked.
 var slowClocks = []string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}
 
-// CipherDrivers reads /proc/crypto. For each algorithm, it returns the driver with the highest priority, which the
-// kernel prefers. Internal drivers are left out, since they only serve other drivers.
+// CipherDrivers returns, for each algorithm in /proc/crypto, the driver that the kernel prefers. Internal drivers are
+// left out, since they only serve other drivers.
 func CipherDrivers(files procfs.FS) map[string]string {
 	algorithms, _ := files.Crypto()
 	var drivers map[string]string
@@ -148,15 +145,15 @@ func CipherDrivers(files procfs.FS) map[string]string {
 	return drivers
 }
 
-// hasAES reports whether the processor has AES instructions. On x86 and ARM the flag "aes" tells this. Processors of
-// other architectures count as having them.
+// hasAES reports whether the processor has AES instructions. Only x86 and ARM tell this; other processors count as
+// having them.
 func hasAES(e *Environment) bool {
 	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
-// softwareAES reports whether a driver computes AES without AES instructions. The driver "" counts, too, since the
-// kernel does not list a mode that was never requested.
+// softwareAES reports whether a driver computes AES without AES instructions. "" counts, too: the kernel lists no mode
+// that was never requested.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }

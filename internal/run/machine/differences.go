@@ -24,12 +24,11 @@ const toolPrefix = "tool "
 // Same reports whether every record has the same value of the property.
 func (p property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
 
-// FlagsProperty is the name of the property that lists the processor's flags. Its value has the flags in order,
-// separated by spaces. This value is too long for a sentence.
+// FlagsProperty names the property that lists the processor's flags in order. Its value is too long for a sentence.
 const FlagsProperty = "processor flags"
 
-// Properties compares environment records. It lists, in a fixed order, all properties that tell machines apart, except
-// those that change all the time, such as the load. A nil record has unknown values.
+// Properties lists the properties that tell machines apart, in a fixed order, without changing ones such as the load. A
+// nil record has unknown values.
 func Properties(records ...*Environment) []property {
 	var list []property
 	add := func(name string, of func(*Environment) any) {
@@ -106,8 +105,8 @@ func Properties(records ...*Environment) []property {
 	return list
 }
 
-// Differences lists how the machine o, where the run is resumed, differs from the machine e, where the run began. Each
-// difference is a part of a sentence, such as "kernel is 6.8.0, was 6.6.1".
+// Differences lists how machine o, where a run is resumed, differs from e, where it began. The results are parts of
+// sentences, such as "kernel is 6.8.0, was 6.6.1".
 func (e *Environment) Differences(o *Environment) []string {
 	var d []string
 	for _, p := range Properties(e, o) {
@@ -122,8 +121,8 @@ func (e *Environment) Differences(o *Environment) []string {
 	return d
 }
 
-// clusterProperties are the properties that tell clusters apart. A cluster may get new nodes with new names. The value
-// of a node property is therefore the set of values of all nodes that trials ran on.
+// clusterProperties are properties that tell clusters apart. A node property holds the values of all nodes that trials
+// ran on, whatever their names.
 var clusterProperties = []struct {
 	name   string
 	values func(*Cluster) []string

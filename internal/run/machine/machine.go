@@ -1,6 +1,5 @@
-// Package machine describes the machine (Describe: the environment record of a run) and its condition
-// (Sampler: the CPU use of other programs during a trial). It only reads /proc and /sys. The only
-// programs that it starts are the version queries of tools.
+// Package machine describes the machine (Describe), and measures the CPU use of other programs during a trial
+// (Sampler). It only reads /proc and /sys, and only starts version queries of tools.
 package machine
 
 import (
@@ -80,8 +79,8 @@ type Conditions struct {
 	Programs []Program `json:"-"`
 }
 
-// Joined joins the conditions c and o of two successive periods, whose durations are first and later. If both
-// Activities are known, add the Activities instead: the result is more exact.
+// Joined joins the conditions of two successive periods with their durations. If both Activities are known, add the
+// Activities: the result is more exact.
 func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
 	share := func(a, b float64) float64 {
 		switch whole := (first + later).Seconds(); {
@@ -111,8 +110,8 @@ type Cluster struct {
 	Platform string     `json:"platform"`       // "linux/amd64"
 	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
 	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
-	// Components maps the names of DaemonSets and Deployments to their images. It contains only those that can
-	// affect results, such as the network plug-in or the service mesh.
+	// Components maps names of DaemonSets and Deployments to their images. Only those that can affect results are in
+	// it, such as the network plug-in.
 	Components map[string]string `json:"components,omitempty"`
 	// StandIns maps names of components to remarks on their parts that only imitate something real.
 	StandIns map[string]string `json:"standIns,omitempty"`

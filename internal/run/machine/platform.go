@@ -23,8 +23,8 @@ func readCPU(sys fs.FS) CPU {
 	return c
 }
 
-// parseCPUInfo reads /proc/cpuinfo of x86, ARM, POWER, s390 and RISC-V. Each has its own keys. Model, flags and
-// microcode are those of the first processor that has the key.
+// parseCPUInfo reads /proc/cpuinfo of x86, ARM, POWER, s390 and RISC-V. Each value is from the first processor that has
+// the key.
 func parseCPUInfo(text string) CPU {
 	var c CPU
 	first := map[string]string{}
@@ -50,8 +50,8 @@ func parseCPUInfo(text string) CPU {
 	return c
 }
 
-// armModel returns the name of an ARM processor from its numbers in /proc/cpuinfo. The list has mainly
-// processors of cloud servers. Other processors are described by their numbers.
+// armModel names an ARM processor by its numbers in /proc/cpuinfo. It knows mainly processors of cloud servers; for
+// others, it returns the numbers.
 func armModel(implementer, part string) string {
 	names := map[string]string{
 		"0x41 0xd03": "ARM Cortex-A53",
@@ -148,8 +148,8 @@ func instance(sys fs.FS) string {
 	return ""
 }
 
-// hypervisor names the hypervisor below the machine; "" for bare metal. On x86, the flag "hypervisor" shows whether
-// there is one. The firmware, the clock or /sys/hypervisor give its name.
+// hypervisor names the hypervisor below the machine; "": bare metal. On x86, a CPU flag shows one. Firmware, clock or
+// /sys/hypervisor name it.
 func hypervisor(sys fs.FS, flags []string) string {
 	if t := readText(sys, "sys/hypervisor/type"); t != "" {
 		return strings.ToUpper(t[:1]) + t[1:] // "xen"
@@ -186,8 +186,8 @@ func hypervisor(sys fs.FS, flags []string) string {
 	return ""
 }
 
-// confidential returns the name of the technology that hides the machine's memory from its host; "" if there is none.
-// It looks for features that only a guest has: a host may be able to run such guests without being one.
+// confidential names the technology that hides the machine's memory from its host; "": none. It looks for features that
+// only a guest has.
 func confidential(sys fs.FS, flags []string) string {
 	has := func(flag string) bool { return slices.Contains(flags, flag) }
 	// A hypervisor shows the SEV flags only to guests that use SEV.

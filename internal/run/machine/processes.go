@@ -48,9 +48,8 @@ func inTree(all map[int]proc.Stat, pid, root int) bool {
 	return false
 }
 
-// total returns the CPU time of processes. When a process ends, its CPU time moves to the parent that waits for it. The
-// growth of total between two readings therefore includes processes that have ended, even if they began after the first
-// reading. Only if no parent waits for a process is its time lost.
+// total returns the CPU time of processes. An ended process's time is in that of the parent that waited for it, and
+// lost without such a parent.
 func total(processes map[int]process) (sum time.Duration) {
 	for _, p := range processes {
 		sum += p.used
@@ -58,8 +57,8 @@ func total(processes map[int]process) (sum time.Duration) {
 	return sum
 }
 
-// byName returns by how much CPU time grew between two readings, by program name. When a process ends, its parent
-// inherits its CPU time. Of the inherited time, byName counts only what was used after the first reading.
+// byName returns by how much CPU time grew between two readings, by program name. The time of an ended process counts
+// for its parent.
 func byName(before, after map[int]process) map[string]time.Duration {
 	grown := make(map[int]time.Duration, len(after))
 	for pid, p := range after {
@@ -77,8 +76,8 @@ func byName(before, after map[int]process) map[string]time.Duration {
 	return names
 }
 
-// survivor returns the process to which a process's CPU time has passed at the second reading. A process that has ended
-// passes its CPU time to its parent. So the result is pid itself, or its nearest ancestor that still runs.
+// survivor returns the process that holds a process's CPU time at the second reading: itself, or its nearest ancestor
+// that still runs.
 func survivor(before, after map[int]process, pid int) int {
 	for range before { // a chain of parents that is longer than the number of processes would be a loop
 		p, known := before[pid]
@@ -134,11 +133,8 @@ func addTimes(a, b map[string]time.Duration) map[string]time.Duration {
 
 const kthreadd = 2 // kthreadd, the parent of all other kernel threads
 
-// kernelTimes returns the CPU time of each kernel thread by process id. The map is empty if kernel threads are not
-// visible.
-//
-// Threads for softirqs, such as ksoftirqd/0, are left out. The kernel counts their work as softirq time, and not as
-// system time (account_system_time in kernel/sched/cputime.c): it would count twice.
+// kernelTimes returns the CPU time of each visible kernel thread by process id. ksoftirqd is left out: its work is
+// softirq time (account_system_time).
 func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 	times := map[int]time.Duration{}
 	if all[kthreadd].Comm != "kthreadd" {
@@ -157,8 +153,8 @@ func kernelTimes(files procfs.FS, all map[int]proc.Stat) map[int]time.Duration {
 	return times
 }
 
-// threadTime returns the CPU time that kernel threads used between two readings. For a new thread, all its time counts.
-// A thread that has ended does not count.
+// threadTime returns the CPU time of kernel threads between two readings. New threads count in full, and ended threads
+// do not count.
 func threadTime(before, after map[int]time.Duration) time.Duration {
 	var sum time.Duration
 	for pid, t := range after {

@@ -8,31 +8,28 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// Sampler measures the CPU use of other programs during a trial. It reads the machine's counters once before
-// the trial and once after, and does nothing in between.
+// Sampler measures the CPU use of other programs during a trial. It reads the machine's counters before and after the
+// trial, and does nothing in between.
 //
 // # Method
 //
-// Foreign CPU time, Conditions.ForeignCPU, is determined in two ways. The larger value counts, since each
-// method misses something.
+// Foreign CPU time (Conditions.ForeignCPU) is determined in two ways. The larger value counts, since each method misses
+// something.
 //
-//   - The CPU time of all tasks (see ReadTotals), minus two parts. One part is the time of Tare and its programs,
-//     which the caller knows from the resource usage of processes that it has waited for. The other part is the
-//     time of kernel threads, from schedstat. This covers the whole machine, even if Tare is in a container.
-//   - The growth of the CPU time of all processes that are not Tare's, even if they began or ended meanwhile (see
-//     total). This reveals time that the first method misses: with tick accounting, a softirq that interrupts a
-//     process counts as time of that process. Under network load, the first method then subtracts too much. When
-//     iperf3 sent small datagrams as fast as two processors allow, it missed a quarter of the machine's CPU time.
+//   - The CPU time of all tasks (ReadTotals), minus the time of Tare, its programs and kernel threads. This covers
+//     the whole machine, even if Tare is in a container.
+//   - The growth of the CPU time of all processes that are not Tare's (total). With tick accounting, a softirq counts
+//     as time of the process that it interrupts. Under network load, the first method then subtracts too much. With
+//     small datagrams of iperf3 on two processors, it missed a quarter of the machine's CPU time.
 //
-// Kernel threads, interrupts and softirqs cannot be attributed: they may work for the trial (network, storage,
-// encryption) or for others. Conditions.KernelCPU is their sum. They never count as foreign.
+// Kernel threads, interrupts and softirqs may work for the trial or for others. Conditions.KernelCPU is their sum. They
+// never count as foreign.
 //
 // # Limits
 //
-// CPU time in /proc is in ticks of 10 ms: the shares of a trial under a second are coarse. If the machine's time
-// is from /proc/stat, work at regular intervals may appear as more or less than it was. The time of a kernel
-// thread that ends within the trial counts as foreign. In a container with its own process ids, kernel threads
-// are not visible, and all their time counts as foreign (Describe notes it). Under network load on a kernel with
+// CPU time in /proc is in ticks of 10 ms: the shares of a trial under a second are coarse. With /proc/stat, work at
+// regular intervals may appear as more or less than it was. A kernel thread that ends within the trial counts as
+// foreign. In a container with its own process ids, all kernel threads do (Describe notes it). Under network load with
 // tick accounting, programs outside of such a container are underestimated.
 type Sampler struct {
 	root string // root directory of the machine's files
@@ -72,9 +69,8 @@ func (s *Sampler) Start() error {
 	return nil
 }
 
-// Stop takes the snapshot after the trial and returns the machine's activity since Start. It must be the first call
-// after the trial. The argument own is the CPU time of Tare and its programs since Start. The caller knows this time
-// only after it has waited for all programs.
+// Stop returns the machine's activity since Start, and must be the first call after the trial. own is the CPU time of
+// Tare and its programs since Start.
 func (s *Sampler) Stop(own time.Duration) (Activity, error) {
 	if !s.begun {
 		return Activity{}, errors.New("machine: Stop without a Start")
@@ -97,9 +93,8 @@ func (s *Sampler) readSlow(shot *snapshot) {
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
 
-// Activity is the CPU use of a machine over a period. Conditions are computed from it. To join periods of a trial, add
-// their Activities (Plus). To join their Conditions would be less exact: CPU time is counted in ticks of 10 ms, a
-// negative result of a few ticks becomes zero, and the larger of two values counts.
+// Activity is the CPU use of a machine over a period, from which Conditions are computed. To join periods of a trial,
+// add Activities (Plus): joined Conditions are less exact.
 type Activity struct {
 	Totals                             // growth of the totals; but Time is zero, and Load is the load at the end
 	Wall      time.Duration            // duration between the two readings of the clock

@@ -43,8 +43,8 @@ type TrialDone struct {
 // RoundsFixed is sent when the pilot has fixed the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
-// ExtraRoundsAdded is sent when extra rounds are added, for rounds that the machine's condition has spoilt. Rounds is
-// the number of all extra rounds so far.
+// ExtraRoundsAdded is sent when extra rounds replace rounds spoilt by the machine's condition. Rounds counts all extra
+// rounds so far.
 type ExtraRoundsAdded struct{ Rounds int }
 
 // SettingUp is sent when a new set-up of all arms begins. Number counts the set-ups of the run.
@@ -125,8 +125,8 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the settled steps of the plan, which need no further attempt. It estimates the time of all other
-// steps: their expected durations, scaled by the speed of this session's trials.
+// progress counts the steps of the plan that need no further attempt. It estimates the time of all others from this
+// session's speed.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
@@ -160,8 +160,8 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	return p
 }
 
-// settled returns the steps of the plan that need no further attempt. Such a step has a valid trial, a trial that is a
-// failure of its arm, or no attempt left.
+// settled returns the steps of the plan that need no further attempt: those with a valid trial, a failure of the arm,
+// or no attempt left.
 func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[trialKey]bool {
 	steps := map[trialKey]bool{}
 	for i := range trials {

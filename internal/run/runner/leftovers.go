@@ -18,8 +18,8 @@ import (
 	"tare/internal/workload"
 )
 
-// watchedSite is the site of one trial. It records the behaviour of the trial's programs: their stderr (if the workload
-// reads it), their exit statuses, and processes that they leave.
+// watchedSite is the site of one trial. It records the programs' stderr (if the workload reads it), exit statuses and
+// leftover processes.
 type watchedSite struct {
 	testbed.Site
 
@@ -106,15 +106,15 @@ func (w *watchedSite) judge(t *journal.Trial) {
 		wording.Count(len(w.left), "process", "processes"), named))
 }
 
-// The function clear repeats a failed clean-up, with growing pauses in between. A cluster that is unreachable for a
-// short time therefore does not end a run.
+// A failed clean-up is repeated after growing pauses. A cluster that is unreachable for a short time therefore does not
+// end a run.
 const (
 	clearTries = 6
 	clearPause = time.Second // pause before the second attempt
 )
 
-// clear removes everything that a trial has left in its site. It may take as long as a trial's time limit. The time
-// counts as preparation of the next trial, and not as a cost of Tare itself.
+// clear removes all that a trial left in its site, in at most a trial's time limit. This time counts as preparation of
+// the next trial.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()

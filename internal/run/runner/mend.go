@@ -34,9 +34,8 @@ func (e *DroppedError) Error() string {
 // Unwrap returns the reasons.
 func (e *DroppedError) Unwrap() error { return e.Err }
 
-// ensureWhole checks an arm's site before a trial. If the site is broken or a proof failed, it sets up the site and its
-// layers anew. The error is a *testbed.Disturbance if the site may recover by itself, and an *armError if it cannot be
-// repaired.
+// ensureWhole sets up a broken or suspect site anew. The error is a *testbed.Disturbance if the site may recover, and
+// an *armError if not.
 func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
@@ -81,8 +80,8 @@ func (r *run) ensureWhole(ctx context.Context, p *armSite) error {
 	return nil
 }
 
-// suspectIfInvalid marks the site for a new set-up if the trial shows a fault of it: a failed proof or a lost site. A
-// lost site that can be mended is not marked.
+// suspectIfInvalid marks the site for a new set-up after a failed proof, or after the loss of a site that cannot be
+// mended.
 func (p *armSite) suspectIfInvalid(t *journal.Trial) {
 	_, mended := testbed.As[testbed.Mender](p.bare)
 	fault := func(v journal.Violation) bool {
@@ -100,10 +99,8 @@ func isDisturbance(err error) bool {
 	return is
 }
 
-// drop leaves out an arm from the given round on, until the session ends; round 0: for the whole session. The session
-// cannot go on without the baseline, the control or the last treatment. For such an arm, drop returns the error why
-// unchanged. It does so, too, in a pilot (which fixes the number of rounds for all arms), at a limit of the system, and
-// if the context is done.
+// drop leaves out an arm from the given round on, until the session ends. drop returns the error why unchanged if the
+// session cannot go on without the arm.
 func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	left := false
 	for a, other := range r.plan.Arms {

@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch runs measured, the function of one part of a trial, and observes this part. The context limited ends at the
-// part's time limit. The wall-clock time does not include the work of observing.
+// watch calls the function measured, which does one part of a trial, and observes this part. The context limited ends
+// at the part's time limit. The wall-clock time does not include the work of observing.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {
@@ -92,8 +92,8 @@ func (s observation) record(t *journal.Trial) cost {
 	return layers
 }
 
-// account is the CPU time used so far by Tare itself (own), by the ended programs that Tare started (children), and by
-// the layers' own processes (layers, by part).
+// account is CPU time used so far: by Tare itself (own), by ended programs that Tare started (children), and by the
+// layers' processes, by part.
 type account struct {
 	own, children time.Duration
 	layers        map[string]layer.Cost
@@ -143,8 +143,8 @@ func (a account) total() time.Duration {
 	return a.own + a.children
 }
 
-// cost is the usage of a trial's layers, by part. A part is a process of a layer ("wireguard:client-node"), or a
-// sidecar beside a program under test ("sidecar:client-istio-proxy").
+// cost is the usage of a trial's layers, by part: a process of a layer ("wireguard:client-node") or a sidecar
+// ("sidecar:client-istio-proxy").
 type cost struct {
 	parts       map[string]testbed.Usage
 	unavailable bool // set if a sidecar's usage is unknown
@@ -194,17 +194,16 @@ func addCosts(t *journal.Trial, by experiment.Cost, result *workload.Result, lay
 	maps.Copy(t.Values, values)
 }
 
-// signalDelay is how long a signal may take to a Go channel, through two goroutines. So Tare may see a workload's end a
-// little before the signal that says Tare was stopped during the workload.
+// signalDelay is how long a signal may take to reach a Go channel. Until then, Tare may not know that it was stopped
+// during a workload.
 const signalDelay = 2 * time.Millisecond
 
-// minSuspension is the shortest suspension of the machine that is reported. Two results of the function asleep may
-// differ by less although the machine was not suspended.
+// minSuspension is the shortest suspension of the machine that is reported. Two results of asleep may differ by less
+// without a suspension.
 const minSuspension = 10 * time.Millisecond
 
-// watchPauses looks for two interruptions of a trial. Tare may have been stopped (Ctrl-Z), and so see the workload's
-// end too late. The machine may have been suspended. The returned function ends the watch and describes the
-// interruption; "": there was none.
+// watchPauses notices if Tare was stopped (Ctrl-Z) or the machine suspended. The returned function ends the watch and
+// describes the pause; "": none.
 func watchPauses() func() string {
 	continued, before := make(chan os.Signal, 1), asleep()
 	notifyContinued(continued)

@@ -51,8 +51,8 @@ func (p *armSite) before(ctx context.Context) ([]layer.Check, error) {
 	return p.prove(ctx, layer.Did{}, func(e evidence) proof { return e.before })
 }
 
-// after proves, after a trial, that the trial's load passed through the arm's layers, and not through layers of other
-// arms. The text kind is the kind of the workload.
+// after proves, after a trial, that the trial's load passed through the layers of this arm and of no other arm. kind is
+// the workload's kind.
 func (p *armSite) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	return p.prove(ctx, did, func(e evidence) proof { return e.after })
@@ -80,9 +80,8 @@ type absentLayer struct {
 	beside bool        // set if l can prove that it is off even though the arm's own layer (own) is on
 }
 
-// absentLayers lists the layers of other arms that must be off in this arm. Layers with the same kind and parameters
-// are listed once. A layer is left out if this arm has a layer of the same kind, and if the proof of this arm's layer
-// also shows that the other layer is off (OwnProves).
+// absentLayers lists the distinct layers of other arms that must be off in this arm. If this arm's own proof shows a
+// layer off, it is left out.
 func absentLayers(x *experiment.Expansion, arm int) []absentLayer {
 	text := func(arm, layer int) string {
 		config, _ := json.Marshal(x.Plan.Arms[arm].Layers[layer])

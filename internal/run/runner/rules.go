@@ -19,8 +19,8 @@ func violate(t *journal.Trial, rule, detail string) {
 	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
 }
 
-// judge applies the rules that hold for every workload. These rules ask whether a value is possible (a finite number,
-// for instance), and not whether it is good.
+// judge applies the rules that hold for every workload: values are possible, errors are few, and the machine's
+// condition is within the limits.
 func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
@@ -64,8 +64,8 @@ func (r *run) lateness() float64 {
 	return math.Inf(1)
 }
 
-// exceeds reports whether a share exceeds a limit, and if so, records that the trial broke the rule. An unknown share
-// is negative, and exceeds no limit. The environment's record lists the unknown shares.
+// exceeds reports whether a share exceeds a limit, and records the broken rule. A negative share is unknown, and
+// exceeds no limit.
 func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
 	broken := limit != nil && share > float64(*limit)
 	if broken {
@@ -74,13 +74,12 @@ func exceeds(t *journal.Trial, rule, what string, share float64, limit *quantity
 	return broken
 }
 
-// lookDurations are the lengths of the up to three samples that Look takes. Look stops after a sample in which the
-// machine was not busy. A brief load, such as the build of Tare, is thus ignored.
+// lookDurations are the lengths of the samples that Look takes. Look stops at the first quiet sample, so a brief load
+// is ignored.
 var lookDurations = []time.Duration{300 * time.Millisecond, 2 * time.Second, 2 * time.Second}
 
-// Look samples the machine before the first trial, while no program of Tare's runs. The result busy describes a limit
-// that the machine exceeds in every sample; "": there is none. The result still does so for the limits in fewer, which
-// lack Tare's default limits.
+// Look samples the machine while no program of Tare's runs. The result busy names a limit that every sample exceeds;
+// "": none. The result still does so for the limits in fewer, without Tare's defaults.
 func Look(ctx context.Context, s Sampler, site testbed.Site, limits, fewer experiment.Limits) (busy, still string, err error) {
 	by := func(look testbed.Sample, limits experiment.Limits) string {
 		var t journal.Trial

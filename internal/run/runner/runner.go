@@ -1,6 +1,6 @@
-// Package runner carries out a plan. It sets up every arm, runs the rounds in random order, proves before and after
-// each trial that the arm's layers are on, applies the rules, and records every trial before the next one starts. It
-// knows testbeds, layers and workloads only by their interfaces, and sleeps while a trial runs.
+// Package runner carries out a plan: it sets up every arm, runs the rounds in random order, proves that layers are on,
+// and applies the rules. It records each trial before the next one starts, and sleeps during trials. It knows testbeds,
+// layers and workloads only by their interfaces.
 package runner
 
 import (
@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Sampler records the conditions on the machines where a trial runs. For this machine, it is ThisMachine. A testbed on
-// other machines has a sampler of its own.
+// Sampler records the conditions on the machines of a trial. ThisMachine does so for this machine. Testbeds on other
+// machines have their own.
 type Sampler interface {
 	// Start begins a sample at a site. It must be the last call before the trial.
 	Start(ctx context.Context, site testbed.Site) error
@@ -54,8 +54,8 @@ type Options struct {
 	// Pause is the wait before the first repeat of a trial spoilt by the machine's condition. Each further wait is
 	// twice as long.
 	Pause time.Duration
-	// Patience is the total time for which a run waits until the machine is less busy; then the run ends. Between two
-	// looks at the machine it waits for Pause.
+	// Patience is the total time for which a run waits for a less busy machine; then the run ends. It looks again after
+	// each Pause.
 	Patience time.Duration
 	// Events gets all events, from one goroutine; nil: nobody gets them.
 	Events func(Event)
@@ -78,9 +78,8 @@ type run struct {
 	undecided bool          // set until groups is fixed
 }
 
-// Run carries out the rest of the plan, after the trials in the journal. It returns when the run is
-// complete, an error ends it, or the context is done. Before it returns, it takes down all that it has
-// set up. The caller closes the testbed.
+// Run carries out the rest of the plan, until it is complete, an error occurs or the context is done. Then it takes
+// down all that it has set up. The caller closes the testbed.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
@@ -109,8 +108,8 @@ func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds(
 // skip keeps the time from the last trial until now out of Harness.Around.
 func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
 
-// rounds runs all rounds that are not complete yet. With a goal of precision, it computes the number of rounds at the
-// end of the pilot, and records this number.
+// rounds runs all rounds that are not complete. With a goal of precision, it fixes their number at the end of the
+// pilot.
 func (r *run) rounds(ctx context.Context) error {
 	planned := r.plan.Rounds
 	if n := r.Journal.Rounds(); n > 0 {
@@ -233,8 +232,8 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 // longestRest is the longest single wait for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials spoilt by the machine's condition are repeated. The first wait lasts Options.Pause. Each
-// later wait is twice as long, since a disturbance may last and attempts are few.
+// rest waits before trials spoilt by the machine's condition are repeated: first for Options.Pause, then twice as long
+// each time.
 func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
@@ -247,9 +246,8 @@ func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	return err
 }
 
-// attempts returns the number of recorded attempts at a step. The result stands is true if one of them needs no repeat:
-// it gave data, or its arm itself failed. The result position is the highest position of all trials of this cell and
-// round.
+// attempts counts the recorded attempts at a step. stands is true if one needs no repeat. position is the highest
+// position in this cell and round.
 func (r *run) attempts(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()

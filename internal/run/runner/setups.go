@@ -15,9 +15,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// groups divides rounds into groups of nearly equal length. The rounds of a group share a set-up. The first rounds,
-// whose number is the field rounds, form as many groups as setUps says. Later groups have the same length. With setUps
-// = 0, all rounds are one group.
+// groups divides rounds into nearly equal groups that share a set-up. The first rounds (field rounds) form setUps
+// groups; setUps = 0: one group.
 type groups struct{ setUps, rounds int }
 
 // begins reports whether a round is the first of a group that needs a new set-up.
@@ -28,9 +27,8 @@ func (g groups) begins(round int) bool {
 // every returns groups of the given number of rounds; 0: all rounds are one group.
 func every(rounds int) groups { return groups{setUps: min(rounds, 1), rounds: rounds} }
 
-// groupsOf returns how a plan divides its rounds into groups, where the rounds of a group share a set-up. With a goal
-// of precision, the pilot has groups of equal length. Later rounds are grouped by the same length, since their number
-// is unknown during the pilot.
+// groupsOf returns how a plan groups rounds that share a set-up. With a goal of precision, groups are equally long:
+// later rounds are not known yet.
 func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
@@ -44,16 +42,15 @@ func groupsOf(p *experiment.Plan) groups {
 	}
 }
 
-// All set-ups together may take a quarter of the time of the run's rounds. But a run of six rounds or more has at least
-// six set-ups: fewer give no exact interval.
+// All set-ups together may take a quarter of the rounds' time. But a run of six rounds or more has six set-ups: fewer
+// give no exact interval.
 const (
 	setUpShare   = 0.25
 	fewestSetUps = 6
 )
 
-// affordable returns how many rounds share a set-up, so that set-ups take a limited part of the time. setUp and round
-// are the durations of a set-up and a round. rounds is the number of rounds, and fewest the number of set-ups that a
-// claim needs.
+// affordable returns how many rounds share a set-up, so that set-ups take a limited share of time. fewest is the number
+// of set-ups for a claim.
 func affordable(setUp, round time.Duration, rounds, fewest int) int {
 	most := max(rounds/max(fewest, fewestSetUps), 1)
 	if round <= 0 {
@@ -145,8 +142,8 @@ func roughDuration(d time.Duration) string {
 	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
-// renew sets up all arms anew if the round is the first of its group: the rounds of a group share one set-up. It does
-// nothing if no trial has run since the last set-up.
+// renew sets up all arms anew if the round begins a group of rounds that share a set-up. It does nothing if no trial
+// has run since the last set-up.
 func (r *run) renew(ctx context.Context, round int) error {
 	if !r.groups.begins(round) || !r.used {
 		return nil
@@ -167,9 +164,8 @@ func (r *run) renew(ctx context.Context, round int) error {
 	return nil
 }
 
-// takeDown takes down all layers, one after the other, and then removes all sites at once. It ignores a
-// cancelled context, so that nothing is left behind. If a layer cannot be taken down, its site is still
-// removed: the proofs reveal leftovers.
+// takeDown takes down all layers and sites, even if the context is cancelled. A site is removed even if a layer fails:
+// the proofs reveal leftovers.
 func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
 	var up []*armSite
@@ -216,9 +212,8 @@ type siteStep func(*armSite, context.Context) error
 // setUpAtOnce is the maximum number of sites that inParallel sets up at a time.
 const setUpAtOnce = 4
 
-// setUpAll sets up the sites of all arms with their layers, each time in a new random order. The argument round is the
-// number of the next round; 0: the session begins. An arm that worked before may be left out if its set-up fails.
-// Layers are put up one after the other. Pods and servers are started for several sites at a time.
+// setUpAll sets up the sites of all arms in a new random order; round 0: the session begins. If an arm that worked
+// before fails, it may be left out.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false

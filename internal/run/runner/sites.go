@@ -82,8 +82,8 @@ func (s *sites) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// enter switches layers for a trial at a site. It turns the previous site's layers off and this site's layers on, and
-// waits until they have settled. The result switched is true if any layer was switched.
+// enter turns the previous site's layers off and the given site's on, and waits until they settle. switched is true if
+// any layer was switched.
 func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil

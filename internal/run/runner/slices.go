@@ -12,9 +12,8 @@ import (
 	"tare/internal/workload"
 )
 
-// slicedBlock runs one cell of one round with sliced trials. All arms begin, alternate by slices, and end together. If
-// one arm's trial is spoilt, all arms repeat theirs: arms must be compared over the same slices. The trials are
-// recorded after all have ended. An interrupted block begins anew.
+// slicedBlock runs one cell of one round with sliced trials. If one arm's trial is spoilt, all arms repeat theirs: they
+// must share slices.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {
@@ -39,9 +38,8 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 	}
 }
 
-// blockState describes the attempts of a sliced block so far. The result attempt is the number of the last attempt, and
-// position is the highest position of its trials. The result repeat is true if the block must run again, for example
-// because the last attempt lacks an arm's trial after a kill.
+// blockState returns the number of a sliced block's last attempt, and its highest position. repeat is true if the block
+// must run again.
 func (r *run) blockState(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
 	cell := r.plan.Cells[steps[0].Cell].ID
 	last := map[string]*journal.Trial{} // last trial by arm
@@ -65,8 +63,8 @@ func (r *run) blockState(round int, steps []experiment.Step) (attempt, position 
 
 func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
 
-// alternate runs one trial for each step. The slices of these trials alternate. It makes the proofs before the first
-// slice and after the last one, and records all trials.
+// alternate runs one trial for each step, with alternating slices. It makes proofs before the first and after the last
+// slice, and records trials.
 func (r *run) alternate(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
 	cell := r.plan.Cells[steps[0].Cell]
 	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
@@ -116,8 +114,8 @@ func (r *run) alternate(ctx context.Context, round, attempt, position int, steps
 	return r.record(ctx, turns)
 }
 
-// runPart runs a part of a trial within the time that the trial has left. If the trial has already broken a rule,
-// runPart runs nothing. An error of the part breaks a rule, or ends the run.
+// runPart runs a part of a trial within the trial's remaining time, unless a rule is broken. An error of the part
+// breaks a rule or ends the run.
 func (u *armTrial) runPart(ctx context.Context, what string, do func(ctx context.Context) error) error {
 	if !u.t.Valid() {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"tare/internal/workload"
 )
 
-// repeats reports whether a trial must be repeated. One broken rule that asks for a repeat is enough, since the trial's
-// other violations may have the same cause.
+// repeats reports whether a trial must be repeated. One broken rule that asks for a repeat is enough, since all may
+// have one cause.
 func repeats(t *journal.Trial, cpuLimited bool) bool {
 	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
 }
@@ -54,10 +54,8 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// dropSpoilt leaves an arm out if, in one cell, all its trials of this round and the previous one were spoilt, for
-// example by failed proofs or a lost site. If the machine was too busy, the run waits instead, and ends if the machine
-// stays busy. A program that fails spoils no trial, since the failure is a result. Failures of earlier sessions do not
-// count.
+// dropSpoilt leaves out an arm if all its trials of two rounds were spoilt in one cell. If the machine was too busy,
+// the run waits or ends instead.
 func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	trials := r.Journal.Trials()
 	for c, cell := range r.plan.Cells {
@@ -99,9 +97,8 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 	return nil
 }
 
-// endEarly ends a run successfully if the machine is too busy for more rounds, and the rounds so far are enough for a
-// claim. The last two rounds do not count, since the machine spoilt all trials of an arm in them. The decision does not
-// depend on measured values, so tests stay as valid as with a planned number of rounds.
+// endEarly ends a run successfully if the machine is too busy, but the rounds so far suffice. It ignores measured
+// values, so tests stay valid.
 func (r *run) endEarly(round int, why error) error {
 	e, is := errors.AsType[*NoDataError](why)
 	n := round - 2
@@ -122,8 +119,8 @@ func (r *run) endEarly(round int, why error) error {
 	return nil
 }
 
-// waitForQuiet checks the machine again and again. It ends when the machine is within the limits (quiet is true), or
-// when the run's patience is used up. The result waited is true if more than one check was made.
+// waitForQuiet checks the machine until it is within the limits (quiet), or the run's patience is used up. waited: more
+// than one check was made.
 func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violation) (quiet, waited bool, err error) {
 	for ; r.Patience > 0; waited = true {
 		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: !waited})
@@ -142,8 +139,8 @@ func (r *run) waitForQuiet(ctx context.Context, p *armSite, why journal.Violatio
 	return false, waited, nil
 }
 
-// spoilingRule returns the broken rule that spoils a trial. A spoilt trial is neither data nor a failure of its arm. If
-// several rules are broken, one about the machine's condition is preferred.
+// spoilingRule returns the broken rule that spoils a trial, preferably one about the machine. A spoilt trial is no data
+// and no failure of its arm.
 func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt bool) {
 	for _, v := range t.Invalid {
 		if workload.OfMachine(v.Rule, r.cpuLimited()) && workload.IndependentOfValues(v.Rule) {
@@ -156,16 +153,15 @@ func (r *run) spoilingRule(t *journal.Trial) (rule journal.Violation, spoilt boo
 	return rule, spoilt
 }
 
-// The run ends after this many failed trials of the baseline and its control. A program that fails at random must not
-// end it: at a failure rate of 30 %, six trials in a row fail once in 1,400 times, and twelve once in two million.
+// Failed trials of baseline and control that end a run. With 30 % random failures, six in a row come once in 1,400
+// times, twelve once in two million.
 const (
 	failedFromStart = 6 // number of failed trials that ends a run if no trial has succeeded
 	failedInARow    = 12
 )
 
-// checkBaseline returns an error if arms have nothing to be compared with in some cell. There are two cases: no trial
-// of baseline and control has succeeded since the run began, or their last failedInARow trials have failed. A run that
-// is too short for failedFromStart trials gets the first error at its end.
+// checkBaseline returns an error if a cell has nothing to compare with: baseline and control have never succeeded, or
+// failed failedInARow times.
 func (r *run) checkBaseline() error {
 	trials := r.Journal.Trials()
 	references := slices.DeleteFunc(slices.Clone(r.plan.Arms), func(arm experiment.PlannedArm) bool { return arm.Role == experiment.Treatment })
@@ -193,12 +189,12 @@ func (r *run) checkBaseline() error {
 	return nil
 }
 
-// plannedPerExtra limits the extra rounds, which replace rounds spoilt by the machine's condition. A run has at
-// most one extra round for every four planned rounds, rounded up.
+// plannedPerExtra limits the extra rounds, which replace rounds spoilt by the machine: one for every four planned
+// rounds, rounded up.
 const plannedPerExtra = 4
 
-// resume returns the first round of this session. The previous session may have left out arms. They take part again
-// only from the next round on, since trials of one round must be close in time.
+// resume returns the first round of this session. Left-out arms return one round later: the trials of a round must be
+// close in time.
 func (r *run) resume() (first int) {
 	trials := r.Journal.Trials()
 	first = 1
@@ -226,9 +222,8 @@ func (r *run) resume() (first int) {
 	return first
 }
 
-// total returns the number of all rounds, planned and extra. All arms run in an extra round. Some extra rounds replace
-// rounds that a left-out arm has missed. The others replace rounds that the machine's condition has spoilt; the result
-// spoilt is the number of these.
+// total returns the number of planned and extra rounds. An extra round replaces one that an arm missed, or that the
+// machine spoilt (counted in spoilt).
 func (r *run) total(planned int) (rounds, spoilt int) {
 	missed := 0
 	for a, arm := range r.plan.Arms {
@@ -242,8 +237,8 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 	return planned + missed + spoilt, spoilt
 }
 
-// costRounds returns the number of spoilt rounds, up to the round with the number last, in the cell that has most of
-// them. A round is spoilt if one of its trials has used up its attempts, and all these attempts were spoilt.
+// costRounds returns the number of spoilt rounds up to the round last, in the cell with most. In a spoilt round, all
+// attempts at one trial were spoilt.
 func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[trialKey]bool{}, map[trialKey]bool{}

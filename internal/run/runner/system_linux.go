@@ -12,10 +12,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// asleep returns how long the machine has been suspended since it started. The result is CLOCK_BOOTTIME, which counts
-// this time, minus CLOCK_MONOTONIC, which does not. A busy machine may delay this thread between the two readings.
-// CLOCK_MONOTONIC is therefore read before and after CLOCK_BOOTTIME. If the three readings took long, they are
-// repeated.
+// asleep returns how long the machine has been suspended since its start: CLOCK_BOOTTIME minus CLOCK_MONOTONIC. Slow
+// readings are repeated.
 func asleep() (d time.Duration) {
 	var before, all, after unix.Timespec
 	for range 100 {

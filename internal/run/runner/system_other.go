@@ -17,8 +17,8 @@ func asleep() time.Duration { return 0 }
 // notifyContinued does nothing, since not every system has a signal for a process that continues.
 func notifyContinued(chan<- os.Signal) {}
 
-// processTimes returns the CPU time of this process. The CPU time of its children is not needed: trials run on a
-// cluster, where the agent measures CPU time.
+// processTimes returns the CPU time of this process, without its children: trials run on a cluster, where the agent
+// measures CPU time.
 func processTimes() (own, children time.Duration, err error) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	if err != nil {

@@ -54,8 +54,8 @@ type armTrial struct {
 	seen   observation // observations of the slices so far
 }
 
-// trial runs one trial with the proofs before and after it, applies the rules, records the trial, and cleans up. After
-// an error, the run cannot continue. A broken rule is no error.
+// trial runs one trial with its proofs, applies the rules, records it, and cleans up. A broken rule is no error. An
+// error ends the run.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	cell := r.plan.Cells[id.step.Cell]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: r.plan.Arms[id.step.Arm].Name, Attempt: id.attempt,
@@ -190,8 +190,8 @@ func (r *run) conclude(ctx context.Context, u *armTrial, result workload.Result,
 	return nil
 }
 
-// record writes trials that ran together to the journal, and cleans up after them. Each trial gets an equal share of
-// the time that Tare itself has used.
+// record writes trials that ran together to the journal, and cleans up. Each trial gets an equal share of Tare's own
+// time.
 func (r *run) record(ctx context.Context, turns []*armTrial) (trials []*journal.Trial, err error) {
 	if len(turns) == 0 {
 		return nil, nil
@@ -251,8 +251,8 @@ func addValues(t *journal.Trial, values map[string]float64) {
 	maps.Copy(t.Values, values)
 }
 
-// failure turns a workload's error into a broken rule. If the error ends the run instead, failure returns it. The text
-// late describes an exceeded time limit; "": none was exceeded.
+// failure turns a workload's error into a broken rule, or returns an error that ends the run. late describes an
+// exceeded time limit; "": none.
 func (u *armTrial) failure(err error, late string) error {
 	switch invalid, is := errors.AsType[*workload.Invalid](err); {
 	case isDisturbance(err):

@@ -41,12 +41,8 @@ type TriedLayer struct {
 	Later  bool  // set if a trial adds further proofs
 }
 
-// Try sets up every arm as Run does, makes the proofs that come before a trial, tries the workloads that can be tried,
-// and takes everything down. If one arm fails, the others are still tried. The caller closes the testbed. The function
-// events gets SiteReady and Trying.
-//
-// The error is set if Try could not finish: the context is done, or a layer could not be switched off or taken down.
-// The results so far are returned, too.
+// Try sets up every arm, makes proofs, tries the workloads that can be tried, and takes all down. If an arm fails,
+// others are still tried. Results so far come with an error. The caller closes the testbed.
 func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
 	all, err := plan(x, bed, nil)
 	if err != nil {

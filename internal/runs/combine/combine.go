@@ -1,18 +1,16 @@
 // Package combine joins runs of one experiment into one result.
 //
-// The result of a run depends on its occasion: the load of the machine at that hour, other users of the machine, the
-// placement of pods. All rounds of a run share its occasion. Therefore, the interval of a run does not show how much
-// the overhead varies between occasions. General conclusions need several occasions, so the occasion is the unit of
-// analysis.
+// A run's result depends on its occasion, such as the load of the machine at that hour. All rounds of a run share the
+// occasion, so the run's interval does not show how overheads vary between occasions. General conclusions need several
+// occasions: the occasion is the unit of analysis.
 //
-// The runs must ask the same question (compare.Property.InQuestion). For each cell, arm and metric, each run gives
-// its overhead with a standard error. From these, stats.RandomEffects estimates the mean overhead over occasions, the
-// spread between occasions, and the range of the overhead in a further run. Package analysis decides the verdicts,
-// with the same margin, correction and controls as for a single run.
+// The runs must ask the same question (compare.Property.InQuestion). Each run gives its overheads with standard errors.
+// From these, stats.RandomEffects estimates the mean overhead over occasions, the spread between occasions, and the
+// range of the overhead in a further run. Package analysis decides the verdicts as for a single run.
 //
-// The combination leaves out a run that is unfinished or gives no verdicts, and lists it. For each metric, the
-// combination also leaves out runs without an interval. It counts failures of programs over all combined runs. It
-// withholds a verdict that depends on failed trials.
+// A run that is unfinished or gives no verdicts is left out and listed. For each metric, runs without an interval are
+// left out. Failures of programs are counted over all combined runs. A verdict that depends on failed trials is
+// withheld.
 package combine
 
 import (
@@ -39,9 +37,8 @@ type Result struct {
 	Runs       []Run            `json:"runs"`
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences are the properties in which the runs differ, such as machine, versions and design. Same are the
-	// properties that are equal in all runs. The properties that make up the question are always equal, since other
-	// runs are refused.
+	// Differences are the properties in which the runs differ, Same the equal ones. The properties of the question are
+	// always equal.
 	Differences []compare.Property `json:"differences"`
 	Same        []compare.Property `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -60,9 +57,8 @@ type Result struct {
 	Used []compare.Input `json:"-"`
 }
 
-// Deviation returns the standard deviation between runs of an arm's overheads, on the scale of contrasts
-// (logarithms for a ratio metric). The runs have no change between them. The result runs is their number. With
-// fewer than two runs, the deviation is 0.
+// Deviation returns the standard deviation of an arm's overheads between runs, on the scale of contrasts (logarithms
+// for a ratio metric); below two runs, 0. The result runs is their number.
 func (r *Result) Deviation(cell, arm, metric string) (deviation float64, runs int) {
 	if c := r.Comparison(cell, arm, metric); c != nil {
 		return contrast.Deviation(c.data.Contrasts), len(c.data.Contrasts)
@@ -95,8 +91,8 @@ type Comparison struct {
 	analysis.Comparison
 	// HartungKnapp is Hartung and Knapp's interval, which the interval of Overhead contains.
 	HartungKnapp analysis.Interval `json:"hartungKnapp"`
-	// Spread is the standard deviation of the true overheads between occasions, with its interval, on the scale of
-	// Overhead. PSpread is the p-value of the hypothesis that Spread is 0.
+	// Spread is the standard deviation of true overheads between occasions, on the scale of Overhead. PSpread is the
+	// p-value of no spread.
 	Spread  analysis.Interval `json:"spread"`
 	PSpread float64           `json:"pSpread"`
 	// Prediction is an interval for the overhead that one more run will find. It has the confidence of the other
@@ -315,8 +311,7 @@ func questions(in []compare.Input, list []Comparison, observational bool) []anal
 
 func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
 	c.Comparison = answer
-	// Needed, NeededRange, Lag1, OrderP and Warnings need values in a random order, like the rounds of a run. The
-	// values here are of occasions, which have no such order.
+	// These results need values in a random order, like the rounds of a run. Occasions have no such order.
 	c.Needed, c.NeededRange, c.Lag1, c.OrderP, c.Warnings = 0, nil, 0, 1, nil
 	p, err := c.data.Pooled(confidence)
 	if err != nil {

@@ -15,11 +15,11 @@ type Failures struct {
 	// Baseline is the frequency of failures in the baseline. The intervals treat all executions as
 	// independent, even executions on the same occasion.
 	Baseline analysis.Frequency `json:"baseline"`
-	// Shown lists the runs, by number, whose data show that the arm fails more often than the baseline. The tests are
-	// corrected for the number of runs (Bonferroni).
+	// Shown lists the numbers of the runs that show more failures of the arm than of the baseline. Tests are corrected
+	// for the number of runs (Bonferroni).
 	Shown []int `json:"shown,omitempty"`
-	// PAdjusted is the smallest p-value of any run, for the hypothesis that the arm fails as often as the baseline. The
-	// p-values are corrected twice: by Holm's method within their run, and then for the number of runs.
+	// PAdjusted is the smallest p-value of any run, for the hypothesis of equally frequent failures. It is corrected by
+	// Holm's method within the run, then for the number of runs.
 	PAdjusted float64 `json:"pAdjusted"`
 }
 
@@ -87,9 +87,8 @@ func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least 
 	return runs, least
 }
 
-// withholdByFailures withholds verdicts that failed trials could change, since the cost of a failed trial has no upper
-// limit. Equivalence is withheld if a trial of either arm failed, a gain if a trial of the treatment failed, and a cost
-// if a trial of the baseline failed. A gain or cost stays if every run with failed trials shows it, too.
+// withholdByFailures withholds a verdict that failed trials could change: their cost has no limit. A gain or cost stays
+// if each run with failures shows it.
 func (r *Result) withholdByFailures(in []compare.Input, c *Comparison) {
 	f := r.FailuresOf(c.Cell, c.Arm)
 	if f == nil || !c.Verdict.Claims() {

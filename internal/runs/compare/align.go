@@ -67,8 +67,8 @@ type shared struct {
 
 func (s shared) in(run int) bool { return slices.Contains(s.runs, run+1) }
 
-// align finds the metrics that runs have in common. A run has a metric in common if its unit, direction and scale are
-// as in the first run with the metric. align also records the arms, cells and metrics that only some runs have.
+// align finds the metrics that runs have in common, with equal unit, direction and scale. It records arms, cells and
+// metrics that some runs lack.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.names(cellIDs) {
@@ -148,8 +148,8 @@ func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
 	return analysis.ArmSeries{}
 }
 
-// Restates returns the name of another metric that carries the same information as the given metric in a closed loop.
-// The given metric then has no verdict. The result is "" if no run has found a closed loop.
+// Restates returns the metric that is judged in place of the given metric, because both carry the same information in a
+// closed loop, such as throughput for mean latency. It returns "" if the runs do not show that.
 func Restates(in []Input, cell, metric string) string {
 	for _, one := range in {
 		for _, own := range one.Run.Comparisons {

@@ -19,9 +19,8 @@ type changeQuestion struct {
 	fromArm, toArm string
 }
 
-// changes compares overheads between runs: those of arms that are treatments in several runs, those of arms that
-// Matches pairs, and those of the control. The control has the baseline's layers, so its change shows the error of
-// these comparisons.
+// changes compares overheads of treatments and matched arms between runs. Changes of the control, which has no layer,
+// show the error.
 func (c *comparison) changes(list []shared) {
 	var asked, controls []changeQuestion
 	for _, s := range list {
@@ -49,10 +48,8 @@ func (c *comparison) changes(list []shared) {
 	}
 }
 
-// matched asks about a match: an old and a new arm that are versions of one layer. It asks one question for every run
-// that has the new arm. Such a question compares the new arm with the old arm of the same run. If this run has no old
-// arm, the first run that has one gives it. If old and new arm are the same arm, each run is compared with the first
-// run.
+// matched asks how a match's new arm differs from its old arm in each run. A run without the old arm is compared with
+// the first run that has it.
 func (c *comparison) matched(s shared, m match) []changeQuestion {
 	has := func(i int, arm string) bool { return s.in(i) && treatment(c.in[i].Run.Plan, arm) }
 	order := c.order()
@@ -138,8 +135,8 @@ func (c *comparison) change(a changeQuestion, answer analysis.Comparison, failed
 	return ch
 }
 
-// between returns by how much the old arm's overheads differ (standard deviation) between runs among which nothing has
-// changed. The second result is the number of these runs. Both are 0 if unknown.
+// between returns the standard deviation of the old arm's overheads between unchanged runs, and the number of these
+// runs; both 0: unknown.
 func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	if c.options.Occasions == nil {
 		return 0, 0
@@ -147,8 +144,8 @@ func (c *comparison) between(a changeQuestion) (deviation float64, runs int) {
 	return c.options.Occasions(a.cell, a.fromArm, a.metric.Name)
 }
 
-// occasions withholds a verdict if it is unknown how much overheads deviate between occasions. If the comparison is not
-// resolved, occasions makes this deviation the reason.
+// occasions withholds a verdict if overheads deviate between occasions by an unknown amount. The deviation is the
+// reason of unresolved results.
 func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	deviation, runs := c.between(a)
 	switch answer.Reason.(type) {
@@ -160,8 +157,8 @@ func (c *comparison) occasions(answer *analysis.Comparison, a changeQuestion) {
 	}
 }
 
-// withheld withholds the verdict of a comparison of two runs if one of the runs gives no verdicts, or if the runs
-// measured different work. It reports whether it has withheld the verdict.
+// withheld withholds the verdict on two runs if one is unfinished or gives no verdicts, or if their work differed. It
+// reports whether it did.
 func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
 	if invalid := c.runsWhere(func(r *analysis.Run) bool { return !r.Valid }, from, to); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
@@ -209,9 +206,8 @@ func (c *comparison) runsWhere(are func(*analysis.Run) bool, runs ...int) []int 
 	return list
 }
 
-// levels compares the values of every arm except controls with those of the reference, in the cells and metrics that
-// both runs have. Arms of the reference's run are compared by rounds, and arms of other runs as independent samples. If
-// the reference is the baseline of its run, that run's own analysis gives the comparisons within the run.
+// levels compares every arm except controls with the reference: within the reference's run by rounds, otherwise as
+// independent samples.
 func (c *comparison) levels(list []shared) {
 	var questions []analysis.Question
 	var places []int // places[k] is the index of the entry in the comparison's levels for questions[k]

@@ -1,20 +1,17 @@
-// Package compare compares runs that were made at different times, on different machines, or of different versions of
-// a layer.
+// Package compare compares runs of different times, machines or versions of a layer.
 //
-// A result has three parts, in this order. The first part lists the properties in which the runs differ: the machine,
-// the layers' parameters, the workloads, the testbed (differences.go). Any of these may cause a difference in the
-// numbers. The second part compares overheads: how much more or less a layer costs than before, each overhead against
-// the baseline of its own run (changes.go). The third part compares levels, which are the values of an arm: every arm
-// is compared with one arm of one run, the reference (changes.go).
+// A result has three parts. The first part lists the properties in which the runs differ, such as the machine
+// (differences.go). Any of these may cause a difference in the numbers. The second part compares overheads, each
+// against the baseline of its own run (changes.go). The third part compares levels, which are the values of an arm:
+// every arm is compared with one arm of one run, the reference (changes.go).
 //
-// Overheads are worth more than levels. An overhead is measured against a baseline on the same machine within
-// minutes, so a slow machine slows both arm and baseline, and the overhead stays. Only a layer whose relative cost
-// depends on the machine has another overhead on another machine.
+// Overheads are worth more than levels. A slow machine slows both arm and baseline, and the overhead stays. Only a
+// layer whose relative cost depends on the machine has another overhead on another machine.
 //
-// No random order decided which run was made when or where. All comparisons across runs are therefore observational,
-// however narrow their intervals. Cells are the same if they have the same ID, which is the workload's name and the
-// levels of all factors. Metrics are the same if they have the same name, unit, direction and scale. Package analysis
-// decides the verdicts, with the confidence and margin of the reference's run.
+// No random order decided which run was made when or where. All comparisons across runs are therefore observational.
+// Cells are the same if they have the same ID: the workload's name and the levels of all factors. Metrics are the same
+// if they have the same name, unit, direction and scale. Package analysis decides the verdicts, with the confidence and
+// margin of the reference's run.
 package compare
 
 import (
@@ -44,13 +41,13 @@ type Input struct {
 type Options struct {
 	Reference reference // the arm with which all other arms are compared; zero: the first run's baseline
 	Matches   []match
-	// Occasions returns two numbers for an overhead: the standard deviation of its contrasts between runs of an
-	// unchanged layer (0: unknown), and the number of these runs. If Occasions is nil, the deviation is unknown.
+	// Occasions returns the standard deviation of an overhead's contrasts between unchanged runs (0: unknown), and the
+	// number of these runs. Nil: unknown.
 	Occasions func(cell, arm, metric string) (deviation float64, runs int)
 }
 
-// Occasions is the reason why a change from one run to another has no verdict or is not resolved:
-// overheads differ from occasion to occasion even without any change.
+// Occasions is the reason why a change between runs has no verdict or is not resolved: overheads differ from occasion
+// to occasion without any change.
 type Occasions struct {
 	Deviation float64 `json:"deviation"` // standard deviation of overheads between occasions; 0: unknown, so no verdict
 	Runs      int     `json:"runs"`      // the number of runs that Deviation comes from
@@ -80,8 +77,8 @@ type Result struct {
 	// Confidence and Margin come from the reference's run, and hold for all comparisons.
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
-	// Differences are the recorded properties in which the runs differ. Same are the equal properties. Both
-	// lists begin with the important properties. Unknown are the properties that cannot be compared.
+	// Differences are the properties in which runs differ, Same the equal ones (important ones first). Unknown are
+	// properties that cannot be compared.
 	Differences []Property         `json:"differences"`
 	Same        []Property         `json:"same"`
 	Unknown     []analysis.Finding `json:"-"`
@@ -97,8 +94,8 @@ type Result struct {
 	Plans    []*experiment.Plan `json:"-"`
 }
 
-// family holds the sizes of two families for Holm's correction: all changes of headline metrics are one family, and all
-// levels of headline metrics are another.
+// family holds the sizes of two families for Holm's correction: changes of headline metrics, and levels of headline
+// metrics.
 type family struct {
 	Changes int `json:"changes"`
 	Levels  int `json:"levels"`

@@ -12,8 +12,8 @@ import (
 	"tare/internal/run/machine"
 )
 
-// minorOnMachines are the properties of a machine that seldom affect measurements. Versions of tools are not among
-// them, since tools are a group of their own.
+// minorOnMachines are properties of a machine that seldom affect measurements. Versions of tools are a group of their
+// own.
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
 	machine.FlagsProperty, "cipher driver of "}
 
@@ -30,8 +30,8 @@ func (c *comparison) differences() {
 	c.result.Differences, c.result.Same = p.split()
 }
 
-// compareMachines compares what the runs record about their machines. If trials ran on clusters, the machine on which
-// Tare was started counts little: its properties are marked as minor.
+// compareMachines compares the machines that runs record. If trials ran on clusters, properties of the machine that
+// started Tare are minor.
 func (c *comparison) compareMachines(p *properties) {
 	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
 	var without []int
@@ -123,8 +123,8 @@ func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map
 	return leaves
 }
 
-// compareFacts compares what imported files record about the systems that they come from. Settings of the
-// workload are left out, since they are parameters of the cells.
+// compareFacts compares the systems that imported files describe. Settings of the workload are left out, since they are
+// parameters of cells.
 func (c *comparison) compareFacts(p *properties) {
 	settings := map[string]bool{}
 	for _, in := range c.in {
@@ -176,8 +176,8 @@ func listed(values []string, most int) string {
 	return strings.Join(values, ", ")
 }
 
-// compareCells compares the parameters of cells that several runs have. If all cells have the same values of a
-// parameter, the parameter appears once. Otherwise, it appears once for each cell in which runs differ.
+// compareCells compares parameters of cells that several runs have. A parameter with equal values in all cells appears
+// once, others by cell.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // properties by path
 	var order []string
@@ -222,8 +222,8 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	}
 }
 
-// DesignOf returns the design of a run by property, such as its rounds, its confidence and its limits. The seed is
-// left out, since it only determines the order.
+// DesignOf returns a run's design by property, such as its rounds, confidence and limits. It leaves out the seed, which
+// only sets the order.
 func DesignOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
 		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),

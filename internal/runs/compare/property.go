@@ -37,8 +37,8 @@ type Property struct {
 
 type properties []Property
 
-// add adds a property of the runs. values holds its value in each run, and has[i] is true if run i is compared. The
-// property is dropped if fewer than two runs are compared, or if it has no value in any of them.
+// add adds a property with its value in each run, if two runs are compared and one has a value. has[i] is true if run i
+// is compared.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
 	var known []string
 	for i, v := range values {
@@ -81,8 +81,8 @@ func Differing(leaves ...map[string]string) []Property {
 	return slices.DeleteFunc(p, func(one Property) bool { return !one.differs })
 }
 
-// split separates the properties that differ from the properties that are the same. Both lists have the
-// important properties first, and are then sorted by group.
+// split separates differing from equal properties. Both lists have the important properties first, and are then sorted
+// by group.
 func (p properties) split() (differences, same []Property) {
 	rank := func(p Property) int {
 		if p.Minor {
@@ -98,8 +98,8 @@ func (p properties) split() (differences, same []Property) {
 // mostDepth is the largest depth of nested parameters; deeper parameters are compared as JSON.
 const mostDepth = 16
 
-// Flatten returns the leaves of parameters by path, such as "1500" for "link.mtu". A list of plain values is one
-// leaf. Parameters that JSON cannot hold have no leaves.
+// Flatten returns the leaves of parameters by path, such as "1500" for "link.mtu". A list of plain values is one leaf.
+// Parameters that JSON cannot hold have none.
 func Flatten(parameters any) map[string]string {
 	leaves := map[string]string{}
 	data, err := json.Marshal(parameters)
@@ -167,9 +167,8 @@ func scalar(v any) string {
 	return string(data)
 }
 
-// Properties compares the properties of runs and aligns their cells. It fills only the fields Runs, Differences, Same,
-// Unknown and Apart of the Result. It returns an error if two runs hold the same trials, or if the runs have no cell in
-// common.
+// Properties compares the properties of runs and aligns their cells. It fills Runs, Differences, Same, Unknown and
+// Apart. Runs that share their trials, or have no common cell, are an error.
 func Properties(in []Input) (*Result, error) {
 	c, _, err := begin(in, Options{})
 	if err != nil {
@@ -178,9 +177,8 @@ func Properties(in []Input) (*Result, error) {
 	return c.result, nil
 }
 
-// InQuestion reports whether a property is part of the question that a run asks. The question is made of layers,
-// workloads and testbed with their parameters (except those that experiment.OutsideQuestion names), the confidence,
-// the margin, and the format of imported files.
+// InQuestion reports whether a property belongs to the question of a run: layers, workloads and testbed (but see
+// experiment.OutsideQuestion), confidence, margin, and the format of imports.
 func (p Property) InQuestion() bool {
 	switch p.Group {
 	case layers, testbed, workloads:
@@ -193,8 +191,8 @@ func (p Property) InQuestion() bool {
 	return false
 }
 
-// AffectsResult reports whether the property may affect the result, although it is no part of the question that is
-// compared. The slicing of trials may do so. Time limits may do so if some trials failed (failed = true).
+// AffectsResult reports whether a property outside the question may affect the result: the slicing, and time limits if
+// some trials failed.
 func (p Property) AffectsResult(failed bool) bool {
 	return p.Group == design && p.Path == designSlices || p.Limit && failed
 }

@@ -11,9 +11,8 @@ import (
 	"tare/internal/experiment"
 )
 
-// ParseReference parses RUN or RUN:ARM. RUN is a run's directory as the user named it, the last element of the
-// directory's path, or the run's number, counted from 1. Without ARM, the reference is the baseline of the run. Names
-// may contain colons.
+// ParseReference parses RUN or RUN:ARM; without ARM, the arm is the baseline. RUN is the directory as the user named
+// it, its last element, or the run's number from 1. Names may contain colons.
 func ParseReference(text string, in []Input) (reference, error) {
 	ends := []int{len(text)}
 	for i, r := range text {

@@ -44,8 +44,8 @@ func (o *Options) check() error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// choose finds the CPU metric that the options select. It adds the capacities of the same cell that count the CPU
-// metric's unit of work. Without a CPU metric, it finds the capacity that the options select.
+// choose finds the selected CPU metric, and its cell's capacities in its unit of work. Without a CPU metric, it finds
+// the selected capacity.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
 		var cells []string
@@ -156,8 +156,8 @@ func ambiguous(list []source) error {
 	return &Error{fmt.Sprintf("the run has %d figures that the answer could rest on", len(list)), "choose one: " + strings.Join(how, ", ")}
 }
 
-// ParseRate reads a rate in units of work per second. The text is a count ("12000/s", "600/min") or, for work that is
-// measured in data, an amount ("40Gbit/s", "500MB/s"). The error is an *Error.
+// ParseRate reads a rate per second. The text is a count ("12000/s", "600/min") or an amount of data ("40Gbit/s",
+// "500MB/s"). The error is an *Error.
 func ParseRate(text, unit string) (float64, error) {
 	example := "12000/s"
 	if unit == "Gbit" || unit == "GB" {

@@ -1,16 +1,15 @@
 // Package cost turns the results of a run into cores, nodes and money. From CPU time per unit of work, or from
-// capacity, it computes the nodes that each arm needs for a given rate of work, and the nodes that it needs in
-// addition to those of the baseline.
+// capacity, it computes the nodes that each arm needs for a rate of work, and how many more these are than the
+// baseline's.
 //
-// Each trial gives a number of nodes. From CPU time, it is the rate times the CPU time per unit, divided by the CPUs
-// of a node that may be busy. From a capacity, it is the rate divided by the usable part of the capacity. The need of
-// an arm is the typical value of these numbers over rounds, estimated on their logarithms. The additional need is
-// estimated on the differences within rounds, by the estimators that the verdicts use. A slow round affects both arms
-// and cancels. The additional need is therefore more certain than the needs of arm and baseline, and not exactly
-// their difference. For independent samples (imports), the additional need is estimated as the difference of two
-// samples.
+// Each trial gives a number of nodes. From CPU time, it is the rate times the CPU time per unit, divided by the CPUs of
+// a node that may be busy. From a capacity, it is the rate divided by the usable part of the capacity. An arm's need is
+// the typical number over rounds, estimated on logarithms. The additional need is estimated on differences within
+// rounds, by the estimators of the verdicts. A slow round affects both arms and cancels. The additional need is
+// therefore more certain than the needs of arm and baseline, and not exactly their difference. For independent samples
+// (imports), it is the difference of two samples.
 //
-// The reader must check the assumptions, which docs/cost.md lists.
+// The reader must check the assumptions in docs/cost.md.
 package cost
 
 import (
@@ -94,8 +93,8 @@ type more struct {
 	Grade   analysis.Grade   `json:"grade,omitempty"`
 }
 
-// Needs are the cores and nodes that an arm needs. Nodes is the exact number of nodes, and Whole is Nodes rounded up.
-// In a More, each number is the arm's minus the baseline's. Whole is then the difference of two rounded numbers.
+// Needs are the cores and nodes that an arm needs. Whole is Nodes rounded up. In a More, each number is the arm's minus
+// the baseline's: Whole is a difference of rounded numbers.
 type Needs struct {
 	Cores     analysis.Interval `json:"cores"` // the cores of the nodes, including those that must stay idle
 	Nodes     analysis.Interval `json:"nodes"`
@@ -113,8 +112,9 @@ func (r *Result) PerMonth(nodes analysis.Interval) analysis.Interval {
 	return scaled(nodes, r.NodePrice*hoursPerMonth)
 }
 
-// Of computes the needs of all arms. The error is an *Error if the run lacks the metric or the options are
-// wrong, and ErrNoVerdicts if the run gives no verdicts.
+// Of computes how many cores and nodes each arm needs for the rate in the options. The control and arms without values
+// are left out. The error is an *Error if the run lacks the metric or the options are wrong, and ErrNoVerdicts if the
+// run gives no verdicts.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -177,8 +177,8 @@ func (w *worker) bill(s source) (Bill, bool) {
 	return b, true
 }
 
-// positionEffects returns how positions in the round affect the values of an arm: of the treatment with side = 0, or of
-// the baseline with side = 1. Nil: there are no effects to remove.
+// positionEffects returns how positions in the round affect the values of the treatment (side = 0) or baseline (side =
+// 1); nil: no effects.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
 	for _, p := range d.PositionEffects {
 		effects = append(effects, p[side])
@@ -213,9 +213,8 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 	return analysis.Interval(stats.Interval(nodes).Map(back))
 }
 
-// typical estimates the typical number of nodes, over rounds or over the values of a sample. It computes with
-// logarithms. It uses the estimator Rules.Level, since the machine's drift does not cancel in a single arm. If the
-// values allow no interval, typical returns the median and false.
+// typical estimates the typical number of nodes on logarithms, by Rules.Level: drift does not cancel in one arm. ok is
+// false for a mere median.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
 	logs := make([]float64, len(nodes))
 	for i, n := range nodes {

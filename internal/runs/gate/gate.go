@@ -6,17 +6,16 @@
 //   - fail: the overhead is shown to exceed the limit;
 //   - unresolved: neither, with a reason.
 //
-// A gate can make two errors: it can pass a bad run, or fail a good run. The chance of each error has the same bound:
-// half of one minus the design's confidence, which is 2.5 % at a confidence of 95 %. Passing needs no correction for
-// the number of cases. A gate passes only if all cases pass, so a bad run passes only by an error in the bad case (an
-// intersection–union test: Berger 1982). An error in any single case would fail a good run, so failing is corrected
-// by Holm's method over all cases. Without the correction, a gate with twenty budgets would often fail by chance.
+// A gate can pass a bad run, or fail a good run. Each of these errors has a chance of at most half of one minus the
+// design's confidence: 2.5 % at a confidence of 95 %. Passing needs no correction. A gate passes only if all cases
+// pass, so a bad run passes only by an error in the bad case (an intersection–union test: Berger 1982). An error in any
+// single case would fail a good run, so failing is corrected by Holm's method over all cases.
 //
-// An unfinished arm has no outcome: if users could repeat the gate until it passes, it would pass bad runs more often
-// than the bound says. A run without verdicts makes the gate invalid.
+// An unfinished arm has no outcome: users who repeat the gate until it passes would pass more bad runs. A run without
+// verdicts makes the gate invalid.
 //
-// limits.go finds the limit of each case. run.go judges a run by its own baseline. growth.go judges the growth of a
-// run since earlier runs, and several runs of one experiment together. gate.go decides the cases for both files.
+// limits.go finds the limit of each case. run.go judges a run by its own baseline. growth.go judges the growth since
+// earlier runs, and several runs together. gate.go decides the cases for both files.
 package gate
 
 import (
@@ -59,7 +58,7 @@ const (
 	NoControl   Reason = "no-control"   // the control has too few values to compare with
 	NotFinished Reason = "not-finished" // the run is not finished
 	NotRandom   Reason = "not-random"   // the run is observational
-	NoHistory   Reason = "no-history"   // the history has no run to compare with
+	NoHistory   Reason = "no-history"   // the new run cannot be compared with the history, for example since that has too few runs
 	FailsMore   Reason = "fails-more"   // the program fails more often than the baseline's program
 	Missing     Reason = "missing"      // the outcome depends on the values that the failed trials would have had
 	MeanOver    Reason = "mean-over"    // the overhead of the typical round is within the limit, but the mean overhead is not
@@ -95,8 +94,8 @@ type Result struct {
 	// Occasions is the number of runs that are judged together; 0 for a single run. If several runs are judged, Rounds
 	// equals Occasions.
 	Occasions int `json:"occasions,omitempty"`
-	// Start is the time at which the first trial starts. Seconds is the sum of the trials' durations. It is 0 for
-	// imported trials, which may have overlapped.
+	// Start is when the first trial starts. Seconds is the sum of the trials' durations; 0 for imported trials, which
+	// may have overlapped.
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds,omitempty"`
 	Cases   []Case    `json:"cases"`
@@ -104,8 +103,8 @@ type Result struct {
 	Warnings []analysis.Finding `json:"-"`
 }
 
-// Case is one hypothesis. Overheads, differences and limits are shares of the baseline if the limit is a share, and
-// otherwise have the metric's unit. A positive overhead is a cost.
+// Case is one hypothesis. Overheads, differences and limits are shares of the baseline or amounts in the metric's unit,
+// as the limit is. A positive overhead is a cost.
 type Case struct {
 	Cell    string            `json:"cell"`
 	Arm     string            `json:"arm"`
@@ -129,8 +128,7 @@ type Case struct {
 	Needed    int            `json:"roundsNeeded"`   // the rounds (or values in each arm) that resolve the case in a new run; 0: unknown, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
-	// Seconds is the part of the trials' time that falls to this case. It is the duration of the arm's trials in the
-	// cell, divided by the number of cases about this arm and cell.
+	// Seconds is the duration of the arm's trials in the cell, divided by the number of cases about this arm and cell.
 	Seconds float64 `json:"seconds,omitempty"`
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
@@ -172,8 +170,8 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-// decide gives every case its outcome. Holm's correction is over all cases except those with the reason FailsMore,
-// which the analysis of the run has already decided. A case that already has a reason keeps it.
+// decide gives every case its outcome; a case that has a reason keeps it. Holm's correction leaves out cases with
+// FailsMore, decided before.
 func decide(cases []Case, level float64) {
 	var family []int
 	var p []float64
@@ -208,10 +206,8 @@ func (c *Case) settled(at analysis.Interval, p float64) {
 	c.stands, c.seen, c.mean = at, p, at.Point
 }
 
-// decide returns the outcome of a case and the reason for it. The overhead must be farther from the limit than the
-// control is from the baseline, since the control differs without any layer. A case is not decided if its outcome
-// depends on values that failed trials would have had. A case does not pass if the typical round is within the limit
-// but the mean is not.
+// decide returns the outcome of a case and its reason. A case must hold despite failed trials, and by more than the
+// control differs from the baseline.
 func (c *Case) decide(level float64) (Outcome, Reason) {
 	outcome, reason := c.decideBy(c.stands, c.P, level)
 	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
@@ -241,9 +237,8 @@ func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason
 	return Unresolved, Straddles
 }
 
-// Fewest returns how many cases the budgets of a plan make. The result pass is the smallest number of rounds in which a
-// case can pass. The result fail is the smallest number in which a case can fail. Failing is corrected for the number
-// of cases, and so may need more rounds.
+// Fewest returns the number of cases that a plan's budgets make, and the fewest rounds in which a case can pass or
+// fail. Failing is corrected for the number of cases.
 func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	all, err := LimitsOf(plan).cases()
 	if err != nil || len(all) == 0 { // no report here: impossible budgets are reported when the experiment file is read
@@ -254,9 +249,8 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), both.Fewest(plan.Paired(), controlled, 1), both.Fewest(plan.Paired(), controlled, len(all))
 }
 
-// needed returns about how many rounds a new run needs to resolve a case with the probability power. It treats the
-// overhead as uncertain. Otherwise an estimate near the limit would demand thousands of rounds. To fail, a case must be
-// significant after Holm's correction for the given number of cases.
+// needed returns about how many rounds resolve a case with the probability power. The overhead counts as uncertain, or
+// thousands would be needed near the limit.
 func needed(c *Case, level float64, cases int, power float64) int {
 	const mostRounds = 10_000 // upper bound of Case.Needed: a larger number of rounds is not reported
 	d := &c.data

@@ -13,10 +13,8 @@ import (
 	"tare/internal/runs/history"
 )
 
-// Against compares a run with the runs of a history, and judges how much worse the run is. name is the history's name,
-// and confidence that of the growths. A limit of a ratio metric must be a share. Each metric with a limit makes two
-// cases, which must both pass. The comparison with the runs since the last change finds small jumps. The comparison
-// with the first runs finds a slow decline.
+// Against judges how much worse a run is than runs of a history. A metric has two cases: runs since the last change
+// show jumps, first runs a slow decline. A ratio metric's limit must be a share.
 func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
@@ -67,8 +65,8 @@ func growthCase(c Case, g history.Growth, part string, change history.GrowthEsti
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// Over judges several runs of one experiment together: a limit bounds the mean overhead over occasions. It leaves out
-// runs that cannot be combined, with a warning. If fewer than two runs remain, the gate is invalid.
+// Over judges several runs of one experiment together: a limit bounds the mean overhead over occasions. With fewer than
+// two runs that can be combined, the gate is invalid.
 func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	plan := r.Plan
 	out := &Result{Schema: Schema, Name: plan.Name, Valid: true, Finished: true, Paired: true, Baseline: plan.ArmWith(experiment.Baseline),

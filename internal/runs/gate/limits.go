@@ -23,8 +23,8 @@ type addition struct {
 	limit quantity.Limit
 }
 
-// LimitError is the error of an impossible budget: a budget of an unknown metric, arm or cell, or in the
-// wrong unit. The hint lists possible metrics, arms, cells or units.
+// LimitError is the error of a budget for an unknown metric, arm or cell, or in the wrong unit. The hint lists possible
+// ones.
 type LimitError = experiment.KeyError
 
 // ErrNoBudget: no arm has a budget, so there is nothing to judge.
@@ -33,9 +33,8 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf returns the limits in a plan.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit, written [ARM:]METRIC[@CELL]=LIMIT. Where it fits, it replaces the plan's limit. Several added
-// limits may fit a case. A limit that names the arm then wins, next one with the closest cell, and next the one added
-// last.
+// Add adds a limit, written [ARM:]METRIC[@CELL]=LIMIT, which replaces the plan's. Of added limits, one that names the
+// arm wins, then the closest cell, then the last.
 func (l *Limits) Add(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at <= 0 || at == len(text)-1 {
@@ -69,8 +68,8 @@ func (l *Limits) Add(text string) error {
 	return nil
 }
 
-// checkScale returns an error if the limit is an amount but the judged quantity is a share. With joint = true, the
-// quantity is the joint result of several runs. With joint = false, it is the growth since earlier runs.
+// checkScale returns an error if the limit is an amount but the judged quantity a share: joint results (joint), or the
+// growth since earlier runs.
 func (c *Case) checkScale(joint bool) error {
 	if (c.Limit.Scale == experiment.Difference) == (c.Metric.Scale == experiment.Difference) {
 		return nil
@@ -94,8 +93,8 @@ func (l *Limits) Metrics() []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// arms lists the names to which a user can give a budget. An arm with a factor has two names. The name in the
-// experiment file stands for all levels. The name with the level stands for this level.
+// arms lists the names to which a user can give a budget. An arm with a factor has a name for all levels, and one for
+// its own level.
 func (l *Limits) arms() []string {
 	var names []string
 	for _, a := range l.plan.Arms {
@@ -115,8 +114,8 @@ func family(a experiment.PlannedArm) string {
 	return name
 }
 
-// of returns the limit of an arm on a metric in a cell; false: there is none. Limits from the command line come
-// before limits of the plan. In each of these groups, a limit for the arm comes before a limit for all arms.
+// of returns the limit of an arm on a metric in a cell; false: none. Limits of the command line come before the plan's,
+// and limits for one arm before those for all.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
 	var rank, near int // how closely the best limit so far fits: rank for the arm, near for metric and cell

@@ -13,15 +13,15 @@ import (
 
 // Options are the conditions under which a run is judged.
 type Options struct {
-	// Observational allows a run whose arms did not run in rounds of random order. Differences other than the layers,
-	// such as the time of day, then count as if they were costs of the layers.
+	// Observational allows a run without rounds in random order. Differences such as the time of day then count as
+	// costs of the layers.
 	Observational bool
 	// Normal allows the t interval to decide cases with very few values. The t interval holds only if noise is normal.
 	Normal bool
 }
 
-// Run judges a run by comparing its arms with its own baseline. The argument run is the analysis of the trials. Without
-// any limit, the error is ErrNoBudget. For an impossible limit, it is a *LimitError.
+// Run judges a run by its own baseline; its argument run is the analysis of the trials. Without any limit, the error is
+// ErrNoBudget. For an impossible limit, it is a *LimitError.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
@@ -189,9 +189,8 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// withstand sets those parts of a case that must hold whatever values the failed trials would have had. It assumes that
-// these values lie beyond all other values and beyond the limit: in one estimate on the worse side, and in another on
-// the better side.
+// withstand sets the parts of a case that must hold despite failed trials. It assumes that these are worse, or better,
+// than all others and the limit.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead
@@ -210,8 +209,8 @@ func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	}
 }
 
-// control returns how far the control may lie from the baseline, if their difference is significant; otherwise 0. If
-// the control has too few values, control returns a reason.
+// control returns how far the control may lie from the baseline if they differ significantly; otherwise 0. With too few
+// values, it returns a reason.
 func (j *judge) control(c *Case) (Reason, float64) {
 	of := j.run.Comparison(c.Cell, j.run.Plan.ArmWith(experiment.Control), c.Metric.Name)
 	if of == nil {
@@ -230,8 +229,8 @@ func (j *judge) control(c *Case) (Reason, float64) {
 
 func largest(i analysis.Interval) float64 { return math.Max(math.Abs(i.Lo), math.Abs(i.Hi)) }
 
-// onScale converts data to the scale of a budget. If a budget is an amount, such as 1 ms, it limits the difference
-// between the values of two arms. This holds even for a metric whose overhead is a share.
+// onScale converts data to a budget's scale. A budget such as 1 ms limits the difference of two arms' values, even if
+// overheads are shares.
 func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	if d.Metric.Scale == s || s != experiment.Difference {
 		return d
@@ -244,10 +243,8 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	return d
 }
 
-// A gate judges failures of a program by two kinds of cases. A budget of "failures" limits the share of an arm's
-// executions that fail; the case rests on the exact interval of this share and the binomial test. Without such a
-// budget, an arm fails the gate if the analysis shows that it fails more often than the baseline. Otherwise a program
-// could pass because it fails fast.
+// A budget of "failures" limits the share of an arm's executions that fail. Without it, an arm must not fail more often
+// than the baseline: otherwise a program could pass because it fails fast.
 
 func (c Case) ofShare(n analysis.Frequency) Case {
 	c.Size, c.Method = n.Of, "binomial"

@@ -22,9 +22,8 @@ type stretchValues struct {
 	changes []int // the index of the first value after each change
 }
 
-// detect finds the changes of every series. The chance of at least one false change is at most alpha on all headline
-// metrics together (Bonferroni), and at most alpha on all exploratory metrics together. Holm's correction would not
-// suffice, since one series may have several changes.
+// detect finds the changes of every series. A false change has a chance of at most alpha over all headlines, and over
+// all other metrics (Bonferroni).
 func detect(list []Series, runs []*Run, o Options) {
 	var series []*stretchValues
 	tests := map[bool]int{}
@@ -79,8 +78,8 @@ func (s *stretchValues) describe(runs []*Run, o Options) {
 	s.warn(residuals, o)
 }
 
-// level estimates the level of values: the Hodges–Lehmann estimate with its interval, or Student's estimate for few
-// runs. For one run, or runs that do not vary, it is the median with an interval of width zero.
+// level estimates the level of values: Hodges–Lehmann's estimate, or Student's for few runs. One run, or equal runs,
+// give an interval of width zero.
 func (s *stretchValues) level(values []float64) stats.Interval {
 	if e, err := stats.SignedRank(values, confidence); err == nil {
 		return e.Interval
@@ -132,8 +131,8 @@ func direction(size stats.Interval, better experiment.Better) string {
 }
 
 func (s *stretchValues) warn(residuals []float64, o Options) {
-	// mostRelated is the largest autocorrelation with which histories without changes hardly show more changes than alpha
-	// allows (hack/bench/history). With a larger autocorrelation, reported changes are doubtful.
+	// mostRelated is the largest autocorrelation at which false changes hardly exceed alpha (hack/bench/history). Above
+	// it, changes are doubtful.
 	const mostRelated = 0.4
 	n := len(residuals)
 	if n < 2*o.Segment {
@@ -142,20 +141,16 @@ func (s *stretchValues) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// A series of independent values exceeds the limit 2.58/√n in one of a hundred cases. The autocorrelation of rounds
-	// within a run has the same limit. The residuals lack the reported changes, so they have less autocorrelation than
-	// the values.
+	// A series of independent values exceeds 2.58/√n in one of a hundred cases. The residuals lack reported changes, so
+	// their autocorrelation is less.
 	r := stats.Neighbours(s.values, s.changes)
 	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
 
-// search returns the changes of a stretch. It first looks for single changes, one split at a time, and then for
-// interludes between them. An interlude is a group of values that differs from the values before and after, such as a
-// regression that was fixed after a week. A single split hardly finds it. Without any change, the chance of a claim is
-// at most alpha, which the two tests share. If neighbouring runs resemble each other, so do neighbours in the surrogate
-// series of the tests (stats.surrogates).
+// search returns the changes of a stretch: single changes and interludes, such as a regression fixed after a week.
+// Without changes, the chance of a claim is at most alpha.
 func search(x []float64, alpha float64, least int) []int {
 	const interludeShare = 0.25 // share of alpha for groups of runs between changes; single changes get the rest
 	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
@@ -179,13 +174,11 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the group of values [from, to) that differs most from the values around it. The result found is true
-// only if fewer than a share alpha of the surrogates have a group that differs as much. The group has at least `least`
-// values, and so has each side of it. A test on ranks would miss a short group: six values cannot have higher ranks
-// than the six highest, however far they are from the rest.
+// interlude finds the values [from, to) that differ most from those around them. found is true if fewer than a share
+// alpha of surrogates differ as much.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
-	// lengthStep is the ratio between successive lengths of interludes that are tried in surrogates. Trying all lengths
-	// would take a time that grows with the square of the number of values (Walther, Annals of Statistics 38, 2010).
+	// lengthStep is the ratio of successive lengths of tried interludes. All lengths would take quadratic time
+	// (Walther, Annals of Statistics 38, 2010).
 	const lengthStep = 1.1
 	const mostInterludeValues = 500 // the time of the search grows with the square of the number of values
 	if len(x) < 3*least || len(x) > mostInterludeValues {
@@ -203,10 +196,9 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 	})
 }
 
-// mostApart finds the values [from, to) whose mean is farthest from the mean of the other values. The result most is
-// the square of this distance, divided by 1/inside + 1/outside, where inside and outside are the numbers of values.
-// The number step is the ratio of successive lengths (1: all lengths). The slice sums is a buffer with one element
-// more than the values.
+// mostApart finds the group of values [from, to) that stands out most. The result most grows with the distance of the
+// group's mean from the mean of the other values, and with both numbers of values. The group, and each side of it, has
+// at least least values. Each group length that is tried is step times the one before (1: all lengths).
 func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
 	for i, v := range values {
@@ -233,11 +225,8 @@ type changeSite struct {
 	sure             float64 // probability that the claimed position is the true position
 }
 
-// locate estimates how certain the position of the single change in x is. The argument at is the claimed position.
-// locate computes the posterior over all positions for one step between two levels in normal noise of unknown size,
-// with equal prior probabilities (A. F. M. Smith, Biometrika 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k)
-// is the sum of squares around the two means. An outlier does not look like a step, since the values are winsorized.
-// hack/bench/history counts how often the bounds contain the true position.
+// locate estimates how certain the position of a change is, for one step in normal noise (A. F. M. Smith, Biometrika
+// 62, 1975): p(k) ∝ (k(n-k))^-½ S(k)^-(n-2)/2, where S(k) is the sum of squares around the two means.
 func locate(x []float64, at int) changeSite {
 	y := winsorized(x, at)
 	n := len(y)
@@ -283,9 +272,8 @@ func siteFrom(logs []float64, top float64, at int) changeSite {
 	return out
 }
 
-// winsorized limits each value to three robust standard deviations around a median: that of the value's own side of a
-// change. The standard deviation is over both sides. All values are moved, so that the median of the left side is 0 and
-// sums of squares keep their precision.
+// winsorized limits values to three robust standard deviations around their side's median. The left median becomes 0,
+// for precise sums of squares.
 func winsorized(x []float64, at int) []float64 {
 	const robust = 1.4826 // the standard deviation of normal values per median absolute deviation
 	left, right := stats.Median(x[:at]), stats.Median(x[at:])

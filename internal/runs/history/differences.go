@@ -12,10 +12,8 @@ import (
 	"tare/internal/runs/compare"
 )
 
-// parameters are the parameters of one arm in one cell, by path: everything that is meant to affect the values. They
-// include the layers of the arm and of the baseline, the workload and the testbed (except those that
-// experiment.OutsideQuestion names). They do not include the rounds, the seed, limits, margins, and imported files
-// with their pairing.
+// parameters maps paths to all that is meant to affect an arm's values in a cell: layers of arm and baseline, workload
+// and testbed (but see experiment.OutsideQuestion).
 type parameters map[string]string
 
 // parametersOf returns the parameters of every cell and arm of a plan, by cell and arm.

@@ -15,12 +15,11 @@ type Growth struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"`
-	// Of names the quantity that is compared. "overhead" is the arm's overhead against its run's own baseline. "level"
-	// is the arm's own values, in histories without a baseline.
+	// Of names the compared quantity: the "overhead" against the run's baseline or, in histories without a baseline,
+	// the "level" of the arm.
 	Of string `json:"of"`
-	// Recent compares the new run with the runs since the last change. Anchor compares the new run with the first runs,
-	// the reference, and so shows a slow decline. A growth is a share (0.02: costs 2 % more than before) or, on a
-	// difference scale, an amount in the metric's unit. A positive growth is worse.
+	// Recent compares the new run with the runs since the last change, Anchor with the first runs. A growth is a share
+	// (0.02: costs 2 % more) or, on a difference scale, in the metric's unit; positive is worse.
 	Recent GrowthEstimate `json:"recent"`
 	Anchor GrowthEstimate `json:"anchor"`
 	// Previous compares the new run with the latest comparable earlier run; nil: no earlier run is comparable.
@@ -49,12 +48,8 @@ type GrowthEstimate struct {
 	P func(limit float64) float64 `json:"-"`
 }
 
-// Growth compares a new run with the history of its experiment: every overhead of its treatments, or the level of its
-// only arm. The new run and later runs are left out of the history.
-//
-// Recent compares with the runs since the last change. Anchor compares with the first runs of the history, as many as
-// the shortest allowed segment has. If the argument anchor names a run, such as the first after an accepted change,
-// Anchor begins at that run. Growth returns an error if the experiment has no such run.
+// Growth compares a new run with earlier runs of its experiment. Its Anchor compares with the first runs or, if anchor
+// names a run, with the runs from there. An unknown anchor is an error.
 func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 	before := h.before(run)
 	first := 0
@@ -152,8 +147,8 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	return gap
 }
 
-// comparable finds the earlier runs for a comparison with the new run: the series that the new value continues, and its
-// stretch of runs with the new run's parameters. Without such a stretch, comparable returns the reason.
+// comparable returns the series that the new value continues, and the index of its stretch with the new run's
+// parameters; or the reason for none.
 func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
@@ -181,14 +176,13 @@ func (s *Series) used(stretch int) []Point {
 	return slices.DeleteFunc(slices.Clone(s.Points), other)
 }
 
-// change compares the new value with the mean of the values of k reference runs. The standard deviation between runs
-// is sd, known with df degrees of freedom:
+// change compares the new value with the mean of k reference runs. sd is the standard deviation between runs, known
+// with df degrees of freedom. The interval is Student's for one more value:
 //
 //	new - mean ± t(df) · sd · √(1 + 1/k)
 //
-// This is Student's interval for one more value from the same population, exact if runs differ by normal noise. The
-// spread between runs includes the uncertainty within runs, as long as the new run is as precise as the earlier runs.
-// If the new run is less precise, its excess variance is added.
+// It is exact if runs differ by normal noise. If the new run is less precise than the reference runs, its excess
+// variance is added.
 func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (GrowthEstimate, analysis.Reason) {
 	k, sum := float64(len(reference)), 0.0
 	usual := 0.0 // the mean variance within a reference run

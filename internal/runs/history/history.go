@@ -1,28 +1,24 @@
-// Package history sorts many runs of an experiment by time, and finds the runs at which a metric changed and how far
-// a new run differs from the runs before it.
+// Package history sorts the runs of an experiment by time. It finds the runs at which a metric changed, and how far a
+// new run differs from the runs before it.
 //
-// A run gives one value for each metric of each arm: the overhead against the baseline of the run, which hardly
-// depends on the speed of the machine. For the baseline itself, and for arms without a baseline, a run gives the
-// level, which is the typical value of the arm. All methods use the spread between runs, which the rounds within a
-// run do not show.
+// A run gives one value for each metric of each arm. The value is the overhead against the run's baseline, which hardly
+// depends on the speed of the machine. For the baseline itself, and for arms without a baseline, it is the level: the
+// arm's typical value. All methods use the spread between runs, which the rounds within a run do not show.
 //
-// A series answers two questions, by different methods:
+// A series answers two questions:
 //
-//   - Did something change, and when? stats.RelatedChangepoints finds changes of the values on the logarithmic
-//     scale, and interlude finds a level that comes and goes. One error rate covers the whole history. Each change
-//     has a size and a range of runs in which it may lie.
-//   - May this new run pass? Growth compares it with the runs since the last change, which
-//     detects a jump, and with the reference runs at the beginning, which detects a decline so
-//     slow that it never jumps.
+//   - Did something change, and when? stats.RelatedChangepoints finds changes, and interlude finds a level that
+//     comes and goes. One error rate covers the history.
+//   - May this new run pass? Growth compares it with the runs since the last change, which detects a jump, and
+//     with the first runs, which detects a slow decline.
 //
-// Only runs that ask the same question can be compared: runs whose parameters of layers, workload or testbed differ
-// are in different stretches, and statistics stay within a stretch. Facts that the experiment does not determine
-// (kernel, tools, Tare itself) may change between runs. These events may explain changes, and are listed beside the
-// changes.
+// Only runs that ask the same question are compared. Runs with other parameters of layers, workload or testbed are in
+// another stretch, and statistics stay within a stretch. The kernel, tools and Tare itself may change between runs.
+// Such
+// events are listed beside the changes.
 //
-// run.go finds runs and extracts their data. series.go makes series of runs, on the scale of all computations.
-// change.go finds changes and the certainty of their position. growth.go compares a new run. differences.go finds the
-// differences between runs.
+// run.go reads runs. series.go makes series of runs. change.go finds changes. growth.go compares a new run.
+// differences.go finds the differences between runs.
 package history
 
 import (
@@ -39,12 +35,11 @@ const (
 	// DefaultAlpha is the chance that any headline metric shows a change in the history of an experiment without
 	// changes.
 	DefaultAlpha = 0.02
-	// DefaultSegment is the smallest number of runs between two changes, before the first change, and after the last.
-	// With a smaller number, alarms hardly come earlier, since a change within so few runs is rarely significant
-	// (hack/bench/history).
+	// DefaultSegment is the smallest number of runs before, between and after changes. With fewer, alarms hardly come
+	// earlier (hack/bench/history).
 	DefaultSegment = 5
-	// confidence is the confidence of levels, of growth, and of the sizes and positions of changes. The interval of a
-	// single run has the confidence of the run's own plan.
+	// confidence is the confidence of levels, growth, and sizes and positions of changes. Intervals of single runs have
+	// their own plan's.
 	confidence = 0.95
 )
 
@@ -88,11 +83,11 @@ type Series struct {
 	Cell   string            `json:"cell"`
 	Arm    string            `json:"arm"`
 	Metric experiment.Metric `json:"metric"` // the metric as the latest run defines it
-	// Of says what the values are: OfOverhead or OfLevel. Overheads are shares (0.05: costs 5 %) or, on a difference
-	// scale, amounts in the metric's unit. Levels are in the metric's unit.
+	// Of is OfOverhead or OfLevel. Overheads are shares (0.05: costs 5 %) or, on a difference scale, in the metric's
+	// unit. Levels are in that unit.
 	Of string `json:"of"`
-	// Machine is set for the level of a baseline that treatments are compared with. A change of this level comes from
-	// the machine or the workload, and not from a layer.
+	// Machine is set for the level of a baseline of treatments. A change of this level comes from the machine or the
+	// workload, not from a layer.
 	Machine bool `json:"machine,omitempty"`
 	// Observational is set if no run was an experiment in random order.
 	Observational bool               `json:"observational,omitempty"`
@@ -106,8 +101,8 @@ type Series struct {
 // Point is one run in a series.
 type Point struct {
 	Run int `json:"run"` // the index of the run in the experiment
-	// Stretch is the index of the point's stretch among the stretches of the series. It is -1 if all points with these
-	// parameters are left out, since they then form no stretch.
+	// Stretch is the index of the point's stretch in the field Stretches; -1: all points with these parameters are left
+	// out.
 	Stretch int `json:"stretch"`
 	// Value is the estimate with its interval; nil if the run has no value. If the run allows no interval, the
 	// interval's width is zero.
@@ -120,8 +115,8 @@ type Point struct {
 	asked parameters
 }
 
-// Stretch stands for all runs of a history that have the same parameters, even if other runs lie between them. A run
-// that is left out begins no stretch.
+// Stretch stands for all runs with equal parameters, even if other runs lie between them. A run that is left out begins
+// no stretch.
 type Stretch struct {
 	First int `json:"first"` // the index of the first run
 	// Differs lists the parameters of the stretch that differ from those of the last included run before it. For the
@@ -162,12 +157,10 @@ type Change struct {
 	Last      int    `json:"last"`      // the index of the last run of the old level
 	Direction string `json:"direction"` // Worse, Better, Rose, Fell or Spread
 	// Size is the level after the change minus the level before: a share or, on a difference scale, in the metric's
-	// unit. Positive is worse. The size tends to be too large, since a change is placed where values differ most. The
-	// interval is not corrected for this.
+	// unit. Positive is worse. Size tends to be too large: a change is placed where values differ most.
 	Size analysis.Interval `json:"size"`
-	// The first run of the new level lies from Earliest to Latest, with the history's confidence. Sure is the
-	// probability that it is the run Run. These numbers assume that the level changes in a single step, and that runs
-	// are independent.
+	// The first run of the new level lies from Earliest to Latest (95 % confidence). Sure is the chance that it is Run.
+	// Both assume a single step.
 	Earliest int     `json:"earliest"`
 	Latest   int     `json:"latest"`
 	Sure     float64 `json:"sure"`

@@ -21,8 +21,8 @@ import (
 	"tare/internal/stats"
 )
 
-// Read finds the runs among and below the directories, and reads each run once. skipped lists the directories without a
-// readable run. The error says that a directory could not be searched, or that ctx was cancelled.
+// Read reads each run in or below the directories once. skipped lists directories without a readable run. The error is
+// a failed search, or the end of ctx.
 func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
 	var found []string
 	seen := map[string]bool{}
@@ -132,8 +132,8 @@ func Judged(j *journal.Run, judged *analysis.Run) *Run {
 	return r
 }
 
-// identityOf returns a number that differs between two runs with the same start. The number is the seed of the
-// run. An imported run has no seed, so its number depends on its trials.
+// identityOf returns a number that tells apart runs with equal start: the seed of the run or, for an import, a hash of
+// its trials.
 func identityOf(j *journal.Run) uint64 {
 	if j.Plan.Import == nil {
 		return j.Plan.Seed
@@ -149,8 +149,8 @@ func identityOf(j *journal.Run) uint64 {
 	return h.Sum64()
 }
 
-// began returns the start of the first trial or, for a run without trials, the start of the run. For an
-// import, only the times in the imported files count.
+// began returns the start of the first trial; without trials, the start of the run. An import without times in its
+// files gives the zero time.
 func began(j *journal.Run) time.Time {
 	if first := analysis.Began(j.Trials); !first.IsZero() || j.Plan.Import != nil || len(j.Sessions) == 0 {
 		return first

@@ -146,8 +146,8 @@ func (s *Series) separateObservational(runs []*Run) {
 	}
 }
 
-// scale maps the values of a series to the scale of computation and back. Values of ratio metrics become logarithms.
-// The sign is changed if larger values are better. A difference on this scale is a change for the worse.
+// scale maps values of a series to the scale of computation, and back. Values of ratio metrics become logarithms. On
+// this scale, larger is worse.
 type scale struct {
 	metric experiment.Metric
 	of     string

@@ -1,13 +1,15 @@
 // Package published makes the table that benchmark write-ups print: for each arm and metric the mean and the
 // population variance over the trials, and the differences between arms as percentages.
 //
-// With this table, published numbers can be checked digit by digit. Tare's verdicts do not rest on the table. A
-// difference of two means does not show its uncertainty, and can be relative to either arm: 1.63 s is 1.17 % less
-// than 1.65 s, and 1.65 s is 1.19 % more than 1.63 s. The table therefore gives each difference relative to either
-// arm, and the verdict with its interval.
+// Users can check published numbers with it digit by digit. Tare's verdicts do not rest on the table: a difference of
+// two
+// means does not show its uncertainty. It can be relative to either arm: 1.63 s is 1.17 % less than 1.65 s, and 1.65 s
+// is
+// 1.19 % more than 1.63 s. The table gives both differences, and the verdict with its interval.
 //
-// In a pair (a, b), a is the arm that comes first in the plan, whatever the reference. The difference relative to a
-// is (b − a)/a, and relative to b it is (b − a)/b.
+// In a pair (a, b), a is the arm that comes first in the plan. The difference relative to a is (b − a)/a, and relative
+// to
+// b it is (b − a)/b.
 package published
 
 import (
@@ -27,8 +29,8 @@ const Schema = "tare.published/v1"
 
 // Options selects the content of the table.
 type Options struct {
-	// Reference is the arm whose pairs are shown. If Reference is empty, the table shows all pairs of up to four
-	// arms; of more arms, it shows only the pairs with the baseline.
+	// Reference is the arm whose pairs are shown. If it is "", all pairs of up to four arms are shown; of more arms,
+	// only the pairs with the baseline.
 	Reference string
 	// WithInvalid includes the values of trials that broke a rule.
 	WithInvalid bool
@@ -227,8 +229,7 @@ func gather(trials []journal.Trial, withInvalid bool) series {
 	return s
 }
 
-// moments computes mean and population variance of the values. The population variance is the mean squared distance
-// from the mean, divided by n and not by n − 1.
+// moments returns the mean and the population variance of the values. The variance is divided by n, not by n − 1.
 func (s series) moments(cell, arm, metric string) Moments {
 	m := Moments{Arm: arm}
 	list := s[key{cell, arm, metric}]
@@ -251,9 +252,8 @@ func (s series) moments(cell, arm, metric string) Moments {
 
 type differenceKey struct{ cell, metric, a, b string }
 
-// judge returns the verdicts on pairs of arms. Pairs with the baseline keep the verdicts of the run. All other pairs
-// are judged by the same rules, as one family for Holm's correction. If the run is invalid or unfinished, the other
-// pairs get no verdict.
+// judge returns verdicts on pairs of arms: the run's own for pairs with the baseline. Other pairs are judged as one
+// family, unless the run is invalid or unfinished.
 func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[differenceKey]*analysis.Comparison {
 	verdicts := map[differenceKey]*analysis.Comparison{}
 	base := run.Plan.ArmWith(experiment.Baseline)

@@ -1,11 +1,11 @@
-// Package apart lets tests run apart from the other processes of the machine, in a
-// process id namespace of their own.
+// Package apart lets tests run apart from the other processes of the machine, in a process id namespace of their own.
 //
-// Tare sees other processes of Tare only within its process id namespace (clean, doctor,
-// leftovers, strays). A marker, a cgroup and a directory name the namespace of their owner,
-// and Tare leaves those of another namespace alone. So a test in a namespace of its own may
-// kill a Tare, look for processes, or ask what was left behind. It neither sees nor ends
-// the processes of another test suite, campaign or run on the same machine.
+// Tare sees other processes of Tare only within its process id namespace (clean, doctor, leftovers, strays). A marker,
+// a
+// cgroup and a directory name their owner's namespace, and Tare leaves those of another namespace alone. So a test in a
+// namespace of its own may kill a Tare, look for processes, or ask for leftovers. It neither sees nor ends the
+// processes
+// of another test suite, campaign or run.
 package apart
 
 import (
@@ -28,8 +28,8 @@ const variable = "TARE_TEST_APART"
 // whole stands for all tests of a program.
 const whole = "*"
 
-// Rerun runs this test program again in a namespace of its own, and ends with the exit code of that program. If the
-// program is in such a namespace already, or this machine allows none, Rerun returns.
+// Rerun runs this test program again in a namespace of its own, and exits with its code. Inside it, or if the machine
+// allows none, Rerun returns.
 func Rerun() {
 	if os.Getenv(variable) != "" || namespace() == nil {
 		return
@@ -48,9 +48,8 @@ func Rerun() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// Test runs a test once more in a namespace of its own, and gives it the result of that run. Test then returns true,
-// and the caller must return. Test returns false if the test is to go on here. This is so in the second run, and on a
-// machine that allows no namespace.
+// Test runs a test again in a namespace of its own, with that run's result. If it returns true, the caller must return.
+// Inside that run, or without namespaces, it is false.
 func Test(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(variable) == t.Name() || namespace() == nil {

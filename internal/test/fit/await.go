@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Await waits until the function so returns true, however long that takes on a busy machine. If it never does, the test
-// fails shortly before the time limit of the test program.
+// Await waits until so() is true. It fails the test 10 s before the time limit of the test program; without such a
+// limit, after 10 minutes.
 func Await(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	begun := time.Now()

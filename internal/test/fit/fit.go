@@ -1,16 +1,13 @@
-// Package fit says whether the machine is fit to judge a test of real time, and waits
-// without a limit of its own.
+// Package fit says whether the machine is fit to judge a test of real time, and waits without a limit of its own.
 //
-// A test of real time asserts how long something takes, how much is done in a time, or
-// that something is done before a limit. Where other programs use the processors such an
-// assertion says nothing. So these tests are named TestRealTime…, run one after the other
-// after all others (.ci/test), and begin with
+// A test of real time asserts how long something takes, how much is done in a time, or that something is done before a
+// limit. While other programs use the processors, such an assertion says nothing. These tests are named TestRealTime…,
+// run one after the other after all others (.ci/test), and begin with
 //
 //	m := fit.Machine(t)
 //
-// What they assert of time they assert with m, on which a failure becomes a skip, with the
-// reason, if the machine was unfit meanwhile. What must hold on any machine they assert
-// with t.
+// They make assertions about time with m: on an unfit machine, a failure becomes a skip with the reason. They make all
+// other assertions with t.
 package fit
 
 import (

@@ -14,10 +14,8 @@ import (
 
 var rebuild = flag.Bool("rebuild", false, "compile again what is committed, and compare")
 
-// Built checks that committed compiled files belong to their sources. dir has a program build, which compiles into a
-// directory that it is given, and a file BUILT. BUILT has the SHA-256 hash of each of the files, sources and results,
-// and names the compiler. With -rebuild, the files are compiled again and compared. Another compiler gives another
-// BUILT. target is the make target that compiles the files.
+// Built checks that committed compiled files belong to their sources, by hashes in dir's file BUILT. With -rebuild,
+// dir's program build compiles them again. target is the make target.
 func Built(t *testing.T, dir, target string, files ...string) {
 	t.Helper()
 	record := read(t, dir, "BUILT")

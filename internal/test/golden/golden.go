@@ -1,5 +1,5 @@
-// Package golden compares what tests get with files: the expected output in testdata, and the generated pages and
-// schemas of the documentation. With -update, tests write these files.
+// Package golden compares results of tests with files: in testdata, and generated pages and schemas. With -update,
+// tests write these files.
 package golden
 
 import (

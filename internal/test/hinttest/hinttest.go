@@ -13,9 +13,8 @@ var (
 	key     = regexp.MustCompile(`^[^:,\]}#\n]+`)
 )
 
-// Follow applies a hint to a file: it replaces the text at a position by the text that the hint suggests. It returns
-// the new file and the replaced text; "" if the hint suggests nothing. Lines and columns count from 1. With ofKey =
-// true the hint is about a key, and otherwise about a value.
+// Follow applies a hint to text, at a line and column from 1. It returns the new text and the replaced part; "":
+// nothing was suggested. ofKey: the hint is about a key.
 func Follow(text string, line, column int, hint string, ofKey bool) (followed, was string) {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {

@@ -1,10 +1,11 @@
-// Package helperrpc exchanges requests and responses with helpers (testbed.Helper) at a place of a site. Each
-// request is one line of JSON on the helper's standard input. Each response is one line on its standard
-// output. Secrets are sent only in these lines. The helper ends when its input ends.
+// Package helperrpc exchanges requests and responses with helpers (testbed.Helper) at a place of a site. A request is
+// one
+// line of JSON on the helper's standard input. A response is one line on its standard output. Secrets are sent only in
+// these lines. The helper ends when its input ends.
 //
-// A helper started by Start serves many requests (Main). A helper for a single request (Once, Command) uses
-// Reading or Answering. In a pod, nobody can write to a running program. Another process of the helper's
-// program therefore carries each request to the helper's socket, and waits for the response (remote.go).
+// A helper started by Start serves many requests (Main). A helper for a single request (Once, Command) uses Reading or
+// Answering. In a pod, nobody can write to a running program. Another process therefore carries each request to the
+// helper's socket (remote.go).
 package helperrpc
 
 import (
@@ -97,8 +98,8 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 	return &Helper{Process: process, connection: &pipes{requests: requests, responses: responses, reader: bufio.NewReader(responses)}}, nil
 }
 
-// Ask sends a request to the helper and waits for the response. It decodes the response into the value that into points
-// to; nil drops the response. The error is the helper's own, or says why there is no response.
+// Ask sends a request to the helper. into points to the value for the response; nil drops it. The error is the helper's
+// own, or the reason for no response.
 func (h *Helper) Ask(ctx context.Context, request, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,8 +215,8 @@ func Serve[O, A any](ctx context.Context, from io.Reader, to io.Writer, serve fu
 	return lines.Err()
 }
 
-// Command returns a command that starts the named helper. The request is its standard input. The helper's main function
-// must come from Reading or Answering.
+// Command returns a command that starts the named helper with the request as its input. The helper's main function must
+// come from Reading or Answering.
 func Command(site testbed.Site, where testbed.Place, name string, request any) (testbed.Command, error) {
 	text, err := json.Marshal(request)
 	cmd := testbed.HelperAt(site, where, name)
@@ -223,9 +224,8 @@ func Command(site testbed.Site, where testbed.Place, name string, request any) (
 	return cmd, err
 }
 
-// Once starts a helper for a single request, waits for its end, and decodes the response into the value to which into
-// points. If into is nil, the response is dropped. If the helper fails, the error is a testbed.ExitError with the
-// helper's standard error.
+// Once runs a helper for a single request. into points to the value for the response; nil drops it. If the helper
+// fails, the error is a testbed.ExitError.
 func Once(ctx context.Context, site testbed.Site, where testbed.Place, name string, request, into any) error {
 	cmd, err := Command(site, where, name, request)
 	if err != nil {

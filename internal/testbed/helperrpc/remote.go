@@ -16,8 +16,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Environment variables that hold the name of a socket. With serverVariable, a process in a pod serves as a helper at
-// the socket. With clientVariable, a process carries one request to that helper.
+// Environment variables with the name of a socket. In a pod, serverVariable makes a process a helper, and
+// clientVariable makes it carry one request.
 const (
 	serverVariable = "TARE_ORDERS_SERVED"
 	clientVariable = "TARE_ORDERS_ASKED"

@@ -85,8 +85,8 @@ func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Un
 	return t, nil
 }
 
-// Apply makes or changes objects by server-side apply. It first records them, and refuses objects of another owner. An
-// object without a namespace gets the site's namespace. Apply returns objects as the API server stores them.
+// Apply makes or changes objects by server-side apply, and returns them as stored. It records them first, and refuses
+// another owner's objects. The site's namespace is the default.
 func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
-// apply creates an object, or changes an existing object of this run. It first looks whose object it is, since
-// server-side apply would change other owners' objects, too.
+// apply creates an object, or changes an existing object of this run. It first checks the owner: server-side apply
+// would change others' objects, too.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -183,7 +183,7 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 }
 
 // Record writes into the cluster record that objects of these kinds will be made with the site's labels. Close and
-// Clean then know that they must remove such objects.
+// Clean then remove them.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -181,8 +181,8 @@ var relevant = []string{
 // standInAnnotation is an annotation of pods that replace something real, such as a device. Its value is a warning.
 const standInAnnotation = "tare/stand-in"
 
-// components lists DaemonSets and Deployments by name: the images of the relevant ones, and the warnings of all
-// stand-ins. A list that the user may not read is left out.
+// components returns, by name, the images of relevant DaemonSets and Deployments, and the warnings of stand-ins.
+// Unreadable lists are left out.
 func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
 		standIns = addText(standIns, name, pods.Annotations[standInAnnotation])

@@ -57,8 +57,8 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// add adds a finding. The finding's text is the error or, if err is nil, the argument detail. Warnings that the API
-// server has sent since the last finding are appended.
+// add adds a finding with the text of err, or with detail if err is nil. The API server's warnings since the last
+// finding are appended.
 func (d *dryRun) add(name, detail string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,9 +122,8 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	return d.findings, ctx.Err()
 }
 
-// tryNamespace tries to make the site's namespace by a dry run. It returns a namespace in which pods can be tried. If
-// the site's namespace does not exist yet, this is "default", since the API server refuses every pod in a missing
-// namespace.
+// tryNamespace tries the site's namespace by a dry run. It returns a namespace for trying pods: "default" if Tare is to
+// make the site's namespace.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.sharesNamespace() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
@@ -153,8 +152,8 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	return metav1.NamespaceDefault
 }
 
-// tryPod tries to make a pod in a namespace, as a dry run. If the site will have another namespace, a refusal by the
-// quota or Pod Security of this one proves nothing.
+// tryPod tries to make a pod by a dry run. In a namespace that is not the site's, a refusal by quota or Pod Security
+// proves nothing.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
 	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
@@ -169,8 +168,8 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 	d.add(name, "admitted, as tried in namespace "+where, err)
 }
 
-// wrongNamespace reports whether an object was refused only because of the namespace where Tare tried it, for example
-// by a quota. In this case it adds a finding.
+// wrongNamespace reports whether an object was refused only because of the namespace where Tare tried it. If so, it
+// adds a finding.
 func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	if err == nil {
 		return false
@@ -191,8 +190,8 @@ func (d *dryRun) wrongNamespace(name, where string, err error) bool {
 	return true
 }
 
-// tryVolume tries to make the volume's claim, and looks for the claim's storage class. If the class were missing, a pod
-// with this claim would wait forever.
+// tryVolume tries the volume's claim by a dry run, and looks for the claim's storage class. With a missing class, a pod
+// would wait forever.
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, v volume, where, of string) {
 	claim := s.planClaim(v)
 	claim.Namespace = where

@@ -1,11 +1,12 @@
-// Package kube is the testbed on a Kubernetes cluster. Its sites are namespaces with pods on nodes, made
-// through client-go.
+// Package kube is the testbed on a Kubernetes cluster. Its sites are namespaces with pods on nodes, made through
+// client-go.
 //
-// Open returns a site (Site). The arm's layers change the site (ShapeNamespace, ShapePods, ShapeVolume, Apply),
-// and Ready makes its objects. The site stays up until it is closed, or until the run ends. A trial is a few
-// messages to the agents in the site's pods (package agent). While a trial runs, only the agents work for Tare:
-// they wait for the program. With "accounting: node", the agent on the node also reads the pod's cgroups at the
-// start, at the end, and four times a second in between (BenchmarkRead in agent/cgroup).
+// Open returns a site (Site). The arm's layers change the site (ShapeNamespace, ShapePods, ShapeVolume, Apply), and
+// Ready makes its objects. The site stays up until it is closed, or until the run ends.
+//
+// A trial is a few messages to the agents in the site's pods (package agent). During a trial, the agents only wait for
+// the program. With "accounting: node", the agent on the node also reads the pod's cgroups: at the start, at the end,
+// and four times a second in between (BenchmarkRead in agent/cgroup).
 //
 // This package uses the packages below. Each of them imports only packages that stand above it in this list:
 //
@@ -17,9 +18,9 @@
 //	pods        makes the pods of a run, and replaces lost ones
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
-// Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly
-// these objects. If Tare was killed, inventory.Clean removes them. Every wait has a limit. After the limit, the
-// error names the awaited state, with the events and the last log lines of the pods.
+// Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly these
+// objects. If Tare was killed, inventory.Clean removes them. Every wait has a limit. The error after it names the
+// awaited state, the events and the pods' last log lines.
 package kube
 
 import (
@@ -140,7 +141,7 @@ func (t *Testbed) Close() error {
 }
 
 // Close removes the site's pods, service and volumes, and waits until they are gone. The namespace stays for the next
-// site with the same arm and needs, since removing a namespace takes long.
+// site: removing it takes long.
 func (s *Site) Close() error {
 	s.mu.Lock()
 	on, made := s.on, s.pods

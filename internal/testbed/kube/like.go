@@ -21,8 +21,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// PodTemplate makes pods for a workload that starts pods in its trials. Layers change these pods. A node selector binds
-// the pods to the client's node, instead of naming the node directly. So each start includes the scheduler's work.
+// PodTemplate makes the pods that a workload starts in its trials. A node selector binds them, so that each start
+// includes the scheduler's work.
 type PodTemplate struct {
 	site *Site
 	on   *clusterRun
@@ -61,9 +61,8 @@ func (l *PodTemplate) selector() string {
 	}.String()
 }
 
-// Plan returns the manifest of a pod without making the pod. Its containers have the testbed's limits. The main
-// container requests almost nothing, so that many pods fit on a node. The function run gets the path of Tare's agent,
-// and returns arguments and environment of the main container.
+// Plan returns a pod's manifest. run turns the path of Tare's agent into the main container's arguments and
+// environment. The container requests little, so that many pods fit on a node.
 func (l *PodTemplate) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
 	s := l.site
 	pod := s.planPod(l.role)

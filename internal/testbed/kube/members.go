@@ -86,8 +86,8 @@ func (s *Site) Members() []netip.Addr {
 	return list
 }
 
-// nodeCount returns the number of nodes that the pods 1 to n run on. The function place returns the place of a pod,
-// such as the first client, by the pod's number.
+// nodeCount returns the number of nodes that the pods 1 to n run on. place returns a pod's place by its number, such as
+// the first client.
 func (s *Site) nodeCount(n int, place func(number int) testbed.Place) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +196,8 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate returns 0, since the rate of a cluster's network is unknown.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// planService returns the Kubernetes Service by which clients reach the workload's server. If the server has several
-// members, the Service leads to the first member.
+// planService returns the Kubernetes Service by which clients reach the workload's server, or the first of several
+// members.
 func (s *Site) planService() *corev1.Service {
 	labels := s.bed.session.Owner.Labels(s.arm, roleServer)
 	want := &corev1.Service{

@@ -14,8 +14,8 @@ import (
 	"tare/internal/testbed/kube/pods"
 )
 
-// Start starts a program in the pod at a place. At testbed.Host, it starts the program on this machine. If the pod
-// cannot be reached, the error is a *testbed.Disturbance.
+// Start starts a program in the pod at a place, or on this machine at testbed.Host. For an unreachable pod, the error
+// is a *testbed.Disturbance.
 func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if where == testbed.Host {
 		return s.bed.onHost(ctx, cmd)

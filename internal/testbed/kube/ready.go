@@ -196,8 +196,8 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
-	// The pod's name is cut off if it is too long, and nodes' names often differ only at their end. So a digest of the
-	// node's name makes the pod's name unique.
+	// Long pod names are cut off, and nodes' names often differ only at their end. A digest of the node's name keeps
+	// the pod's name unique.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
 	plan := s.planNodePod(fmt.Sprintf("tare-%s-%s-%08x-%s", on.owner, accounting.RoleNode, digest.Sum32(), node))

@@ -183,8 +183,8 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 	return e, nil
 }
 
-// Use describes how an experiment uses a cluster. The rights that Tare needs depend on it. The table in Rights is the
-// source of the manifests in hack/deploy/rbac, of tare doctor and of the documentation.
+// Use describes how an experiment uses a cluster. The function Rights lists the rights for it, for hack/deploy/rbac,
+// tare doctor and the docs.
 type Use struct {
 	Namespace string             // namespace that the experiment names; "" if Tare makes its own
 	Network   bool               // set if the experiment has a server pod and a service
@@ -276,8 +276,8 @@ func Rights(u Use) []experiment.Right {
 	return merge(list)
 }
 
-// merge combines all rights to one resource in one namespace into a single right. This single right is optional only if
-// all combined rights are optional.
+// merge combines all rights to one resource in one namespace into a single right. It is optional only if all combined
+// rights are optional.
 func merge(list []experiment.Right) []experiment.Right {
 	var merged []experiment.Right
 	for _, r := range list {

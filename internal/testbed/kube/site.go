@@ -277,8 +277,8 @@ func (on *clusterRun) useNamespace(ctx context.Context, namespace, image string)
 	return on.record.AddDeadline(ctx, namespace, image)
 }
 
-// makeNodesNamespace returns the namespace for pods that serve a node and not an arm. If given is not "", the
-// experiment names this namespace. Otherwise Tare makes one namespace per cluster and level of Pod Security.
+// makeNodesNamespace returns the namespace for pods that serve a node: the experiment's (given), or Tare's own for this
+// level of Pod Security.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
 		return given, on.useNamespace(ctx, given, image)

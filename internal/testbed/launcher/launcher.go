@@ -1,13 +1,13 @@
 // Package launcher restricts programs by a launcher: a process of 5 KB without a C library. The launcher applies
-// restrictions that a process can set for itself. It then becomes the program by exec. This costs the program one
-// more exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time (docs/figures/front.md).
+// restrictions that a process can set for itself, and then becomes the program by exec. This costs the program one more
+// exec, some 0.1 ms. It adds nothing to the program's memory or to its later CPU time (docs/figures/front.md).
 //
-// A layer puts an argument before a command (Settings.Argument). Before the program's time begins, Prepare replaces
-// the argument with the launcher's command line, and opens the launcher, filters and rulesets as files. The launcher
-// gets their descriptors. It works inside every wrapper that passes descriptors on.
+// A layer puts an argument before a command (Settings.Argument). Before the program's time begins, Prepare replaces the
+// argument with the launcher's command line. The launcher gets itself, filters and rulesets as descriptors of open
+// files. It works inside every wrapper that passes descriptors on.
 //
-// If the programs of one arm start through a launcher, the programs of all arms of the run do
-// (layer.WithEqualLaunchers). A launcher with empty Settings restricts nothing.
+// If the programs of one arm start through a launcher, those of all arms do (layer.WithEqualLaunchers). A launcher with
+// empty Settings restricts nothing.
 package launcher
 
 import (
@@ -63,14 +63,12 @@ type Seccomp struct {
 type Landlock struct {
 	Writable []string `json:"writable,omitempty"`
 	// Rules is the number of rules: one for the root directory, one for each directory of Writable, and the others for
-	// unused files in /proc/sys.
+	// /proc/sys and paths below it, which no program needs.
 	Rules int `json:"rules"`
 }
 
-// Bundle makes the launcher start a runtime of the Open Container Initiative, which runs the program in a container.
-// The container has the program's environment, user and directory, and the machine's file system. The runtime's files
-// lie in memory, mounted on the empty directory Directory. Only the container's processes see this mount. The files
-// vanish with these processes, even if they are killed.
+// Bundle makes the launcher run the program in a container, by a runtime of the Open Container Initiative. The
+// runtime's files are in memory, on the empty directory Directory, and vanish with the container.
 type Bundle struct {
 	Directory string `json:"directory"`
 	// Runtime is the runtime's command line. The launcher runs it, with the container's name as the last argument,
@@ -110,8 +108,8 @@ func (p prepared) Close() {
 	}
 }
 
-// Prepare replaces the arguments that stand for launchers. The other parameters are the environment, directory and
-// files of the command. The files get the descriptors from 3 on.
+// Prepare replaces the arguments that stand for launchers. The other values are the command's own; its files get the
+// descriptors from 3 on.
 func Prepare(args, environment []string, directory string, files []*os.File) (_ prepared, err error) {
 	p := prepared{Files: files[:len(files):len(files)]}
 	defer func() {

@@ -39,9 +39,8 @@ func (p *prepared) open(content []byte) (string, error) {
 	return at, err
 }
 
-// filter returns the filter in the kernel's format: a sequence of struct sock_filter. The library has a flaw: if a
-// call's argument does not match a rule, the next rules compare only the argument, and not the number of the call. This
-// is harmless here: all rules require the same argument, so no later rule matches either.
+// filter returns the filter as a sequence of struct sock_filter. In the library's code, rules after a mismatched
+// argument ignore the call's number. This is harmless: all rules require one and the same argument.
 func (s *Seccomp) filter() (text []byte, err error) {
 	group := bpf.SyscallGroup{Action: bpf.ActionErrno, Names: s.Calls}
 	if s.First != nil {
@@ -88,8 +87,8 @@ func rights(version int) uint64 {
 	return allRights
 }
 
-// ruleset makes the Landlock ruleset. Each rule holds for the file that Tare now sees at the rule's path, even if a
-// wrapper later changes the root directory.
+// ruleset makes the Landlock ruleset. Each rule holds for the file that Tare now sees at its path, even if a wrapper
+// changes the root directory.
 func (l *Landlock) ruleset() (*os.File, error) {
 	version, err := syscall.LandlockGetABIVersion()
 	if err != nil || version < 1 {
@@ -146,8 +145,8 @@ func files(below string, n int) ([]string, error) {
 	return names, err
 }
 
-// Helper prepares the command that its own arguments give (Prepare), and then replaces itself by the command. It is for
-// commands that the kubelet starts.
+// Helper prepares the command in its own arguments (Prepare), and then becomes this command. It is for commands that
+// the kubelet starts.
 var Helper = testbed.Helper{Name: "launcher", Run: become}
 
 func become(context.Context) error {
@@ -181,8 +180,8 @@ func become(context.Context) error {
 	return fmt.Errorf("start %s: %w", path, unix.Exec(path, p.Args, os.Environ()))
 }
 
-// contain makes the command run in a container. The command keeps the variables, the user and the network namespace
-// that it would have without the container.
+// contain makes the command run in a container. The command keeps the variables, user and network namespace that it
+// would have outside.
 func (p *prepared) contain(b *Bundle, args, environment []string, directory string) (err error) {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) }) {
 		return errors.New("a container cannot receive descriptors: list this layer after the other one, so that it wraps it")

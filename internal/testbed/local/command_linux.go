@@ -31,8 +31,8 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 
 var testbeds, serials atomic.Int64
 
-// start forks a command on the thread of its place. The command gets its cgroup in the group parent or, if parent is
-// nil, in the cgroup of this process. After Close, start fails.
+// start forks a command on the thread of its place, with a cgroup in parent or, if nil, in this process's cgroup. After
+// Close, start fails.
 func (t *Testbed) start(ctx context.Context, place *thread, parent *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (t *Testbed) start(ctx context.Context, place *thread, parent *process.Grou
 	return p, nil
 }
 
-// environment returns the environment of a command: this process's variables, the variables in added, and the marker.
-// It leaves out UserNamespaceVariable, which is only for the Tare in that user namespace.
+// environment returns a command's environment: this process's variables except UserNamespaceVariable, those in added,
+// and the marker.
 func environment(added []string, m marker) []string {
 	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, UserNamespaceVariable+"=") })
 	return slices.Concat(own, added, m.environment())

@@ -1,9 +1,9 @@
 // Package local is the testbed on this machine: two nodes that are joined by a wire, with a pod on each node. A service
 // with several members has more nodes and pods. Wire, nodes and pods are network namespaces of this process.
 //
-// A Testbed makes sites (Open). A site starts commands at its places (Start). A site with a network is also a
-// testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one for each arm
-// and level. All sites have the same addresses, since their namespaces are separate.
+// A Testbed makes sites (Open), which start commands at their places (Start). A site with a network is also a
+// testbed.Network, Members, Wire, Shaper and Nodes. Several sites are open at the same time, one for each arm and
+// level. All have the same addresses, since their namespaces are separate.
 //
 // Four rules keep the machine clean:
 //
@@ -14,9 +14,8 @@
 //     By these, Strays finds descendants that outlived a killed Tare, and Clean kills them.
 //   - A cgroup contains all descendants of a command, if this process may make cgroups.
 //
-// An ordinary user may make namespaces only inside a user namespace of its own (NeedsUserNamespace,
-// EnterUserNamespace). A local network needs Linux. On other systems, a site can only start programs that
-// control a cluster.
+// An ordinary user needs a user namespace of its own to make namespaces (NeedsUserNamespace, EnterUserNamespace). A
+// local network needs Linux. On other systems, a site can only start programs that control a cluster.
 package local
 
 import (

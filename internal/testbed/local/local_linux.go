@@ -26,8 +26,8 @@ type Testbed struct {
 	sites  []*site
 }
 
-// New makes a testbed, which must be closed. It makes this process the reaper of its orphaned descendants
-// (PR_SET_CHILD_SUBREAPER). Commands that continue in the background can thus be ended after their trial.
+// New makes a testbed, which must be closed. It makes this process the reaper of orphans, so that background commands
+// can be ended after a trial.
 func New() (*Testbed, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -158,9 +158,8 @@ func (s *site) Close() error {
 	return err
 }
 
-// thread is an OS thread that runs functions one after the other until it is stopped. Each place of a site has its
-// own thread, for two reasons: a namespace belongs to the thread that entered it, and a child gets its death signal
-// from the thread that forked it.
+// thread is an OS thread that runs functions in turn. Each place has its own: namespaces and children's death signals
+// belong to threads.
 type thread struct {
 	work chan func()
 	end  chan struct{}
@@ -205,8 +204,8 @@ func (t *thread) stop() {
 	<-t.gone
 }
 
-// onOwnThread runs the function f on a new OS thread, which ends when f returns. It never uses the main thread, for two
-// reasons. The main thread cannot end. Its namespace also counts as that of the whole process.
+// onOwnThread runs f on a new OS thread, which ends with f. It avoids the main thread, which cannot end, and whose
+// namespace counts as the process's.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()

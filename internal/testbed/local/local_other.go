@@ -22,7 +22,7 @@ var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runt
 const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
 
 // Testbed only starts programs on this machine that control a cluster, since no trials run on this system. Its only
-// site is the testbed itself, with the place Host.
+// place is Host.
 type Testbed struct{}
 
 // New makes a testbed without nodes and pods.

@@ -19,8 +19,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// attach makes the volume's file and a loop device on the file. It returns the open device and its path. The kernel
-// removes the device when it is no longer used.
+// attach makes the volume's file and a loop device on it. It returns the open device and its path. The kernel removes
+// the device once it is unused.
 func (v *volume) attach() (*os.File, string, error) {
 	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -19,10 +19,9 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// The addresses are from the range that RFC 2544 reserves for benchmarks, and do not collide with addresses outside
-// of the namespaces. Node 0 is the client's, node 1 is the server's, and later nodes have further members. Node n has
-// the address 198.18.0.(n+1) on the wire. The network of its pods is 198.18.(n+11).0/24, in which the node is .1, and
-// the pods are .2, .3 and so on.
+// The addresses are from the range for benchmarks (RFC 2544). Node 0 is the client's, node 1 the server's, and later
+// nodes have further members. Node n is 198.18.0.(n+1) on the wire. Its pods' network is 198.18.(n+11).0/24: the node
+// is .1, the pods are .2, .3 and so on.
 var serviceAddress = netip.MustParseAddr("198.19.0.10")
 
 func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
@@ -40,8 +39,8 @@ func podAddress(n, pod int) netip.Addr {
 
 const maxMembers = 64
 
-// These are the names of interfaces. Each pod has an eth0 to its node, and each node has an eth0 to the wire. The
-// other end of a pod's eth0 is at the node: pod0 for the node's first pod.
+// These are names of interfaces. Each pod has an eth0 to its node, and each node one to the wire. pod0 is the node's
+// end of its first pod's eth0.
 const (
 	ethernet  = "eth0"
 	podEnds   = "pod%d"
@@ -55,7 +54,7 @@ const (
 //	                                 ||
 //	                                 ====== server node 2 --- server pod 2
 //
-// The wire is a bridge in a namespace of its own, where frames can be observed.
+// The wire is a bridge in its own namespace, where frames can be observed.
 type network struct {
 	*site
 	unshaped testbed.Shape // properties that the testbed has set for the wire
@@ -80,8 +79,8 @@ const (
 	maxMTU = 65535 // the kernel's largest MTU of a virtual cable
 )
 
-// openNetwork makes the namespaces of a site and connects them. The members are spread in turn over the given number of
-// nodes. With nodes = 0, each member has its own node.
+// openNetwork makes the namespaces of a site and connects them. The members are spread in turn over the nodes. nodes =
+// 0 gives each member its own node.
 func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)

@@ -17,8 +17,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Probe tests every part of a local network in temporary namespaces. A process that needs a user namespace should first
-// enter one. Otherwise Probe only tests whether the process may enter one.
+// Probe tests every part of a local network in temporary namespaces. Before a needed user namespace is entered, it only
+// tests whether that is allowed.
 func Probe(ctx context.Context) []testbed.Finding {
 	findings := []testbed.Finding{probeUserNamespace(ctx)}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}

@@ -23,9 +23,8 @@ import (
 	"tare/internal/testbed/process"
 )
 
-// Strays lists the processes that were left by Tare processes that have ended. Their marks name these owners. Root gets
-// the strays of all users, and other users get only their own. A direct child of Tare dies with Tare, so every stray is
-// a further descendant.
+// Strays lists the processes left by Tare processes that have ended. Root gets the strays of all users, other users
+// only their own.
 func Strays() ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -53,8 +52,8 @@ func Strays() ([]Stray, error) {
 	return strays, nil
 }
 
-// Clean kills all strays and the processes that they start meanwhile, waits for their end, and returns them. A process
-// id may have been reused: Clean therefore opens a descriptor of the process and then reads its marker again.
+// Clean kills all strays and those started meanwhile, waits for their end, and returns them. Markers are read twice,
+// since process ids may be reused.
 func Clean(ctx context.Context) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -72,8 +71,8 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	return ended, err
 }
 
-// endNamespace kills all other processes in this process's user namespace. It stops after endLimit. Only the guard of a
-// Tare that has a user namespace of its own may call it.
+// endNamespace kills all other processes in this user namespace, for at most endLimit. Only the guard of a Tare with
+// its own user namespace may call it.
 func endNamespace() (ended []Stray, err error) {
 	own, err := userNamespace(os.Getpid())
 	if err != nil {
@@ -114,8 +113,8 @@ func straysIn(group *process.Group) []Stray {
 	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
-// ownMarked returns the marker of another process of this user, or of any process if this user is root. The marker is
-// in the process's environment. If the environment has none, a resource limit may hold it (owned.Marked).
+// ownMarked returns the marker of another process of this user (root: of any user). It is in the environment or in a
+// resource limit (owned.Marked).
 func ownMarked(pid int, self owned.Owner) (marker, bool) {
 	if pid == self.PID() {
 		return marker{}, false
@@ -137,8 +136,8 @@ func describe(pid int, m marker) Stray {
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
 
-// endMarked kills all processes whose marker the function meant accepts, and waits for their end. Since killed
-// processes may have started others, endMarked repeats this until it finds none.
+// endMarked kills all processes whose marker the function meant accepts, and waits for their end. It repeats this until
+// a search finds none.
 func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	self, err := owned.This()
 	if err != nil {
@@ -207,8 +206,8 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
 }
 
-// guardVariable is set in the environment of a guard, and of the cleaner that the guard becomes. With the value 1, the
-// user namespace was made only for the process of Tare that the guard watches.
+// guardVariable is set for a guard and its cleaner. 1: the user namespace was made only for the Tare process that the
+// guard watches.
 const guardVariable = "TARE_GUARD"
 
 // guard is the state of this process's guard, a shell that waits for the end of this process.
@@ -225,9 +224,7 @@ func isGuard(pid int) bool {
 }
 
 // Guard sets the cleaner: a command that runs if this process dies without Dismiss, for example by kill -9. The cleaner
-// must call Clean and CleanTemporary, as "tare clean" does. This process's direct children die with it, and Clean finds
-// their background processes. The guard is a shell that waits for the end of this process. It starts before the first
-// program.
+// must call Clean and CleanTemporary. The guard, a shell, starts before the first program.
 func Guard(cleaner ...string) {
 	guard.mu.Lock()
 	defer guard.mu.Unlock()

@@ -89,8 +89,8 @@ func (n *network) buildPod(on *node, place testbed.Place) error {
 	return nil
 }
 
-// build connects the pod to its node. The first pod of a node is in one network with the node. Every further pod is
-// alone on its cable. The first pod reaches it by a route through the node.
+// build connects the pod to its node. The node's first pod is in one network with it; further pods are alone on their
+// cables, with routes through the node.
 func (p *pod) build() error {
 	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podEnds, p.number)
 	if err := cable(p.netNamespace, ethernet, p.node.netNamespace, name, p.node.network.mtu); err != nil {
@@ -202,9 +202,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 const serviceTable = "service"
 
-// addService makes the service's address work on the client's node. Destination NAT translates it before routing, as
-// with kube-proxy. Packets from pods and from the node go to the server pod, the first of several members. Ports do not
-// change.
+// addService makes the service's address work on the client's node. Destination NAT leads packets to the server pod, as
+// with kube-proxy.
 func addService() error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -266,9 +265,8 @@ func (n *node) MTU() int { return n.network.mtu }
 
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia routes the node's traffic to the pods of another node over the interface dev. Packets of the node's pods on
-// this route then have at most mtu bytes. If the route leads from the client's node to the server's pods, packets to
-// the service have this limit, too. With dev = "", RouteVia restores the route over the wire and removes the limit.
+// RouteVia routes the node's traffic to the pods in prefix over the interface dev; "": over the wire. With dev, its
+// pods' packets to them, or to their service, have at most mtu bytes.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {

@@ -28,10 +28,10 @@ func NeedsUserNamespace() bool {
 	return data[0].Effective&needed != needed
 }
 
-// EnterUserNamespace runs this program again with the given arguments (without the program's name), as root of a new
-// user namespace. Outside of the namespace, this root is the current user. EnterUserNamespace returns the exit status
-// of the second program, or 128 plus the number of the signal that ended it. The second program has this process's
-// directory, environment and standard files, receives every signal to this process once, and dies with this process.
+// EnterUserNamespace runs this program again with the given arguments, as root of a new user namespace. Outside of it,
+// this root is the current user. The status is the second program's exit status, or 128 plus the number of the signal
+// that ended it. The second program has this process's directory, environment and standard files, gets its signals
+// once, and dies with it.
 //
 // If NeedsUserNamespace returns true, this function must be called before anything else is started, and the caller must
 // exit with the status. An error means that the second program could not be started.
@@ -71,8 +71,8 @@ func EnterUserNamespace(args ...string) (status int, err error) {
 	return again.ProcessState.ExitCode(), nil
 }
 
-// inUserNamespace returns the attributes for starting a process in a new user namespace. Inside, the process is root.
-// Outside, it has the rights of the present user.
+// inUserNamespace returns the attributes for starting a process in a new user namespace: as root inside, with the
+// present user's rights outside.
 func inUserNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -124,8 +124,8 @@ var forwarded = []os.Signal{
 	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
 }
 
-// forward passes signals on to the process until it has ended. If the terminal asks for a stop (Ctrl-Z), forward sends
-// SIGSTOP instead, which a process cannot catch. Then it stops this process as well, so that the shell notices.
+// forward passes signals on to the process until it has ended. For a stop by Ctrl-Z, both programs get SIGSTOP instead,
+// which a process cannot catch.
 func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 	for {
 		select {

@@ -20,10 +20,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// volumeSite is a site with a volume in the client's pod: a loop device on a file, and a file system on the device.
-// Only programs of the client's pod see the mount namespace with the device and the file system. Both end with this
-// namespace, even if this process is killed. The device reads and writes its file without the page cache. The file is
-// in a directory that CleanTemporary removes.
+// volumeSite is a site with a volume in the client's pod: a file, a loop device on it without the page cache, and a
+// file system. Device and file system end with the pod's mount namespace; CleanTemporary removes the file.
 type volumeSite struct {
 	*network
 	*volume
@@ -166,9 +164,8 @@ func (v *volume) build(ctx context.Context) error {
 	return nil
 }
 
-// makeFS holds the default options of mkfs. mkfs then writes tables immediately, not during trials, and keeps the
-// file's disk space. Small file systems have the same block size as large ones. The option encrypt allows encrypted
-// files (fscrypt). It is set in all arms.
+// makeFS holds mkfs's default options: tables are written at once, and the file keeps its disk space. Small file
+// systems have the block size of large ones. encrypt is for fscrypt, in all arms.
 var makeFS = map[string][]string{
 	"ext4": {"-F", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-O", "encrypt"},
 	"xfs":  {"-f", "-q", "-K"},
@@ -287,8 +284,8 @@ func (s *site) Scratch() (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// CleanTemporary removes the leftovers of this user's ended Tare processes in TMPDIR and in dirs (owned.Clean). It must
-// run after Clean, so that no process still writes into a leftover.
+// CleanTemporary removes what this user's ended Tare processes left in TMPDIR and dirs. It must run after Clean, so
+// that none still writes there.
 func CleanTemporary(dirs ...string) (removed []string, err error) {
 	return owned.Clean(dirs, func(path string) error { return closeMapping(filepath.Base(path)) })
 }

@@ -48,8 +48,8 @@ func (s *site) Meter(context.Context) (list []testbed.Resource, err error) {
 	return append(list, testbed.Resource{Name: testbed.ResourceMachine, Of: float64(t.CPUs), Used: t.Busy.Seconds()}), err
 }
 
-// sent returns what the node has sent to the wire. The field Dropped counts packets that the rate limit has dropped,
-// and not those that netem has dropped.
+// sent returns what the node has sent to the wire. Dropped counts packets that the rate limit has dropped, and not
+// those that netem has dropped.
 func (n *node) sent() (testbed.Resource, error) {
 	link, shape, _, err := n.shaped()
 	if err != nil {
@@ -66,9 +66,8 @@ func (n *node) sent() (testbed.Resource, error) {
 	return r, err
 }
 
-// Watch counts the frames on the wire that contain pattern, on all ports of the bridge and in both directions. It may
-// count a frame more than once. The returned function ends the watch and returns the count. If frames were lost, it
-// returns an error: the count would prove nothing.
+// Watch counts frames on the wire that contain pattern, in both directions, some more than once. The function ends the
+// watch and returns the count, or an error if frames were lost.
 func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error), error) {
 	var w *sniff.Watch
 	if err := n.wire.thread.do(func() (err error) { w, err = sniff.Open(pattern); return err }); err != nil {
@@ -85,8 +84,8 @@ func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error
 	}, nil
 }
 
-// Mend checks that interfaces, addresses, default routes and the service are as they were built. Layers add
-// interfaces and routes, but do not change the site's own interfaces.
+// Mend checks that interfaces, addresses, default routes and the service are as they were built. Any change is a
+// *testbed.Broken.
 func (n *network) Mend(context.Context) error {
 	found, err := n.describe()
 	if err != nil {
@@ -154,9 +153,8 @@ func (s *netNamespace) describe(parts map[string]string) error {
 	return nil
 }
 
-// Parameters of the token bucket filter. Tests have shown that a bucket of 1 MiB and a queue of 20 ms can carry 1 and
-// 10 Gbit/s. At much lower or higher rates, the size of the bucket follows the rate. A bucket of fixed size would
-// hold seconds of traffic on a slow link, and microseconds of traffic on a fast one.
+// Parameters of the token bucket filter. In tests, 1 MiB and a queue of 20 ms carried 1 and 10 Gbit/s. At other rates,
+// the bucket's size follows the rate: a fixed one would hold seconds of traffic on a slow link.
 const (
 	queueSeconds     = 0.020
 	bucketBytes      = 1 << 20
@@ -173,8 +171,8 @@ func bucket(rate float64, mtu int) float64 {
 
 func (n *network) Unshaped() testbed.Shape { return n.unshaped }
 
-// Shape sets the properties of the wire. Packets from each node are first lost or delayed (netem). A token bucket
-// filter then limits their rate, in whole bytes per second. The MTU applies to every interface between the pods.
+// Shape sets the wire's properties: loss and delay (netem), then the rate, in whole bytes per second. The MTU is for
+// all interfaces between pods.
 func (n *network) Shape(s testbed.Shape) error {
 	if s.MTU < minMTU || s.MTU > maxMTU {
 		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)
@@ -299,8 +297,8 @@ func (n *network) Shaped() (testbed.Shape, error) {
 	return shape, nil
 }
 
-// shaped returns the interface to the wire and the wire's properties, such as its delay. The result root is the
-// queueing discipline that sets these properties; nil: there is none.
+// shaped returns the interface to the wire and the wire's properties, such as its delay. root is the queueing
+// discipline that sets them; nil: none.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

@@ -15,9 +15,8 @@ import (
 
 // family holds the processes of one program at one moment, including the leader.
 //
-// The processes in a program's cgroup belong to the program. Other processes are assigned to a program by their session
-// or group, by their parent, or by the mark in their environment, which background processes inherit. If just one
-// program runs, any other child of this process belongs to it. A dead process has no readable mark: it belongs to the
+// A process belongs to the program of its cgroup or, without cgroups, of its session, group, parent, or the mark in its
+// environment. If just one program runs, any other child of this process belongs to it. A dead process belongs to the
 // program that an earlier reading has found.
 type family struct {
 	all       map[int]proc.Stat // all descendants of this process
@@ -107,8 +106,8 @@ func (k *Keeper) mayBeOurs(s proc.Stat) bool {
 	return s.PGRP != unix.Getpgrp() && s.Starttime >= k.firstStart && !k.beside[s.PID]
 }
 
-// A process whose environment looks empty may be in an exec, which hides its variables for a short time. After these
-// limits, the environment counts as really empty.
+// An exec hides the variables of a process for a short time. After these limits, an environment that looks empty counts
+// as really empty.
 const (
 	execLimit      = 2 * time.Second       // limit for a process without arguments: it may be in an exec, or it may be ending
 	variablesLimit = 50 * time.Millisecond // limit for a process with arguments, whose variables must appear soon
@@ -161,8 +160,8 @@ func name(pid int, s proc.Stat) string {
 	return strings.Join(words, " ")
 }
 
-// endFamily kills and reaps the processes that a leader has left. The children of a killed process then become children
-// of this process. So endFamily searches until two searches in a row find nothing.
+// endFamily kills and reaps the processes that a leader has left. It ends after two searches that find none, since
+// killed processes pass on children.
 func (p *Program) endFamily() error {
 	quiet := 0
 	for begun := time.Now(); ; {

@@ -19,8 +19,8 @@ import (
 // ErrClosed is the error that Start returns once the keeper is closed.
 var ErrClosed = errors.New("no more programs are started: everything is ending")
 
-// Keeper starts and ends all programs of this process. A process must have only one Keeper, since another could take
-// its orphans. The exported fields must be set before the first Start.
+// Keeper starts and ends all programs of this process. A process must have only one, since another could take its
+// orphans. Exported fields must be set before the first Start.
 type Keeper struct {
 	// First is set if this process is the first of its PID namespace. This process is then the parent of all orphans in
 	// the namespace.

@@ -1,11 +1,12 @@
 // Package process keeps programs under test. It starts each program as a child of this process, and ends the program
 // with all its descendants.
 //
-// The local testbed uses this package in Tare itself. The testbed on Kubernetes uses it, with the same limits, in the
-// agent of a pod. This process must be the reaper of its orphaned descendants (PR_SET_CHILD_SUBREAPER), or the first
-// process of its process id namespace. All processes that programs leave then become its children. If this process
-// may make cgroups, each process belongs to the program of its cgroup (Scopes). Otherwise it is assigned to a program
-// by its session and group, by the marks in its environment, or because only one program runs.
+// The local testbed uses this package in Tare itself, and the testbed on Kubernetes, with equal limits, in the agent of
+// a pod. This process must be the reaper of its orphaned descendants (PR_SET_CHILD_SUBREAPER), or the first process of
+// its process id namespace.
+//
+// If this process may make cgroups, each process belongs to the program of its cgroup (Scopes). Otherwise it is
+// assigned to a program by its session and group, by the marks in its environment, or because only one program runs.
 package process
 
 import (
@@ -44,8 +45,8 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks holds the pauses between two readings of the memory of a program and its descendants. The first pauses are
-// short, for short programs. Later pauses are long, so that readings do not disturb a long trial.
+// looks holds the pauses between readings of a program's memory: short at first, then long, so that they do not disturb
+// a long trial.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}

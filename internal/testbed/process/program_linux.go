@@ -55,8 +55,8 @@ type end struct {
 	cancelled error // reason why the context was done before the program ended
 }
 
-// fork starts the program and registers its process. It holds the keeper's lock, so that other code does not take the
-// process for an orphan and reap it.
+// fork starts the program and registers its process under the keeper's lock. Otherwise other code could reap the
+// process as an orphan.
 func (p *Program) fork() error {
 	k := p.keeper
 	k.mu.Lock()
@@ -170,7 +170,7 @@ func (p *Program) account() {
 }
 
 // Signal kills the program, and reports whether it did. If the leader has ended, Signal does nothing, since another
-// process may have the leader's id by now. The method follow then ends the descendants.
+// process may have its id by now.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
@@ -265,8 +265,8 @@ func (p *Program) Memory() (int64, error) {
 	return p.sum(func(_ int, stat proc.Stat) (int64, error) { return int64(stat.ResidentMemory()), nil })
 }
 
-// Proportional returns the present resident memory of the program in bytes. The size of a page that several processes
-// share is divided among these processes (PSS).
+// Proportional returns the program's present resident memory in bytes. A page shared by several processes is divided
+// among them (PSS).
 func (p *Program) Proportional() (int64, error) {
 	return p.sum(func(pid int, stat proc.Stat) (int64, error) {
 		if stat.Gone() {

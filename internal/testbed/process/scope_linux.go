@@ -20,12 +20,11 @@ import (
 	"tare/internal/run/machine/proc"
 )
 
-// Scopes makes version 2 cgroups, one for each program. All descendants of a program start in the program's cgroup.
-// They cannot leave it by clearing their environment, by a new session or by changing the user. A cgroup can be
-// killed as a whole. A cgroup without limits costs a program nothing.
+// Scopes makes version 2 cgroups, one for each program and all its descendants. They cannot leave it by another
+// session, user or environment, and can be killed together. Without limits, it costs nothing.
 //
 // The hierarchy is mounted for this process alone and has no path. Scopes therefore work on machines with version 1,
-// and in containers whose cgroups are read-only. They need CAP_SYS_ADMIN in the first user namespace.
+// and in containers with read-only cgroups. They need CAP_SYS_ADMIN in the first user namespace.
 type Scopes struct {
 	mount *os.File
 	own   string // path of this process's cgroup below the mount
@@ -176,8 +175,8 @@ var unreported atomic.Int64
 // it.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
-// used returns the CPU time of all processes that have run in the cgroup. It includes processes for which no parent
-// waited, such as those that were killed with their process id namespace. An unknown time is 0.
+// used returns the CPU time of all processes that have run in the cgroup, even of those for which no parent waited. An
+// unknown time is 0.
 func (s *Group) used() (user, system time.Duration) {
 	text, _ := os.ReadFile(filepath.Join(s.of.path(s.group), "cpu.stat"))
 	times := map[string]time.Duration{}

@@ -26,8 +26,8 @@ type Watch struct {
 	err     error
 }
 
-// Open begins to watch all interfaces of the calling thread's network namespace, except the loopback interface. It
-// counts frames in both directions that contain the pattern, some frames perhaps twice. Open needs CAP_NET_RAW.
+// Open watches all interfaces of the thread's network namespace but loopback, and counts frames with the pattern, some
+// twice. It needs CAP_NET_RAW.
 func Open(pattern []byte) (*Watch, error) {
 	if len(pattern) == 0 {
 		return nil, errors.New("no pattern given")
@@ -59,8 +59,8 @@ func (w *Watch) On(index int) int {
 	return w.on[index]
 }
 
-// run reads frames until a deadline wakes it, and then reads the remaining frames. A frame reaches the socket before
-// its destination. All frames that have arrived anywhere are therefore counted.
+// run reads frames until a deadline wakes it, and then the rest. A frame reaches the socket before its destination, so
+// all arrived frames are counted.
 func (w *Watch) run() {
 	defer close(w.ended)
 	defer func() { _ = w.socket.Close() }()

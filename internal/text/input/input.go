@@ -1,6 +1,6 @@
-// Package input opens files that users name. It refuses FIFOs, devices and sockets before it opens them: opening one
-// may block for ever or make a device act. A pipe that a shell passes as an open descriptor is allowed, as in `tare
-// validate <(generate)`. With UntilDone, the reading of a pipe ends when a context ends.
+// Package input opens files that users name. It refuses FIFOs, devices and sockets: opening one may block for ever or
+// make a device act. Open pipes of a shell are allowed, as in `tare validate <(generate)`. UntilDone ends the reading
+// of a pipe with a context.
 package input
 
 import (
@@ -61,9 +61,8 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	return openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: if a FIFO has replaced the file since Stat, opening does not wait
 }
 
-// UntilDone returns a reader that fails when the context ends, even while reading from the source blocks, as standard
-// input may. The source is closed after its last read. A read that never returns keeps its goroutine until the process
-// ends.
+// UntilDone returns a reader that fails when the context ends, even while reading the source blocks. The source is
+// closed after its last read. A read that never returns keeps its goroutine.
 func UntilDone(ctx context.Context, from io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// folder folds a text: after folding, all ways to escape, quote and wrap a value look alike. Folding removes blanks,
-// line breaks, quotes, and from hex dumps the offsets and the characters at the right. It decodes %41, \x41, \101 and
-// \u0041, even if escaped several times, and removes the backslash of \" and \\.
+// folder folds a text, so that all ways to escape, quote and wrap a value look alike. It drops blanks, quotes, and the
+// offsets and right side of hex dumps. It decodes escapes such as %41, \x41, \101 and \u0041.
 type folder struct {
 	text      []byte
 	positions []position // position in the original text of each byte of the folded text
@@ -90,8 +89,8 @@ func (f *folder) add(p []byte, start int) {
 	}
 }
 
-// outside reports whether folding drops a byte, because the byte is no data of a dump. It then belongs to the offset at
-// the beginning of a dump's line, or to the characters at its end.
+// outside reports whether folding drops a byte that is no data of a dump: part of the offset, or of the characters at
+// the line's end.
 func (f *folder) outside(b byte, at position) bool {
 	blank, lead := b == ' ' || b == '\t', len(f.text)-f.lineStart
 	switch {
@@ -106,8 +105,8 @@ func (f *folder) outside(b byte, at position) bool {
 		f.line = lineGoesOn
 	case f.line == lineEnds, f.data > 0 && f.data%2 == 0 && !blank && (f.columns > 0 && b == '|' || f.columns > 1 && (b == '>' || f.colon)):
 		f.line, f.columns = lineEnds, f.columns+1
-		// A dump shows a secret twice: in its digits and in the characters at the line's end. So the positions of the
-		// digits are extended to these characters, and both are masked.
+		// A dump shows a secret in its digits and again in the characters at the line's end. The extended positions
+		// mask both.
 		for i := f.lineStart; i < len(f.positions); i++ {
 			f.positions[i].end = at.end
 		}
@@ -122,9 +121,8 @@ func (f *folder) outside(b byte, at position) bool {
 	return false
 }
 
-// put appends a byte to the decoded text. If the byte completes an escape such as \n, put replaces the escape by what
-// it stands for. A decoded byte's position in the original text spans at most mostGap bytes, however many escapes are
-// nested. This limits the text that is held back.
+// put appends a byte to the decoded text, and decodes an escape that it completes. A decoded byte spans at most mostGap
+// bytes of the original.
 func (f *folder) put(b byte, at position) {
 	n := len(f.text)
 	if n > f.lineStart && f.text[n-1] == '\\' && strings.IndexByte("ux01234567", b) < 0 {

@@ -1,10 +1,12 @@
 // Package mask removes known secrets from texts. Secrets are the values that a run reads from variables and files. Tare
 // must never write them anywhere.
 //
-// A secret is found in its original form; if it has several lines, each line is found by itself. It is also found in
-// common encodings: base64 (even inside a longer value), hexadecimal, escaped for a URL, for JSON or for a shell, and
-// in dumps of xxd, od and hexdump. Every text is searched twice: in its original form and folded (see folder). Secrets
-// in other encodings are not found. Values shorter than Least are not masked, because they would occur everywhere.
+// A secret is found in its original form, each of its lines by itself. Common encodings are found, too: base64 (even
+// inside a longer value), hexadecimal, escapes for a URL, JSON or a shell, and dumps of xxd, od and hexdump. Every text
+// is searched in its original form and folded (see folder).
+//
+// Secrets in other encodings are not found. Values shorter than Least are not masked, because they would occur
+// everywhere.
 package mask
 
 import (
@@ -60,8 +62,8 @@ func (v *searcher) add(text string, shown []byte) {
 	v.maybe[hash(beginning)] = true
 }
 
-// Add adds a secret value. Texts then show "[masked: NAME]" in its place. All values must be added before the Mask is
-// first used. The result is false if the value is too short to be masked.
+// Add adds a secret value, which texts show as "[masked: NAME]". It must be called before the Mask is first used. The
+// result is false if the value is too short to be masked.
 func (m *Mask) Add(name, value string) bool {
 	shown := []byte("[masked: " + strings.Map(printable, name) + "]")
 	masked := false
@@ -87,13 +89,11 @@ func printable(r rune) rune {
 	return r
 }
 
-// encodings returns the forms of a value that still differ after folding. Some are encodings: hexadecimal, base64,
-// octal, and dumps of two-byte words with the low byte first. These words may begin at the value's first or second
-// byte. In the other forms, several blanks are one blank, blanks are +, and characters are escaped for HTML or as
-// JSON's surrogates.
+// encodings returns the forms of a value that differ even after folding, such as base64. Dumps of two-byte words may
+// begin at the first or second byte.
 func encodings(value string) []string {
-	// leastEncoded is the smallest length, in bytes, of a value that is found in base64 inside a longer value. Only the
-	// middle of its base64 is searched: the first and last characters depend on the neighbouring bytes, too.
+	// leastEncoded is the least length, in bytes, of values found in base64 inside longer ones. Only the middle is
+	// searched: the ends depend on neighbours.
 	const leastEncoded = 8
 	raw, octal := []byte(value), ""
 	for _, b := range raw {
@@ -131,9 +131,8 @@ type span struct {
 	shown      []byte
 }
 
-// find returns all occurrences of needles, even if they overlap. With last = true, it also returns a needle of which
-// only the beginning is in the text, at the end. The result safe is a position in the text. Every needle that begins
-// before safe lies completely in the text.
+// find returns all occurrences of needles, even if they overlap; last = true: even one cut off at the text's end. safe
+// is a position: needles that begin before it lie completely in the text.
 func (v *searcher) find(text []byte, last bool) (all []span, safe int) {
 	safe = max(len(text)-seed+1, 0)
 	beginning := uint32(0)
@@ -168,8 +167,8 @@ func joined(all []span) []span {
 	return out
 }
 
-// Text masks the secrets in a short text, such as a message. A message may be cut off inside a secret. Text then masks
-// the part of the secret that is left.
+// Text masks the secrets in a short text, such as a message. If the message is cut off inside a secret, the remaining
+// part is masked.
 func (m *Mask) Text(text string) string {
 	if m == nil || len(m.raw.needles) == 0 {
 		return text
@@ -224,8 +223,8 @@ func begins(before []byte) bool {
 	return n == 0 || strings.ContainsRune(`"' `, rune(before[n-1])) || bytes.HasSuffix(before, []byte("…"))
 }
 
-// Writer masks the secrets in the text that is written to it, and writes the result to another writer. It finds a
-// secret even if several writes hold its parts. It holds back no more than text that may be the beginning of a secret.
+// Writer masks the secrets in a text, and writes the result to another writer. It holds back text that may be the
+// beginning of a secret.
 type Writer struct {
 	mask    *Mask
 	to      io.Writer
@@ -266,8 +265,8 @@ func (w *Writer) Close() error {
 	return w.pass(nil, true)
 }
 
-// find returns the secrets in the held text. The second result is a position in the complete text: a secret that begins
-// before it also ends within the held text.
+// find returns the secrets in the held text. safe is a position in the complete text: a secret that begins before it
+// ends within the held text.
 func (w *Writer) find(last bool) (all []span, safe int) {
 	all, safe = w.mask.raw.find(w.held, last)
 	for i := range all {

@@ -1,9 +1,9 @@
 // Package safetext makes text from other sources safe to show, such as a program's output, the names in a file, or a
-// message of a cluster. On a terminal, such text could move the cursor, change colours, or overwrite a line. In a
-// file, such text could reverse the direction of the following text or hide a part of it.
+// message of a cluster. On a terminal, such text could move the cursor, change colours, or overwrite a line. In a file,
+// it could reverse or hide the following text.
 //
-// There is one rule. Letters, combining marks, digits, punctuation and symbols of all scripts stay. Characters that
-// affect their surroundings or are invisible become escapes, such as \u202e:
+// Letters, combining marks, digits, punctuation and symbols of all scripts stay. Characters that affect their
+// surroundings or are invisible become escapes, such as \u202e:
 //
 //   - control characters, C0 and C1;
 //   - format characters: overrides and isolates of direction, zero-width characters, byte order marks, tags;
@@ -13,8 +13,8 @@
 //
 // Bytes that are not UTF-8, including lone surrogates, become U+FFFD.
 //
-// Line and Lines are for the output of programs. They remove complete escape sequences, such as colours, and turn
-// every line break into a space or a line feed. Name and NewWriter remove nothing.
+// Line and Lines are for the output of programs. They remove complete escape sequences, such as colours, and turn line
+// breaks into spaces or line feeds. Name and NewWriter remove nothing.
 package safetext
 
 import (
@@ -28,9 +28,8 @@ import (
 	"unicode/utf8"
 )
 
-// sequence matches the control sequences of terminals, also in their 8-bit forms: CSI sequences, strings such as OSC
-// (which BEL or ST ends), and short escapes. If the end of such a string is missing, sequence matches only its first
-// characters, so that the text after them stays visible.
+// sequence matches terminals' control sequences, even 8-bit ones: CSI, strings such as OSC (which BEL or ST ends), and
+// short escapes. Of a string without an end, only the first characters match.
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
@@ -57,8 +56,8 @@ func Line(s string) string {
 // Lines makes a text safe, but keeps its lines and tabs.
 func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
-// Head makes one line of a text, as Line does, and shortens it to its first characters. most is their largest number;
-// an ellipsis shows that more followed.
+// Head makes one line of a text (see Line) and keeps its beginning. most is the largest number of characters; an
+// ellipsis shows that more followed.
 func Head(s string, most int) string {
 	line := []rune(Line(s))
 	if len(line) <= most {
@@ -67,8 +66,8 @@ func Head(s string, most int) string {
 	return strings.TrimRightFunc(string(line[:most]), leans) + "…"
 }
 
-// Tail makes one line of a text, as Line does, and shortens it to its last characters. most is their largest number; an
-// ellipsis shows that more came before.
+// Tail makes one line of a text (see Line) and keeps its end. most is the largest number of characters; an ellipsis
+// shows that more came before.
 func Tail(s string, most int) string {
 	line := []rune(Line(s))
 	if len(line) <= most {
@@ -77,8 +76,8 @@ func Tail(s string, most int) string {
 	return "…" + strings.TrimLeftFunc(string(line[len(line)-most:]), leans)
 }
 
-// leans reports whether a character must not stand next to an ellipsis. Such a character is white space, or changes how
-// its neighbour looks, such as a combining accent.
+// leans reports whether a character must not stand next to an ellipsis: white space, or a change of its neighbour such
+// as a combining accent.
 func leans(r rune) bool {
 	return unicode.In(r, unicode.Join_Control, unicode.Variation_Selector, unicode.M) || unicode.IsSpace(r)
 }
@@ -114,7 +113,7 @@ func escapeInLines(dst []byte, r rune) []byte {
 }
 
 // escapeInJSON writes a character as an escape of JSON, which has surrogates instead of \U. Line breaks and tabs stay
-// as they are, since they stand between the values of a document.
+// as they are.
 func escapeInJSON(dst []byte, r rune) []byte {
 	switch {
 	case r == '\r':
@@ -134,8 +133,8 @@ func spelled(s string, write func([]byte, rune) []byte) string {
 	return string(safe)
 }
 
-// spell appends the text s to dst. It calls the function write for each character that needs an escape. The argument
-// prev is the character before s. The second result is the last character of s; 0 if it was escaped.
+// spell appends s to dst, and calls write for characters that need an escape. prev is the character before s. The rune
+// is the last of s; 0: escaped.
 func spell(dst, s []byte, prev rune, write func([]byte, rune) []byte) ([]byte, rune) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
@@ -178,8 +177,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// joins reports whether an invisible joiner makes sense next to the character r. It does if r is a letter or mark of a
-// script in joining, or a part of an emoji.
+// joins reports whether an invisible joiner makes sense next to r: a letter or mark of a script in joining, or a part
+// of an emoji.
 func joins(r rune) bool {
 	switch {
 	case r < 0x80 || hidden(r):
@@ -201,7 +200,7 @@ func plain[T string | []byte](s T, extra string) bool {
 }
 
 // writer escapes unsafe characters in a text and writes the result to another writer. Line feeds and tabs stay. Several
-// goroutines may use it at the same time.
+// goroutines may use it.
 type writer struct {
 	// Styled is set to let the escape sequences for colours and bold text through, in their 7-bit form.
 	Styled bool
@@ -216,8 +215,8 @@ type writer struct {
 // NewWriter returns a writer that escapes text for another writer. It is the last check before a terminal or a pipe.
 func NewWriter(to io.Writer) *writer { return &writer{to: to} }
 
-// style matches the escape sequences that reports use for weights and colours, and none that hides text. partStyle
-// matches the beginning of an escape sequence at the end of a text.
+// style matches the escape sequences of reports for weights and colours, none that hides text. partStyle matches a
+// sequence cut off at the text's end.
 var (
 	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
 	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
@@ -264,8 +263,8 @@ func (w *writer) Flush() error {
 	return w.err
 }
 
-// whole returns the length of the text without an incomplete end. The end is incomplete if it can only be judged
-// together with later text, such as half a character.
+// whole returns the length of the text without an incomplete end, such as half a character, which can only be judged
+// together with later text.
 func (w *writer) whole(text []byte) int {
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= end; back++ {

@@ -1,9 +1,8 @@
 // Package tmpl executes templates in the language of text/template. The data is a map of numbers (int, float64),
 // strings, booleans and maps. Templates have no loops and do not call each other, so that an execution always ends.
 //
-// This package calls no methods, and uses only the parser of text/template. The package text/template itself finds
-// methods by names that stand in a template. In a program that imports it, the linker must keep all exported methods of
-// all types: 15 MB of tare, and 3 ms of its start.
+// This package uses only the parser of text/template. That package itself finds methods by their names. The linker
+// would then keep all exported methods of all types: 15 MB of tare, and 3 ms of its start.
 package tmpl
 
 import (
@@ -19,9 +18,9 @@ import (
 // Template is a parsed template.
 type Template struct{ tree *parse.Tree }
 
-// Parse parses a template. The template can use if, with and variables. It can call these functions of text/template:
-// and, or, not, eq, ne, lt, le, gt, ge, len and slice of a text, print, println and printf. It can also call add, sub, mul, div and mod with two
-// whole numbers. Functions that make text take a bounded amount of text.
+// Parse parses a template. Besides if, with and variables, it can call and, or, not, eq, ne, lt, le, gt, ge, len and
+// slice of a text, print, println, printf, and add, sub, mul, div, mod of two whole numbers. Functions that make text
+// take a bounded amount.
 func Parse(name, text string) (*Template, error) {
 	known := map[string]any{"and": true, "or": true}
 	for f := range functions {
@@ -37,8 +36,8 @@ func Parse(name, text string) (*Template, error) {
 	return &Template{trees[name]}, possible(trees[name].Root)
 }
 
-// possible returns an error if nodes of a template contain a loop or a call of another template, which Tare's templates
-// do not support. A nil list contains nothing.
+// possible returns an error if nodes of a template contain a loop or a call of another template. A nil list contains
+// nothing.
 func possible(list *parse.ListNode) error {
 	if list == nil {
 		return nil
@@ -118,8 +117,8 @@ func (s *state) node(dot any, n parse.Node) error {
 	return fmt.Errorf("%s is not possible", n)
 }
 
-// branch executes the nodes of an if or with: the first list if the condition is true, otherwise the second one. For a
-// with (with = true), the dot of the first list is the condition's value.
+// branch executes an if or with: the first list for a true condition, otherwise the second. For a with, the first
+// list's dot is the condition's value.
 func (s *state) branch(dot any, n *parse.BranchNode, with bool) error {
 	defer func(n int) { s.variables = s.variables[:n] }(len(s.variables))
 	v, err := s.pipe(dot, n.Pipe)
@@ -177,8 +176,8 @@ func (s *state) variable(name string) *variable {
 	return nil
 }
 
-// command returns the value of one command of a pipeline, such as quote in {{.NAME | quote}}. last holds the value of
-// the command before it; it is empty for the first command.
+// command returns the value of one command of a pipeline, such as len in {{.NAME | len}}. last holds the value of the
+// command before it, if any.
 func (s *state) command(dot any, c *parse.CommandNode, last []any) (any, error) {
 	name, ok := c.Args[0].(*parse.IdentifierNode)
 	if !ok {
@@ -319,7 +318,7 @@ func slice(args ...any) (any, error) {
 	return text[from:to], nil
 }
 
-// whole turns f, a function of two whole numbers, into a function for templates.
+// whole makes f callable from templates. The template's arguments must be two whole numbers; anything else is an error.
 func whole(f func(a, b int) int) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {
@@ -345,11 +344,11 @@ func divided(f func(...any) (any, error)) func(...any) (any, error) {
 }
 
 // mostText is the largest number of bytes of text in a function's arguments. Without it, a template could use up memory
-// by giving a function's result to the function again and again.
+// by repeated calls.
 const mostText = 16 << 10
 
-// short returns the text that the function join makes of args. If the texts in args have more than mostText bytes
-// together, it returns an error instead.
+// short returns the text that join makes of args, or an error if the texts in args have more than mostText bytes
+// together.
 func short(args []any, join func() string) (any, error) {
 	n := 0
 	for _, a := range args {
@@ -392,8 +391,8 @@ func equal(args ...any) (any, error) {
 	return false, nil
 }
 
-// ordered returns a function for templates that compares its two arguments. The function holds turns the result of the
-// comparison (-1: less, 0: equal, 1: greater) into true or false.
+// ordered returns a function for templates that compares two arguments. holds turns the comparison (-1: less, 0: equal,
+// 1: greater) into true or false.
 func ordered(holds func(int) bool) func(...any) (any, error) {
 	return func(args ...any) (any, error) {
 		if len(args) != 2 {

@@ -39,7 +39,7 @@ func (j *Job) Wall() time.Duration {
 }
 
 // Failures returns the share of failed I/Os; known is false if the report lacks it. broken is the reason why the job is
-// invalid; "" if it is valid. With fio's option continue_on_error, failures do not end a job and are counted.
+// invalid; "" if it is valid. With continue_on_error, failures end no job.
 func (j *Job) Failures() (share float64, known bool, broken string) {
 	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
 		if j.Error != 0 {
@@ -71,8 +71,8 @@ var meanings = map[float64]string{
 	84: "verification found other data than was written",
 }
 
-// Bandwidth returns the bandwidth in B/s. Before version 3.2, fio reports only a rounded bandwidth in KiB/s. For such a
-// report, Bandwidth divides the bytes by the run time if both are known.
+// Bandwidth returns the bandwidth in B/s. Before version 3.2, fio rounds it to KiB/s: it is then computed from bytes
+// and run time, if known.
 func (w *Way) Bandwidth() float64 {
 	switch {
 	case w.BytesRate > 0:
@@ -111,13 +111,12 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
-// Option returns the value of an option for a job, or else the value in the section [global]. The argument name is the
-// option's main name in job files: fio reports the option under it, even if the user wrote a synonym.
+// Option returns an option's value for a job, or else from the section [global]. name is the option's main name, even
+// if the user wrote a synonym.
 func (r *Report) Option(j *Job, name string) string { return cmp.Or(j.Options[name], r.Options[name]) }
 
-// Setting returns an option's value in a form that is the same for equal values. Sizes are written as "4k". A limit
-// that is turned off is "". If the option direct is missing, its value comes from the option buffered, which is its
-// opposite.
+// Setting returns an option's value in one form for equal values, such as "4k"; "": a limit is off. A missing direct is
+// the opposite of buffered.
 func (r *Report) Setting(j *Job, name string) string {
 	value := r.Option(j, name)
 	switch name {
@@ -143,13 +142,12 @@ func (r *Report) number(j *Job, name string) float64 {
 	return float64(n)
 }
 
-// SmallBlock is the largest block size, in bytes, for which the headline is I/Os per second. For larger blocks, it is
-// the bandwidth. With a fixed block size, both metrics give the same overheads.
+// SmallBlock is the block size, in bytes, up to which the headline is I/Os per second. For larger blocks it is the
+// bandwidth.
 const SmallBlock = 32 << 10
 
-// BlockSize returns the block size of one kind of I/O, in bytes; 0: unknown. The argument way is the kind, such as
-// write. If the options give a single size for it, this size is the result. Otherwise the result is the mean size of
-// the I/Os.
+// BlockSize returns the block size of a kind of I/O, such as write, in bytes; 0: unknown. It is the options' single
+// size, or else the mean.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
@@ -164,8 +162,8 @@ func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
 	return 0
 }
 
-// parseSize reads a size as fio writes it: "4096", "4k", "1M", "1MiB". It takes a kilobyte for 1024 bytes, although a
-// job may define it as 1000 (kb_base).
+// parseSize reads a size as fio writes it: "4096", "4k", "1M", "1MiB". A kilobyte is 1024 bytes, even if a job defines
+// it as 1000 (kb_base).
 func parseSize(text string) (bytes float64, ok bool) {
 	text = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(text), "b"), "i")
 	factor := 1.0
@@ -199,10 +197,8 @@ func plainSize(text string) string {
 // synchronous lists the engines that do one I/O at a time. They ignore the iodepth.
 var synchronous = []string{"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "filecreate", "filestat", "filedelete"}
 
-// Workers returns the number of I/Os that the job keeps in flight; 0: unknown. An entry of the report stands for one
-// thread, or with group_reporting for all threads of the job (numjobs). The argument alone is true if no other entry
-// has the job's name: the entry then stands for all threads. If the run time does not fit the number of threads, the
-// entry merges different jobs, and Workers returns 0.
+// Workers returns the number of I/Os that the job keeps in flight; 0: unknown, or the entry merges different jobs.
+// alone is true if no other entry has the job's name: this entry then has all threads (numjobs).
 func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {

@@ -1,5 +1,5 @@
-// Package fio reads the JSON that fio 3.x writes (--output-format=json and json+). The storage workload and the
-// importer both make trials from it, but by different rules.
+// Package fio reads the JSON of fio 3.x (--output-format=json and json+). The storage workload and the importer both
+// make trials from it, but by different rules.
 //
 // report.go reads the file. job.go computes a job's values and interprets its options.
 package fio
@@ -66,9 +66,8 @@ type Way struct {
 // Options holds the texts of options by name, as the user wrote them: "bs": "4k".
 type Options map[string]string
 
-// Parse reads the report of one run of fio. It ignores other text around the JSON, such as warnings. With
-// --status-interval, fio writes a report every few seconds; Parse returns the last one. Reports of different runs are
-// an error.
+// Parse reads the report of one run of fio, and ignores text around it, such as warnings. Of the reports of
+// --status-interval, it returns the last. Reports of different runs are an error.
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(r)
 	var last *Report
@@ -89,9 +88,8 @@ func Parse(r io.Reader) (*Report, error) {
 	return last, err
 }
 
-// continuedBy reports whether a later report can be about the same fio run. The jobs must have the same names and
-// starts, and the elapsed time must not have become less. Missing times are not compared. If fio's servers wrote both
-// reports, the result is true, since servers answer in any order.
+// continuedBy reports whether a later report can be about this fio run, by job names, starts and elapsed times. Two
+// reports of fio's servers always can.
 func (r *Report) continuedBy(later *Report) bool {
 	const slack = 2 * time.Second // fio writes the elapsed time in whole seconds, so times may differ by rounding
 	if r.clients && later.clients {
@@ -110,8 +108,8 @@ func (r *Report) continuedBy(later *Report) bool {
 	return true
 }
 
-// decode reads one document. It reads one job at a time, so memory holds no more than the fields of Job. For a document
-// that is not fio's, it returns nil.
+// decode reads one document, job by job, so that memory holds only the fields of Job. For an object that is not fio's,
+// it returns nil.
 func decode(d *json.Decoder) (*Report, error) {
 	open, err := d.Token()
 	if err != nil {
@@ -246,9 +244,8 @@ func (l *Latency) Samples() float64 {
 	return total
 }
 
-// Quantile returns a percentile in ns; percent is 99.9, for example. If fio reports this percentile, the result is
-// fio's number. Otherwise it is the middle of the first bin at which percent of all latencies are reached, as fio
-// computes it. The result ok is false if the latency is unknown.
+// Quantile returns a percentile, such as 99.9, in ns: fio's number, or else the middle of its bin, as fio computes it.
+// ok is false if it is unknown.
 func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	for _, p := range l.Percentiles {
 		if p.Key == percent {
@@ -264,12 +261,12 @@ func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 	return 0, false
 }
 
-// binBits is the precision of fio's histogram: the number of bits that it keeps of a latency after the first set bit
-// (FIO_IO_U_PLAT_BITS in stat.h of fio 3.x).
+// binBits is the precision of fio's histogram: the bits of a latency kept after the first set bit (FIO_IO_U_PLAT_BITS
+// in stat.h of fio 3.x).
 const binBits = 6
 
-// BinBounds returns the bounds, in ns, of the histogram's bin with the given middle. Below 128 ns, each value has its
-// own bin. Above, there are 64 bins from each power of two to the next.
+// BinBounds returns the bounds, in ns, of the histogram's bin with this middle. Below 128 ns, each value has a bin;
+// above, each power of two has 64.
 func BinBounds(middle float64) (lower, upper float64) {
 	ns := uint64(middle)
 	lost := max(bits.Len64(ns)-1-binBits, 0)

@@ -1,5 +1,5 @@
-// Package iperf3 reads the parts that Tare uses of the JSON of iperf3 3.1 to 3.21, written with -J or --json-stream.
-// The network workload and the importer both make trials from it, but by different rules.
+// Package iperf3 reads the JSON of iperf3 3.1 to 3.21 (-J or --json-stream), as far as Tare uses it. The network
+// workload and the importer both make trials from it, but by different rules.
 //
 // Numbers are pointers where a missing value must not look like 0. They are floats, since iperf3 writes a count below
 // zero as a huge number, such as 18446744073709551234 (see Count).
@@ -57,8 +57,8 @@ type testStart struct {
 	Target   float64 `json:"target_bitrate"` // the rate of each stream, in bit/s; 0: no limit
 }
 
-// Interval is one span of the test, often a second. In a test in both directions, Sum is what this side sends, and
-// Reverse what it receives. Up to version 3.10, the JSON calls both "sum", so only the streams show the direction.
+// Interval is one span of the test, often a second. In a test in both directions, this side sends Sum and receives
+// Reverse. Up to iperf3 3.10, only the streams show the direction.
 type Interval struct {
 	Streams []Stream `json:"streams"`
 	Sum     *Sum     `json:"sum"`
@@ -127,9 +127,8 @@ type stream struct {
 	cookie string  // cookie of the last test that was read from events
 }
 
-// Tests returns a report for each test in a file, in order. A server also reports connections that never became a test,
-// such as the probes of a load balancer. These connections are left out. If the file has no test, Tests returns the
-// error of such a connection.
+// Tests returns a report for each test in a file. Connections without a test, such as probes, are left out; if no test
+// remains, their error is returned.
 func Tests(r io.Reader) ([]*Report, error) {
 	var s stream
 	if err := jsondoc.Each(r, s.take); err != nil {

@@ -1,10 +1,8 @@
-// Package jsondoc finds the JSON documents in a stream of text.
+// Package jsondoc finds the JSON documents in a stream of text, such as the output of a tool with warnings.
 //
-// Tools print warnings before their result, and some tools print several documents, such as one for each event. A
-// document begins at the start of a line, or directly after another document. Its first character is the brace of an
-// object with a member, or the bracket of a list of objects. Each decodes each document from the stream. A format can
-// thus read a large document piece by piece, without having all of its text in memory. First returns the only wanted
-// document.
+// A document is an object with a member, or a list of objects. It begins at the start of a line, or directly after
+// another document. Each decodes every document from the stream, so that a large one need not be in memory as text.
+// First returns the only wanted document.
 package jsondoc
 
 import (
@@ -35,8 +33,8 @@ func New(stream io.Reader) *reader {
 	return &reader{text: text{Reader: bufio.NewReaderSize(stream, chunk), source: stream}, blank: true}
 }
 
-// Each calls take for each document, with a decoder that is about to read it. The function take must decode exactly one
-// value, or return an error. A stream without any text is an error.
+// Each calls take for each document, with a decoder. take must decode exactly one value, or return an error. A stream
+// without any text is an error.
 func (r *reader) Each(take func(*json.Decoder) error) error {
 	for {
 		decoder, err := r.next()
@@ -120,8 +118,8 @@ const (
 	yes
 )
 
-// begins reports whether a text begins with a JSON document. The character after the brace or bracket decides, since
-// other texts have brackets, too: "[global]" in a job file, "[ 5] local 10.0.0.1" in a log.
+// begins reports whether a text begins with a JSON document. The character after the brace or bracket decides:
+// "[global]" in a job file is none.
 func begins(text []byte) beginning {
 	after := ""
 	switch {
@@ -162,8 +160,8 @@ func Explain(err error) error {
 	return err
 }
 
-// found has the words with which an error names a JSON value of the wrong type. The keys are the words of
-// encoding/json. A word without a key, such as "number 1e999", is not replaced.
+// found has the words with which an error names a JSON value of the wrong type, by the words of encoding/json. Words
+// without a key stay.
 var found = map[string]string{"object": "an object", "array": "a list", "string": "text", "bool": "true or false"}
 
 // expected has the words for the JSON value that a Go type needs. All types that are not here need a number.
@@ -172,12 +170,11 @@ var expected = map[reflect.Kind]string{
 	reflect.String: "text", reflect.Bool: "true or false",
 }
 
-// First decodes the documents of a stream and returns the only one for which the function wanted is true. A second such
-// document is an error: a tool that appends to its file has written two results, and one of them would be lost.
+// First decodes the documents of a stream and returns the only one that wanted accepts. A second one is an error: a
+// tool that appends to its file has written two results, and one would be lost.
 //
-// A document may have a member of the wrong type. The function wanted then sees the other members. If it returns true,
-// First returns an error that names the member; otherwise, it ignores the document. If no document is wanted, the error
-// begins with the text none, and names the first member of a wrong type.
+// A document may have a member of the wrong type. If wanted accepts the document by its other members, the error names
+// this member. If no document is wanted, the error begins with the text none, and names the first such member.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
 	var first *T
@@ -222,14 +219,14 @@ func Each[T any](r io.Reader, take func(*T) error) error {
 	})
 }
 
-// Second returns the error for a file that has two results. The error names the byte at which the second document
-// begins, counted from 1 as tail -c does.
+// Second returns the error for a file with two results. It names the byte where the second document begins, counted
+// from 1 as tail -c does.
 func (r *reader) Second() error {
 	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.start+1)
 }
 
-// Time converts a number of milliseconds since the beginning of 1970 to a time. It returns zero if the number is not
-// positive, or lies beyond the year 9999.
+// Time converts milliseconds since the beginning of 1970 to a time. It returns zero for a number that is not positive,
+// or beyond the year 9999.
 func Time(ms float64) time.Time {
 	const end = 253402300800e3 // the beginning of the year 10000, in ms since 1970
 	if !(ms > 0 && ms < end) {
@@ -238,8 +235,8 @@ func Time(ms float64) time.Time {
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// text is a stream whose next bytes can be looked at in advance. Bytes that a decoder has read beyond its document can
-// be put back. After the end of the source, every read returns the source's error.
+// text is a stream that can be read in advance; bytes read too far can be put back. After the source's end, reads
+// return the source's error.
 type text struct {
 	*bufio.Reader
 	source io.Reader

@@ -1,5 +1,5 @@
-// Package promtext reads single values in Prometheus' text format, in which most servers publish their
-// counters. It reads only values without labels, such as those of a process.
+// Package promtext reads single values in Prometheus' text format, in which most servers publish their counters. It
+// reads only values without labels.
 package promtext
 
 import (

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is the workload's own connection to an API server. It has no client-side limit on requests. It repeats a request
-// only after a response with status 429.
+// api is the workload's own connection to an API server, without a client-side limit on requests. It repeats a request
+// only after status 429.
 type api struct {
 	http *http.Client
 	base string // URL of the API server, without a final slash
@@ -159,8 +159,8 @@ func (a *api) do(ctx context.Context, r request) error {
 	return nil
 }
 
-// again calls the function ask until its error is not the status 429 (too many requests). Between two calls it pauses
-// for the time that the server asks for.
+// again calls ask until its error is not the status 429 (too many requests). Between two calls it pauses as long as the
+// server asks for.
 func again(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()

@@ -1,6 +1,6 @@
-// Package churn loads the control plane of a cluster. It makes, updates and deletes objects from templates at a
-// steady offered rate, and measures the latencies of the API server and the times until controllers, the scheduler
-// and other watchers (a service mesh, a policy engine) have the objects ready.
+// Package churn loads the control plane of a cluster. It makes, updates and deletes objects from templates at a steady
+// offered rate. It measures the latencies of the API server, and the times until controllers, the scheduler and other
+// watchers (a service mesh, a policy engine) have the objects ready.
 //
 //	workloads:
 //	  - churn:
@@ -12,15 +12,14 @@
 //	            kind: Pod
 //	            …
 //
-// The load is open: each request has an intended time. Latencies, and times until an object is ready, count from the
-// intended time. A slow response therefore does not hide the wait of the requests behind it. A limited number of
-// workers sends the requests. When no worker is free, the generator is late: its lag is measured and has a limit.
+// The load is open: latencies, and times until an object is ready, count from the intended time of a request. So a slow
+// response does not hide the wait of the requests behind it. A limited number of workers sends the requests. While no
+// worker is free, requests are late: this lag is measured and has a limit.
 //
-// A trial begins without objects of earlier trials. Prepare deletes leftovers and waits until they are gone. It then
-// lets the cluster settle, since the trial before has just deleted its objects.
-// Without churn, the measured part makes all objects. With churn, Prepare makes the objects. The measured part then
-// changes a share of the objects, or takes this share down and up again. The trial waits until all objects are
-// ready, and lets the cluster settle. Trial.Clear deletes the objects of the trial at its end.
+// Prepare deletes the objects of earlier trials, waits until they are gone, and lets the cluster settle. Without churn,
+// the measured part makes all objects. With churn, Prepare makes them, and the measured part changes a share of them,
+// or takes it down and up again. The trial then waits until all objects are ready, and lets the cluster settle.
+// Trial.Clear deletes the objects.
 //
 // The files: template.go turns a template into requests, and schedule.go computes their due times. generate.go sends
 // all requests and deletes leftovers, and api.go sends a single request. watch.go and ready.go see objects become
@@ -138,8 +137,8 @@ func (c *Config) Measures() experiment.Measures {
 	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: limit}
 }
 
-// measured lists the metrics. A p99, for example, is listed only if at least 100 requests are expected to take
-// longer than the p99. The headline is the highest listed quantile of the time until an object is ready.
+// measured lists the metrics; a quantile needs 100 expected requests beyond it. The headline is the highest listed
+// quantile of the time until ready.
 func (c *Config) measured() []experiment.Metric {
 	counts := c.counts()
 	var metrics []experiment.Metric
@@ -157,8 +156,8 @@ func (c *Config) measured() []experiment.Metric {
 		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
 }
 
-// usualPace is an assumed number of objects per second. Estimates of a trial's duration assume that a cluster makes
-// and deletes objects at this pace outside of the measurement.
+// usualPace is how many objects per second a cluster is assumed to make and delete outside of the measurement.
+// Estimates of durations use it.
 const usualPace = 100
 
 // expected estimates the duration of a trial, with its parts before and after the measurement.
@@ -191,8 +190,8 @@ func (c *Config) fixed() int {
 	return n
 }
 
-// rights lists the rights that the workload needs: to make, change, watch and delete objects, and to remove leftovers
-// of a run. It derives the name of a resource from its kind by Kubernetes' usual spelling, such as pods from Pod.
+// rights lists the workload's rights to objects of its templates. Resources are named by Kubernetes' usual spelling of
+// the kind: pods from Pod.
 func (c *Config) rights(namespace string) []experiment.Right {
 	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)

@@ -16,9 +16,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// sendAll sends all requests and returns when each has a response. One goroutine waits for the due time of each
-// request, which counts from start. It then hands the request to a free worker. While no worker is free, requests
-// are sent late. The metric of the send lag shows this delay.
+// sendAll sends each request at its due time, counted from start, and waits for all responses. While no worker is free,
+// requests are late.
 func (s *runningTrial) sendAll(ctx context.Context, start time.Time, all []*timedRequest) error {
 	due := make(chan *timedRequest)
 	var workers sync.WaitGroup
@@ -50,9 +49,8 @@ func keepTime(ctx context.Context, start time.Time, all []*timedRequest, due cha
 	return nil
 }
 
-// carryOut sends one request. After a response with status 429 it pauses for the time that the response names, and
-// sends the request again. Every client of Kubernetes does this. If the request fails, the tracker stops waiting for
-// its object.
+// carryOut sends one request, and repeats it after status 429 as Kubernetes' clients do. If it fails, its object is no
+// longer waited for.
 func (s *runningTrial) carryOut(ctx context.Context, start time.Time, o *timedRequest) {
 	if o.answered != nil {
 		defer close(o.answered)
@@ -101,9 +99,8 @@ func (p *target) request(o *timedRequest) request {
 // background makes the garbage collector delete an object's dependents after the object, as kubectl does.
 var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)
 
-// foreground makes the API server keep a deleted object until its dependents are gone, so Tare waits for the object
-// only. Pods have no dependents. Tare deletes pods without foreground, which would cost the garbage collector work for
-// each pod.
+// foreground makes the API server keep a deleted object until its dependents are gone. Tare then waits for the object
+// only. Pods have no dependents.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is the number of deletions that are requested at the same time.
@@ -156,8 +153,8 @@ func (p *target) cleanOne(ctx context.Context, r schema.GroupVersionResource) (l
 	}
 }
 
-// shortestClean is the pause before the remaining objects are listed again. While no new object appears, each pause
-// is twice as long as the one before, up to a second.
+// shortestClean is the first pause before the remaining objects are listed again. While no new object appears, pauses
+// double, up to a second.
 const shortestClean = 20 * time.Millisecond
 
 // deleteOne requests the deletion of an object. An object that is already gone is no error.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Condition is the condition under which an object counts as ready. In a file it is one of these texts:
+// Condition says when an object counts as ready. In a file it is one of these texts:
 //
 //	auto               pods: the condition Ready; deployments and the like: available;
 //	                   everything else: exists
@@ -142,8 +142,8 @@ type statusCondition struct {
 	Observed *int64 `json:"observedGeneration"`
 }
 
-// met reports whether an object is ready. It returns false for an object that is being deleted. It also returns false
-// for a status that cannot be decoded, since a kind may put anything into its status.
+// met reports whether an object is ready. The result is false for an object that is being deleted, or whose status
+// cannot be decoded.
 func (c Condition) met(o *watchedObject) bool {
 	if o.Metadata.DeletionTimestamp != "" {
 		return false
@@ -225,9 +225,8 @@ func (c Condition) fieldMet(o *watchedObject) bool {
 	return false
 }
 
-// checkUpdate returns an error if the condition cannot show that an updated object is ready. Only a change outside
-// of metadata gives the object a new generation. Without a new generation, the status from before the update still
-// counts as ready.
+// checkUpdate returns an error if the condition cannot show the end of an update: a change of metadata alone leaves the
+// generation as it is.
 func (s *source) checkUpdate() error {
 	if s.ready.how != condition && s.ready.how != field {
 		return nil
@@ -248,9 +247,8 @@ func (s *source) checkUpdate() error {
 	return nil
 }
 
-// hasGeneration reports whether the status says which generation of the object it describes. The field
-// observedGeneration of the status, or of its entry for the condition, holds this generation. Without the field, an
-// object that was ready before an update looks ready after it.
+// hasGeneration reports whether the status, or its entry for the condition, names its generation. Otherwise an update
+// looks done at once.
 func (c Condition) hasGeneration(o *watchedObject) bool {
 	if c.how == exists {
 		return true
@@ -268,9 +266,8 @@ func (c Condition) hasGeneration(o *watchedObject) bool {
 	return s.condition(c.name).Observed != nil
 }
 
-// noteUndated handles requests on an object whose status has no observedGeneration. On such an object nobody can see
-// when an update is done. noteUndated keeps the first update among the requests for an error message. It returns true
-// if requests[0] is an update.
+// noteUndated notes the first update on an object whose status lacks observedGeneration: its end is invisible. It
+// returns true if requests[0] is one.
 func (w *watch) noteUndated(requests []*timedRequest) bool {
 	for _, o := range requests {
 		if o.verb == update {

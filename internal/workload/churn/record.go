@@ -17,8 +17,8 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99, 0.999}
 
-// shortestSeen and longestSeen are the bounds of histograms in nanoseconds, the unit of HdrHistogram's logs. digits
-// is the number of significant digits.
+// shortestSeen and longestSeen bound histograms, in ns, the unit of HdrHistogram's logs. digits is the number of
+// significant digits.
 const (
 	shortestSeen = int64(time.Microsecond)
 	longestSeen  = int64(time.Hour)
@@ -38,9 +38,8 @@ func (h *histogram) add(d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // RecordValue cannot fail within its bounds
 }
 
-// values adds the mean and the quantiles, in s, to a map of metrics. Failed requests, and objects that were never
-// ready, have no value, and count as slower than all values. Otherwise an arm that loses its slowest requests would
-// look faster. A quantile that falls on a missing value is left out, and so is the mean if any value is missing.
+// values adds the mean and quantiles, in s, to a map of metrics. Failed requests, and objects never ready, count as
+// slowest. A mean or quantile that needs them is left out.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
 	if n > 0 && n >= h.planned {

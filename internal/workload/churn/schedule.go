@@ -47,8 +47,8 @@ type timedRequest struct {
 	failure           string // reason of the failure; "": the request succeeded
 	throttled         int    // number of responses with status 429
 
-	// readyAt is the time, in nanoseconds, when the watch first showed the object ready. settled is true once the
-	// object is ready or gone: the trial no longer waits for it.
+	// readyAt is the time, in ns, when the watch first showed the object ready. settled is true once the object is
+	// ready or gone, and no longer awaited.
 	readyAt atomic.Int64
 	settled atomic.Bool
 }
@@ -77,8 +77,8 @@ func (c *Config) churned() int {
 	return min(max(n, 1), c.Objects.One())
 }
 
-// turns returns how often a trial changes each of its churned objects. If the duration would cut off a last turn, that
-// turn is left out, but at least one is made.
+// turns returns how often a trial changes each of its churned objects. A last turn that the duration would cut off is
+// left out, but one is always made.
 func (c *Config) turns() int {
 	requests := c.churned()
 	if c.Operation != Update {
@@ -115,8 +115,8 @@ type scheduleBuilder struct {
 	latest map[int]*timedRequest // by the object's index: the latest request on this object
 }
 
-// mostBytes bounds the memory of all requests of a trial. The requests are encoded before the trial, so that
-// no template is rendered while the trial runs.
+// mostBytes bounds the memory of all requests of a trial. They are encoded before the trial, so that no template is
+// rendered while it runs.
 const mostBytes = 1 << 30
 
 func (p *target) schedule() (*schedule, error) {
@@ -157,8 +157,8 @@ func (p *target) schedule() (*schedule, error) {
 	return &all, nil
 }
 
-// make makes the request that creates an object. The argument incarnation counts the objects made at this index one
-// after the other, from 1. The object's name contains the incarnation.
+// make makes the request that creates an object. incarnation counts the objects made at this index, from 1, and is in
+// the object's name.
 func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
 	o := &timedRequest{verb: create, source: l.moving[index%len(l.moving)], index: index,
 		name: fmt.Sprintf("%s-%d-%d", l.stem, index, incarnation), revision: 1, awaited: true}
@@ -166,8 +166,8 @@ func (l *scheduleBuilder) make(index, incarnation int) (*timedRequest, error) {
 	return o, l.write(o, "")
 }
 
-// churn makes the requests of all turns. In each turn, a churned object is changed, or goes down and up again. The
-// churned objects are spread evenly: if 10 of 100 objects are churned, they are every tenth object.
+// churn makes the requests of all turns, in which objects change, or go down and up. They are spread evenly: 10 of 100
+// are every tenth object.
 func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	c := l.config
 	var list []*timedRequest
@@ -185,8 +185,8 @@ func (l *scheduleBuilder) churn() ([]*timedRequest, error) {
 	return list, nil
 }
 
-// changes returns the steps of a turn, such as down and up. Each step is a function that makes the request for the
-// object at an index. All churned objects take the first step before any takes the second step.
+// changes returns the steps of a turn, such as down and up. A step makes the request for the object at an index; all
+// objects take it before the next step.
 func (l *scheduleBuilder) changes(turn int) []func(index int) (*timedRequest, error) {
 	change := func(scale string) func(int) (*timedRequest, error) {
 		return func(index int) (*timedRequest, error) {

@@ -154,8 +154,8 @@ func kindOf(object map[string]any) (kind, error) {
 	return k, nil
 }
 
-// clusterScoped holds well-known kinds that have no namespace. A file with a template of these kinds is refused. For
-// other kinds the cluster is asked before the first trial.
+// clusterScoped holds well-known kinds without a namespace, whose templates are refused. For other kinds the cluster is
+// asked before the first trial.
 var clusterScoped = map[string]bool{
 	"Namespace": true, "Node": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
 	"CustomResourceDefinition": true, "StorageClass": true, "PriorityClass": true, "RuntimeClass": true, "APIService": true,

@@ -113,9 +113,8 @@ func (c *Config) newTarget(ctx context.Context, cluster *cluster.Cluster, namesp
 	return p, nil
 }
 
-// newStem returns a random beginning for the names of a trial's objects. The names of two trials must differ: a slow
-// controller may still act on an earlier trial's object by its name. kwok deletes pods by name, for example, and
-// would delete pods of this trial.
+// newStem returns a random beginning for the names of a trial's objects. With equal names, a controller that still
+// deletes an earlier trial's pods by name could delete this trial's.
 func newStem() string { return fmt.Sprintf("churn-%06x", rand.N(1<<24)) }
 
 // find asks the cluster which resource belongs to a kind. It waits at most requestTimeout.
@@ -200,8 +199,8 @@ func (s *runningTrial) end() {
 	s.tracker.running.Wait()
 }
 
-// makeBase makes the objects that must exist before the measurement, as fast as the cluster allows. It waits until
-// all are ready, and lets the cluster settle.
+// makeBase makes the objects that must exist before the measurement. It waits until all are ready, and lets the cluster
+// settle.
 func (s *runningTrial) makeBase(ctx context.Context) error {
 	base := s.schedule.base
 	if len(base) == 0 {
@@ -294,8 +293,7 @@ func (p *target) keepExamples(raw workload.Raw, all *schedule) error {
 	return nil
 }
 
-// Try makes one object of each template, waits until the object is ready, and deletes it. Try runs a trial in which
-// nothing is changed afterwards, and in which late requests break no rule.
+// Try makes one object of each template, waits until it is ready, and deletes it. Late requests break no rule.
 func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	on, err := kube.Of(site)
 	if err != nil {
@@ -322,8 +320,8 @@ func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
 	return err
 }
 
-// single returns a copy of the workload that makes one object of each template. The copy waits for the objects at most
-// for the time ready, the time limit for pods.
+// single returns a copy of the workload that makes one object of each template. The copy waits for an object no longer
+// than ready, unless ready is 0.
 func (c *Config) single(ready quantity.Duration) *Config {
 	one := *c
 	one.Templates = slices.Clone(c.Templates)

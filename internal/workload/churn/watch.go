@@ -36,8 +36,8 @@ type watch struct {
 	*tracker
 	resource schema.GroupVersionResource
 	version  string // resource version of the last event
-	// awaited holds, by object name, the requests on an object that is not ready yet. They are in the order of
-	// revisions. Once the watch runs, only its goroutine changes the map.
+	// awaited holds the requests on each object that is not ready, by object name. While the watch runs, only its
+	// goroutine changes the map.
 	awaited map[string][]*timedRequest
 	// lost is the time for which the watch had no connection and saw nothing. The fields lost and breaks are read
 	// only after the watch has ended.
@@ -62,8 +62,8 @@ func (p *target) newTracker(requests ...[]*timedRequest) *tracker {
 	return t
 }
 
-// run starts the watches, which go on until the context is done. It returns when every watch knows the version from
-// which it starts. From then on, no new object is missed.
+// run starts the watches, which end with the context. When run returns, every watch has its first version: no new
+// object is missed from then on.
 func (t *tracker) run(ctx context.Context) error {
 	for _, w := range t.watches {
 		if err := w.list(ctx); err != nil {
@@ -76,8 +76,7 @@ func (t *tracker) run(ctx context.Context) error {
 	return nil
 }
 
-// phase begins a phase of the trial, such as the measured part. From now on, the tracker waits for the objects of the
-// phase's requests. It counts their times from start.
+// phase begins a phase of the trial: the tracker waits for the objects of its requests. Their times count from start.
 func (t *tracker) phase(start time.Time, requests []*timedRequest) {
 	n := int64(0)
 	for _, o := range requests {
@@ -193,9 +192,8 @@ func (w *watch) list(ctx context.Context) error {
 // reopenPause is the pause before a broken watch is opened again.
 const reopenPause = 100 * time.Millisecond
 
-// follow reads the watch until the context is done. The API server ends each watch after some minutes. The next
-// watch then begins at the last version. If the API server has dropped that version, follow calls list and begins at
-// the listed version.
+// follow reads the watch until the context is done. A watch that ends is continued at its last version, or after a new
+// list if that version is gone.
 func (w *watch) follow(ctx context.Context) {
 	var broken time.Time
 	alive := func() {
@@ -262,9 +260,8 @@ func (w *watch) stream(ctx context.Context, alive func()) error {
 	}
 }
 
-// unseen sums up the times in which watches had no connection, and so could miss events. The result longest is the
-// longest such time of a single watch. The result breaks is the number of interruptions of all watches together. The
-// watches must have ended.
+// unseen returns the longest time for which any watch had no connection, and the number of interruptions of all
+// watches. It must be called after the watches have ended.
 func (t *tracker) unseen() (longest time.Duration, breaks int) {
 	for _, w := range t.watches {
 		longest, breaks = max(longest, w.lost), breaks+w.breaks

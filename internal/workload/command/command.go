@@ -11,17 +11,15 @@
 //
 // A trial runs the program once, after the warm-up runs. In a trial in slices, each slice runs the program once, and
 // values are averages over these runs. If the file gives no metrics, Tare measures wall clock, CPU time and peak
-// memory. They include the program's children that the program waited for. The first metric is the headline unless
-// the file chooses others.
+// memory, including children that the program waited for. The first metric is the headline unless the file chooses
+// others.
 //
-// Standard output and error are kept with the run. They stay unchanged, but the values of references ($NAME) are
-// masked. Metrics are read from the original output, of at most 16 MiB. A larger output makes the trial invalid, so
-// that no output is read in part. A metric that is not found makes the trial invalid, too. The message then shows
-// the beginning and the end of the output.
+// Standard output and error are kept with the run. Only the values of references ($NAME) are masked. Metrics are read
+// from the original output. A trial is invalid if this output is larger than 16 MiB, or if a metric is not found.
 //
-// In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod,
-// and the address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand
-// for these addresses. On a cluster the pods may use any image that contains the program.
+// In a pod or node the program has the variables TARE_PEER and TARE_SERVICE: the address of the server's pod, and the
+// address of the service in front of this pod. In arguments, $(TARE_PEER) and $(TARE_SERVICE) stand for these
+// addresses. On a cluster the pods may use any image that contains the program.
 //
 // With a server, the program is its client. The server stays up in the server's pod (package service), at the port
 // TARE_PORT. With factors, texts contain names such as $(qps). Each stands for the trial's level of the factor:
@@ -175,8 +173,8 @@ func (c *Config) place() testbed.Place {
 	return c.In
 }
 
-// needs returns what the workload needs of a testbed. It needs a network if the program runs in a pod or on a node. It
-// needs a cluster if the file gives an image for the pods.
+// needs returns the workload's needs of a testbed: a network unless the program runs on the host, and a cluster if the
+// file gives an image.
 func (c *Config) needs() experiment.Needs {
 	in := c.place()
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
@@ -188,8 +186,7 @@ func (c *Config) needs() experiment.Needs {
 	return needs
 }
 
-// metrics returns the metrics in the file. A file without metrics gets wall clock, CPU time and peak memory. A
-// program may end before the kernel counts CPU time or memory, so these metrics are optional.
+// metrics returns the metrics in the file. The default is wall clock and, without a server, CPU time and peak memory.
 func (c *Config) metrics() []metric {
 	if len(c.Read) > 0 {
 		return c.Read

@@ -96,8 +96,8 @@ func (m metric) numbers(text []byte) ([]float64, error) {
 	return numbers, nil
 }
 
-// jsonNumbers reads the number at a path from each JSON document in a text. The text may hold several documents in a
-// row, as logs of JSON lines do. Such documents may lack the number. A text's only document must have it.
+// jsonNumbers reads the number at a path from each JSON document in a text. If there are several, such as lines of a
+// log, some may lack the number.
 func jsonNumbers(text []byte, where string) ([]float64, error) {
 	p, err := parsePath(where)
 	if err != nil {
@@ -167,8 +167,8 @@ const same expected = "same" // each execution of the program must print the sam
 
 func (expected) Values() []string { return []string{string(same)} }
 
-// recordBehaviour records the behaviour of one execution of the program: its standard output, and for each file in
-// Makes whether the execution made the file.
+// recordBehaviour records the behaviour of one execution of the program: its standard output, and which files of Makes
+// were made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {
 	seen := stdout.behaviour.Seen()
 	if stdout.digest != nil {
@@ -264,7 +264,7 @@ func (p path) String() string {
 }
 
 // number returns the number at the path in a document that was decoded with UseNumber. A string that holds a number
-// counts as a number, since many tools write strings.
+// counts, too.
 func (p path) number(document any) (float64, error) {
 	at := document
 	for i, part := range p {

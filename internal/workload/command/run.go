@@ -71,8 +71,8 @@ type values struct {
 	fill      *strings.Replacer
 }
 
-// variables returns the program's environment variables. The file gives some. In a pod or node the program also gets
-// TARE_PEER (address of the server's pod), TARE_SERVICE (address of the service in front of it) and TARE_PORT.
+// variables returns the program's environment variables: those in the file and, in a pod or node, TARE_PEER,
+// TARE_SERVICE and TARE_PORT.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ type runner struct {
 	server *service.Server // nil if the workload has no server
 }
 
-// run runs the program once. The program's outputs go to PREFIXstdout.txt and PREFIXstderr.txt. With counts = true,
-// for a measured run, outputs with metrics are kept in memory, too.
+// run runs the program once. Its outputs go to the files PREFIXstdout.txt and PREFIXstderr.txt. counts is true for a
+// measured run, whose metrics are read.
 func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[stream]*output, err error) {
 	outputs = map[stream]*output{}
 	for _, name := range []stream{stdout, stderr} {

@@ -1,17 +1,16 @@
 // Package dns measures what name resolution costs. It has two kinds of trials.
 //
-// A trial with proxies measures the DNS load of a service mesh. It runs real Envoys against a server of Tare's own
-// that counts queries. Each Envoy has a cluster of type STRICT_DNS for every host, as a sidecar has for a
-// ServiceEntry with resolution DNS. No client sends requests. Envoy looks up each host, used or not, whenever the
-// last response has expired. The expected queries per second are proxies × hosts × families ÷ TTL. Tare fits the
-// exponents of this law (analysis.PowerLaw).
+// A trial with proxies measures the DNS load of a service mesh. Real Envoys look up hosts at a server of Tare's own,
+// which counts queries. Each Envoy has a cluster of type STRICT_DNS for every host, as a sidecar has for a ServiceEntry
+// with resolution DNS. No client sends requests: an Envoy looks up each host whenever the last response has expired.
+// The expected queries per second are proxies × hosts × families ÷ TTL. Tare fits the exponents of this law
+// (analysis.PowerLaw).
 //
 //	workloads:
 //	  - dns: {proxies: [1, 2, 4], hosts: 50, families: [1, 2]}
 //
-// A trial with a rate sends queries to any server, in an open loop over UDP, TCP or TLS (package query). Like
-// dnsperf, it measures lost queries, CPU time per query, and latency. The latency counts from a query's intended
-// time.
+// A trial with a rate sends queries to any server, in an open loop over UDP, TCP or TLS (package query). It measures
+// lost queries, CPU time per query, and the latency from a query's intended time.
 //
 //	workloads:
 //	  - dns: {rate: [1000/s, 5000/s], transport: [udp, tls]}

@@ -21,9 +21,8 @@ const program = "envoy"
 
 type object = map[string]any
 
-// bootstrap returns a proxy's configuration. It has a cluster for each host, as istiod configures a sidecar for a
-// ServiceEntry. Its resolver asks the trial's server only. The resolver ignores this machine's search domains: each
-// would add a query to every lookup.
+// bootstrap returns a proxy's configuration: a cluster for each host, as in a sidecar. This machine's search domains
+// are off, since each would add a query to every lookup.
 func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
 	var clusters []object
 	for i := range c.Hosts.One() {
@@ -130,9 +129,8 @@ func readLookups(text []byte) (r resolverCounts, err error) {
 	return r, nil
 }
 
-// windowStart returns the time from the first lookup to the beginning of the measured time. This is the warm-up,
-// prolonged so that the measured time begins halfway between two lookups of a host. A lookup that comes a little late
-// is then still in its own period.
+// windowStart returns the time from the first lookup to the measured time: the warm-up, prolonged to end halfway
+// between two lookups of a host.
 func (c *Config) windowStart() time.Duration {
 	period := c.period()
 	if c.Resolution.One() == none || period <= 0 {

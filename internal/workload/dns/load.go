@@ -135,8 +135,8 @@ func (l *loadTrial) destination() (query.Config, error) {
 	return to, nil
 }
 
-// run sends queries for a time. The argument number is 0 for the warm-up, and differs for each later span. It is a part
-// of the seed, so that each span has other arrivals.
+// run sends queries for the duration. number is a part of the seed: 0 for the warm-up, and different for each later
+// span.
 func (l *loadTrial) run(ctx context.Context, duration time.Duration, number int) (*load.Result, error) {
 	span := load.Span{Rate: l.rate(), Arrivals: l.Arrivals, Duration: duration, Seed: uint64(l.t.Round)<<32 | uint64(number)}
 	if err := l.client.Ask(ctx, clientRequest{Begin: &span}, nil); err != nil {

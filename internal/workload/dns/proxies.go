@@ -119,8 +119,8 @@ func (p *proxyTrial) start(ctx context.Context) error {
 	for i := range p.Proxies.One() {
 		base := filepath.Join(dir, fmt.Sprintf("envoy-%s-%d", p.label, i+1))
 		one := &proxy{socket: base + ".sock", files: []string{base + ".json", base + ".sock"}}
-		// The kernel limits socket names to 107 bytes, and the directory's name may be longer. Envoy
-		// therefore starts in the directory, and gets a relative name.
+		// The kernel limits socket names to 107 bytes. The directory's name may be longer, so Envoy starts in it and
+		// gets a relative name.
 		config, err := p.bootstrap(server, filepath.Base(one.socket), p.label)
 		if err != nil {
 			return err
@@ -173,8 +173,7 @@ func (p *proxyTrial) proxyEnded(ctx context.Context) error {
 	return nil
 }
 
-// cause explains why a request to a proxy failed. If any proxy has ended, cause records the logs and returns the
-// error of that proxy. Otherwise it returns err.
+// cause explains why a request to a proxy failed: it returns the error of a proxy that has ended, or else err.
 func (p *proxyTrial) cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -228,9 +227,8 @@ type proxyCounts struct {
 	used      map[string]testbed.Usage
 }
 
-// measure counts queries for the trial's duration. It reads the server's counts at the beginning and at the end.
-// Steps that take longer with more proxies come before the first reading or after the last, so that they do not
-// prolong the counted time.
+// measure counts queries for the trial's duration. Steps that take longer with more proxies happen outside of the
+// counted time.
 func (p *proxyTrial) measure(ctx context.Context) (workload.Result, error) {
 	var c proxyCounts
 	if err := p.count(ctx, &c); err != nil {

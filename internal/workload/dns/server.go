@@ -52,8 +52,7 @@ func runServer(ctx context.Context) error {
 
 var errEarly = errors.New("a request without content, or too early")
 
-// Shared returns a name for the server: cells with the same name share one server. Cells with transport TLS have a
-// builtin server of their own, which has a certificate.
+// Shared returns a name for the server: cells with equal names share one server.
 func (c *Config) Shared() string {
 	switch {
 	case c.proxied():

@@ -16,8 +16,8 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// objective holds limits on latency and errors. A server carries a rate if a load at this rate meets the limits. At
-// least one of them is on the latency.
+// objective holds limits on errors and latency. A server carries a rate if a load at this rate meets all limits. At
+// least one is on the latency.
 type objective struct {
 	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" min:"0s" max:"1m" doc:"latency that at most half of the requests may exceed"`
 	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" min:"0s" max:"1m" doc:"latency that at most one request in ten may exceed"`

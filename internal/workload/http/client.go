@@ -22,9 +22,8 @@ import (
 	"tare/internal/workload/service"
 )
 
-// The workload's helpers. A client keeps its connections for a whole trial, but on a cluster Tare cannot write to a
-// running program. Tare therefore starts a second process in the client's pod for each request. That process passes
-// the request to the client through a socket, and waits for the response.
+// The workload's helpers. A client runs for the complete trial. requestHelper passes one request to the client through
+// a socket, since Tare cannot write to a running program on a cluster.
 var (
 	clientHelper  = testbed.Helper{Name: "http-client", Run: helperrpc.Reading("the client's socket", runClient)}
 	requestHelper = testbed.Helper{Name: "http-order", Run: helperrpc.Answering("the request", passRequest)}
@@ -115,9 +114,8 @@ func passRequest(ctx context.Context, in clientInput) (json.RawMessage, error) {
 // minLead is the least time between a request to clients and their common start.
 const minLead = 300 * time.Millisecond
 
-// commonStart returns the time, by this machine's clock, at which all clients begin to send. It lies far enough
-// ahead for the request to reach every client. The lead is measured before each start, since a busy machine is
-// slower. A single client begins at once: the zero time.
+// commonStart returns the time, by this machine's clock, at which all clients begin to send: late enough for requests
+// to reach every client. For a single client the time is zero: at once.
 func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	if len(r.clients) == 1 {
 		return time.Time{}, nil
@@ -127,9 +125,8 @@ func (r *Trial) commonStart(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(max(r.lead, minLead, 3*time.Since(asked))), err
 }
 
-// warmUp makes all clients send the warm-up. If a client gets its request after the common start, warmUp doubles the
-// lead time of the start (at least minLead), and all clients repeat the warm-up. Later starts keep the longer lead
-// time.
+// warmUp makes all clients send the warm-up. If a client gets its request after the start, warmUp doubles the lead time
+// for all later starts, and repeats.
 func (r *Trial) warmUp(ctx context.Context) error {
 	for {
 		_, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Warmup.Std()}, 0)
@@ -150,9 +147,8 @@ type clock struct {
 	Used   bool          `json:"used"`   // true: Ahead is used; false: Ahead is smaller than its error, and is ignored
 }
 
-// readClocks measures how far the clocks of clients on other machines are ahead of this machine's clock. Only a load of
-// several clients needs this, since the clients must begin together. A difference within the error of its measurement
-// counts as 0: nodes synchronise their clocks better than Tare can measure. The clocks are recorded with the trial.
+// readClocks measures how far the clocks of several clients on other machines are ahead of this machine's. A difference
+// within its error counts as 0.
 func (r *Trial) readClocks(ctx context.Context) error {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if !ok || len(r.clients) == 1 {
@@ -177,8 +173,8 @@ func (r *Trial) readClocks(ctx context.Context) error {
 	return workload.KeepIndented(r.t.Raw, "clocks.json", slices.DeleteFunc(all, func(c clock) bool { return c.Client == "" }))
 }
 
-// Shared returns a name for the server of a cell. Cells with the same name share a server. If the load goes to a URL,
-// Tare starts no server, and the name is "".
+// Shared returns a name for the server: cells with equal names share one server. "": the load goes to a URL, so Tare
+// starts no server.
 func (c *Config) Shared() string {
 	switch {
 	case c.URL != "":

@@ -4,11 +4,11 @@
 //	workloads:
 //	  - http: {rate: [100, 1000], connections: 16, answer: 1kB, duration: 10s}
 //
-// The server is Tare's own, any program (package service), or a server at a URL. It stays up between trials.
-// Clients and their connections last for one trial, including all its slices.
+// The server is Tare's own, any program (package service), or a server at a URL. It stays up between trials. Clients
+// and their connections last for one trial, with all its slices.
 //
 // The latency of a trial is one histogram of all its requests. A trial has a quantile only if at least 100 requests
-// take longer than the quantile.
+// take longer than it.
 package http
 
 import (

@@ -57,9 +57,8 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*Trial, e
 	return c.Drive(ctx, t, n, config, servers)
 }
 
-// Drive starts the clients of a trial with n slices, opens their connections and sends the warm-up. The argument
-// session says where and how the clients connect. Rates, numbers and times come from c, in which each factor has one
-// value. The usage of all servers is added up under the name "server". The workload vault calls Drive, too.
+// Drive starts the clients of a trial with n slices, opens their connections and sends the warm-up. session says how
+// clients connect. The usage of all servers is added up as "server".
 func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session load.Config, servers []*service.Running) (*Trial, error) {
 	r := &Trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
 	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}
@@ -120,8 +119,8 @@ func (c *Config) session(up *server) (load.Config, error) {
 	return config, nil
 }
 
-// send makes all clients send at the same time. They share the rate; 0: a closed loop. The warm-up has number = 0,
-// and each later span another number. The number is part of the seed, so that spans differ in their requests.
+// send makes all clients send at the same time. They share the rate; 0: a closed loop. number goes into the seed: 0 for
+// the warm-up, different for each span.
 func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number int) ([]*load.Result, error) {
 	start, err := r.commonStart(ctx)
 	if err != nil {
@@ -141,8 +140,8 @@ func (r *Trial) send(ctx context.Context, rate float64, span load.Span, number i
 	return results, err
 }
 
-// clientSpan returns the part of a span's load that client i sends. Each client has a phase of its own, so that the
-// clients send in turn. Each has a seed of its own, so that it draws its own requests.
+// clientSpan returns the part of a span's load that client i sends. Phases differ so that clients send in turn, and
+// seeds so that their requests differ.
 func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Span {
 	n := len(r.clients)
 	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)

@@ -46,8 +46,8 @@ type runResult struct {
 	client, server testbed.Usage
 }
 
-// interval returns the seconds between two readings of iperf3. In runs of up to a minute the interval is short, for a
-// useful mean round-trip time. In longer runs it is one second, which limits the output.
+// interval returns the time in seconds between two readings of iperf3. It is short in short runs, for a useful mean
+// round-trip time, and limits the output of longer runs.
 func (o runOptions) interval() string {
 	if o.length() > time.Minute {
 		return "1"
@@ -121,8 +121,7 @@ func (p peers) run(ctx context.Context, o runOptions) (*runResult, error) {
 
 var errTooLong = errors.New("iperf3 took too long")
 
-// explain adds to an error the name of the side that failed. If iperf3 took too long, the returned error makes the
-// trial invalid by the rule on timeouts. If the trial itself was cancelled, explain returns the cancellation.
+// explain adds the name of the side that failed to an error. A run that took too long breaks the rule on timeouts.
 func (p peers) explain(ctx, limited context.Context, side string, err error) error {
 	invalid, broken := errors.AsType[*workload.Invalid](err)
 	switch {
@@ -136,8 +135,8 @@ func (p peers) explain(ctx, limited context.Context, side string, err error) err
 	return fmt.Errorf("iperf3 %s: %w", side, err)
 }
 
-// connect starts clients until one finds the server listening. No other sign of listening is reliable: a server with
-// JSON output prints nothing before its end, and some sandboxes hide its sockets from /proc.
+// connect starts clients until one finds the server listening. No other sign is reliable: a server with JSON output
+// prints nothing before its end, and some sandboxes hide its sockets from /proc.
 func (p peers) connect(ctx context.Context, server *program, args []string) (*program, error) {
 	deadline := time.Now().Add(settle)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -197,8 +196,8 @@ func (g *program) end() {
 	}
 }
 
-// foundNoServer reports whether the client found no server listening. A proxy beside the client, such as the sidecar
-// of a service mesh, accepts every connection and drops the connection if it finds no server.
+// foundNoServer reports whether the client found no server listening. A proxy beside the client accepts every
+// connection, and then drops it if there is no server.
 func (g *program) foundNoServer() bool {
 	text := g.stdout.String() + g.stderr.String()
 	if strings.Contains(text, `"test_start"`) {

@@ -1,16 +1,15 @@
 // Package network measures the path between two pods with iperf3 (3.12 and later), one protocol on one path in each
 // trial.
 //
-// A trial starts a server in the server's pod and a client in the client's pod, for this trial only. The JSON of
-// both is kept unchanged. A value that iperf3 does not give is missing, and never zero. A failed run makes the trial
-// invalid.
+// A trial starts a server in the server's pod and a client in the client's pod. The JSON of both is kept unchanged. A
+// value that iperf3 does not give is missing, and never zero. A failed run makes the trial invalid.
 //
 // TCP is one run of the given duration after the warm-up. The metrics are the bandwidth at the receiver, retransmits,
 // and the mean of the round-trip times that the sender's kernel reported.
 //
-// UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops
-// packets. A search therefore finds the highest offered rate at which the loss stays within the limit (see udp.go).
-// One run of the full duration at this rate is the measurement.
+// UDP has no flow control: a sender at full speed (iperf3 -b 0) would measure how an overloaded receiver drops packets.
+// A search therefore finds the highest offered rate at which the loss stays within the limit (see udp.go). One run of
+// the full duration at this rate is the measurement.
 package network
 
 import (
@@ -215,8 +214,8 @@ func (c *Config) measureTCP(ctx context.Context, p peers) (workload.Result, erro
 	return r, nil
 }
 
-// result returns a trial's result: the values, the usage, and the traffic of this run of iperf3. The field Sent also
-// counts the payload of earlier runs in the trial: before bytes.
+// result returns a trial's result: values, usage, and the traffic of this run. before is the payload of the trial's
+// earlier runs, in bytes, and counts in Sent.
 func (o *runResult) result(values map[string]float64, before float64) workload.Result {
 	return workload.Result{
 		Values: values,

@@ -9,9 +9,8 @@ import (
 	"tare/internal/workload"
 )
 
-// parse parses the JSON of iperf3. Tare takes its results from the list of intervals, which includes the warm-up. The
-// option -O of iperf3 leaves out the warm-up, but is not used: it leaves out some bytes whose CPU time iperf3 counts.
-// An error in the JSON breaks the rule exit-status. JSON that cannot be parsed breaks the rule parse.
+// parse parses the JSON of iperf3. Tare takes results from its list of intervals, warm-up included: with -O, iperf3
+// leaves out bytes whose CPU time it counts.
 func parse(data []byte) (*iperf3.Report, error) {
 	var r iperf3.Report
 	if len(data) == 0 {
@@ -43,7 +42,7 @@ type totals struct {
 	bytes       float64
 	seconds     float64
 	retransmits float64
-	sent        int  // number of intervals of a TCP sender
+	sent        int  // number of time intervals in iperf3's report of a TCP sender
 	unavailable int  // number of a TCP sender's intervals with unknown retransmits
 	window      bool // set if the sender's kernel reports a congestion window
 	lost        float64
@@ -125,9 +124,8 @@ func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit
 	return failed
 }
 
-// known reports whether the number of retransmits is real. iperf3 reads this number from the kernel together with the
-// congestion window, which is never zero. gVisor's kernel leaves both at zero, so the number is then unknown. UDP has
-// no retransmits, so their number counts as known.
+// known reports whether the number of retransmits is real. A congestion window of zero, as from gVisor's kernel, shows
+// that it is unknown. UDP has no retransmits and counts as known.
 func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
 type figures struct {

@@ -16,17 +16,16 @@ import (
 	"tare/internal/workload"
 )
 
-// The measurement may lose more packets than the limit, although the search found its rate. Tare then measures again,
-// in up to measureAttempts measurements. The second keeps the rate of the first. The third lowers the rate by the share
-// backOff. Each later measurement lowers it again, by twice the share of the measurement before.
+// If a measurement loses more packets than the limit, Tare measures again, measureAttempts times in all. The third
+// lowers the rate by the share backOff, and each later one by twice the share before.
 const (
 	backOff         = 0.03
 	measureAttempts = 6
 )
 
-// iperf3 keeps a rate by sending a burst in each period of its pacing timer, by default 1000 µs. At 1 Gbit/s a burst
-// has 125 kB. The smallest buffer holds about two bursts, with the kernel's overhead for packets. At higher rates, a
-// shorter period keeps bursts from growing beyond 125 kB. With periods below shortestTick, iperf3 cannot keep a rate.
+// iperf3 sends one burst in each period of its pacing timer, by default 1000 µs. At more than 1 Gbit/s, shorter periods
+// keep bursts at 125 kB; the smallest buffer holds about two. With periods below shortestTick, iperf3 cannot keep a
+// rate.
 const (
 	burst        = 125_000 // size of a burst, in bytes
 	shortestTick = 20      // shortest period of the pacing timer, in µs
@@ -59,8 +58,8 @@ func (c *Config) prepareUDP(ctx context.Context, p peers, linkRate float64) (wor
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
 }
 
-// measureUDP measures at the rate that the search found. If too many packets are lost, it measures again, at last at
-// lower rates. The argument before is the payload, in bytes, that the search has sent.
+// measureUDP measures at the rate that the search found. After too much loss it measures again, at last at lower rates.
+// before is the payload, in bytes, that the search has sent.
 func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) (workload.Result, error) {
 	total, loss, back := runResult{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
@@ -92,9 +91,8 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
 }
 
-// udpOptions describes a UDP run. The option -b is the rate of one stream; 0 is as much as the sender can send.
-// Without a datagram size, iperf3 takes the segment size of its own TCP connection, start.test_start.blksize in the
-// JSON. This size fits the path's MTU in every arm.
+// udpOptions describes a UDP run; rate 0: as much as the sender can send. Without a datagram size, iperf3 takes its TCP
+// connection's segment size (start.test_start.blksize), which fits the path's MTU.
 func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit time.Duration) runOptions {
 	o := runOptions{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
@@ -112,7 +110,7 @@ func (c *Config) udpOptions(p peers, name string, rate float64, duration, omit t
 }
 
 // sized returns an error if datagrams are small because the system does not know the path's MTU, as in gVisor. Arms
-// with a known MTU send larger datagrams, and would look faster for this reason alone.
+// with larger datagrams would look faster.
 func (o runOptions) sized(client *iperf3.Report) error {
 	if !o.fits || client.Start.TestStart.Block != 536 { // TCP's segment size for a path with an unknown MTU (RFC 9293)
 		return nil
@@ -121,19 +119,19 @@ func (o runOptions) sized(client *iperf3.Report) error {
 		"set one size for all arms, such as datagram: 1400B", client.Start.SystemInfo)
 }
 
-// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1. Unlike there,
-// the limit is above zero. Steps whose loss may be temporary are repeated, as in the loss verification of ETSI GS NFV-TST
-// 009, section 12.3.3:
+// The search for the highest UDP rate within a loss limit is a binary search as in RFC 2544, section 26.1, with a limit
+// above zero. Steps whose loss may be temporary are repeated, as in ETSI GS NFV-TST 009, section 12.3.3:
 //
-//   - The first step offers the link's rate, or as much as the sender can send if the link has no cap. If the loss is
-//     within the limit, this rate is the result. Otherwise the rate that was sent is the upper end of a bracket around
-//     the result. The next step tries the rate that was received: if the link is the bottleneck, this is its capacity.
+//   - The first step offers the link's rate, or as much as the sender can send. If the loss is within the limit, this
+//     rate is the result. Otherwise it is the upper end of a bracket around the result. The next step tries the rate
+//     that was received, which may be the link's capacity.
 //   - Each further step takes a quarter off the rate until the loss is within the limit. Then each step tries the
-//     geometric mean of the bracket's ends, until they differ by no more than resolution. The lower end is the result.
-//   - If the loss of a step is at most passing times the limit, the step is repeated once, and fails if it fails again.
-//     A pause of the receiver's CPU can lose this many packets in a short step.
-//   - If the sender clearly misses the offered rate in a step within the limit, the search ends: the sender cannot send
-//     more.
+//     geometric mean of the bracket's ends, until they differ by no more than resolution. The lower end is the
+//     result.
+//   - A step whose loss is at most passing times the limit is repeated once: a pause of the receiver's CPU can lose
+//     this many packets.
+//   - If the sender clearly misses the offered rate in a step within the limit, the search ends: the sender cannot
+//     send more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // each step offers this share of the rate before, until the loss is within the limit
@@ -205,19 +203,16 @@ func (s *search) step(ctx context.Context, offered float64) (step, error) {
 	return at, nil
 }
 
-// UDP cannot make a sender wait for a receiver that is not running. Packets that arrive while the receiver is
-// off the CPU must fit the socket's buffer; otherwise the result depends on the scheduler. With 208 KiB, the
-// default of kernels, a receiver that is off the CPU for three milliseconds at 1 Gbit/s loses packets on a
-// path without loss. On a machine with two processors and a load of 6, the search found 385 to 563 Mbit/s
-// with buffers of 208 KiB, and 905 to 965 Mbit/s with buffers of 2 MiB.
+// Packets that arrive while the receiver is off the CPU must fit the socket's buffer. With 208 KiB, the kernels'
+// default, three milliseconds off the CPU lose packets at 1 Gbit/s. On a busy machine, the search found 385 to 563
+// Mbit/s with 208 KiB, and 905 to 965 Mbit/s with 2 MiB.
 const (
 	wantedBuffer  = 2 << 20   // size that Tare asks for, in bytes
 	grantedBuffer = 208 << 10 // size that every kernel grants, in bytes; default of rmem_max and wmem_max
 )
 
 // buffers returns the size, in bytes, of the UDP socket buffers that the pods' kernels grant, at most wantedBuffer.
-// Older kernels show the limits of buffers outside of pods only. There, Tare can read the limits only if the
-// testbed's nodes are on this machine.
+// Older kernels show their limits outside of pods only.
 func (p peers) buffers(ctx context.Context) (int64, error) {
 	places := []testbed.Place{p.server}
 	if _, here := testbed.As[testbed.Nodes](p.site); here {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate and its key for a builtin server, in PEM. No authority signs the certificate, so
-// that clients must trust the certificate itself. It is valid for servers, and for each further use in more.
+// SelfSigned makes a certificate and its key for a builtin server, in PEM. Clients must trust the certificate itself.
+// It is valid for servers and for the uses in more.
 func SelfSigned(at ByPath, more ...x509.ExtKeyUsage) (cert, key string, err error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "tare"},
@@ -30,8 +30,8 @@ func SelfSigned(at ByPath, more ...x509.ExtKeyUsage) (cert, key string, err erro
 	return cert, key, err
 }
 
-// Signed makes an authority, whose certificate clients can trust, and a certificate for the servers, which the
-// authority signs. It returns both certificates and the servers' key, in PEM. The authority's key is not kept.
+// Signed makes an authority and a certificate for the servers, which the authority signs. It returns both certificates
+// and the servers' key, in PEM. The authority's key is not kept.
 func Signed(name string, servers []netip.AddrPort) (authority, cert, key string, err error) {
 	root := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tare authority"},
@@ -51,8 +51,8 @@ func Signed(name string, servers []netip.AddrPort) (authority, cert, key string,
 	return authority, cert, key, err
 }
 
-// sign makes a key and its certificate, which is valid for 30 days and an hour, beginning an hour ago. signer is the
-// key that signs the certificate; nil: the certificate signs itself.
+// sign makes a key and its certificate, valid for 30 days from now, and an hour before. signer is the key that signs;
+// nil: the certificate signs itself.
 func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (cert, key string, private *ecdsa.PrivateKey, err error) {
 	if private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return "", "", nil, err

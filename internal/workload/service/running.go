@@ -1,5 +1,5 @@
-// Package service starts servers that a workload's load goes to. A service stays up at the site of an arm
-// between trials, under the arm's layers. The load comes from a client in another pod.
+// Package service starts servers that a workload's load goes to. A service stays up at the site of an arm between
+// trials, under the arm's layers. The load comes from a client in another pod.
 //
 //	workloads:
 //	  - command:
@@ -8,13 +8,12 @@
 //	        run: [./server, --listen, $(TARE_PORT)]
 //	        ready: {log: 'listening'}
 //
-// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod reaches it,
-// or when its output shows so (Ready). Its output during a trial is recorded with the trial. Its CPU time and memory
-// are counted separately from the client's. If the service ends, the trial under way fails. The arm is then set up
-// again before the next trial.
+// A service starts when the site is ready and the arm's layers are up. It is ready when the client's pod reaches it, or
+// when its output shows so (Ready). Its output during a trial is recorded with the trial. Its CPU time and memory are
+// counted separately from the client's. If the service ends, the trial under way fails, and the arm is set up again
+// before the next trial.
 //
-// Some workloads have servers of another kind, such as a builtin server or the members of a cluster. They start them
-// by the function Start.
+// Workloads start servers of other kinds, such as builtin servers or the members of a cluster, by the function Start.
 package service
 
 import (
@@ -92,8 +91,8 @@ func (r *Running) Check(context.Context) error {
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)
 }
 
-// BrokenRule returns nil while the program runs. If the program has ended, it returns the rule that the present trial
-// breaks. If the connection to a cluster is lost, it returns the error of the connection.
+// BrokenRule returns nil while the program runs, and otherwise the rule that this trial breaks. If the connection to a
+// cluster is lost, it returns that error.
 func (r *Running) BrokenRule(ctx context.Context) error {
 	err := r.Check(ctx)
 	var lost *testbed.Disturbance
@@ -144,8 +143,8 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 // Memory returns the program's resident memory now, in bytes.
 func (r *Running) Memory() (int64, error) { return r.process.Memory() }
 
-// outputStream receives the stdout or stderr of a program. On most testbeds, the testbed passes the output to Write. If
-// the testbed implements testbed.Printer, the method read asks it for the output instead.
+// outputStream receives the stdout or stderr of a program, by Write. If the testbed implements testbed.Printer, the
+// method read asks it for the output instead.
 type outputStream struct {
 	name string
 	to   *outputTail
@@ -246,8 +245,8 @@ func Begin(process Process) (Account, error) {
 	return Account{time.Now(), cpu, uncounted}, err
 }
 
-// Since returns what the process has used since the account began. All CPU time counts as user time. The memory is
-// the resident memory at the time of the call.
+// Since returns the process's usage since the account began. All CPU time counts as user time. The memory is the
+// resident memory at the time of the call.
 func (a Account) Since(process Process) (testbed.Usage, error) {
 	now, err := Begin(process)
 	if err != nil {
@@ -266,8 +265,8 @@ func (a Account) Since(process Process) (testbed.Usage, error) {
 // Parts lists the processes that a trial accounts for, by part: "client", "server".
 type Parts map[string][]Process
 
-// Begin reads the CPU time of all processes. The returned function reads it again, and returns each part's CPU time in
-// between and its memory. Both are sums over the part's processes.
+// Begin reads the CPU time of all processes. The function end returns each part's CPU time since then, and its memory,
+// as sums over its processes.
 func (p Parts) Begin() (end func() (map[string]testbed.Usage, error), err error) {
 	begun := map[Process]Account{}
 	for _, processes := range p {
@@ -307,9 +306,8 @@ func Each[C, T any](clients []C, do func(i int, client C) (T, error)) ([]T, erro
 	return all, errors.Join(errs...)
 }
 
-// ClockAhead measures by how much a client's clock is ahead of this machine's clock. The function in the argument now
-// asks the client for its time. ClockAhead calls this function three times, and uses the fastest response. The result
-// within is half of the time that this response took. The error of ahead is not larger.
+// ClockAhead measures by how much a client's clock, which the function now reads, is ahead of this machine's. The error
+// of ahead is at most within: half of the fastest response time.
 func ClockAhead(now func() (time.Time, error)) (ahead, within time.Duration, err error) {
 	for i := range 3 {
 		before := time.Now()

@@ -145,9 +145,8 @@ func (a ByPath) On(path testbed.Path) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// Addresses returns the addresses of a server at a site. Port 0 asks for a port that the site's service forwards.
-// Each server of the site then gets a different port. A port that the service does not forward is reachable at the
-// server's pod only.
+// Addresses returns the addresses of a server at a site. Port 0: a port of its own that the site's service forwards. A
+// port that it does not forward is reachable at the server's pod only.
 func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	network, ok := testbed.As[testbed.Network](s.Site)
 	if !ok {
@@ -170,8 +169,8 @@ func Addresses(s workload.SetUp, port int) (ByPath, error) {
 	return at, nil
 }
 
-// Variables returns a client's environment variables: the server's address (TARE_PEER, TARE_SERVICE,
-// TARE_PORT) and the directory of the server's files (TARE_SCRATCH).
+// Variables returns a client's environment variables: the server's address (TARE_PEER, TARE_SERVICE, TARE_PORT) and its
+// directory (TARE_SCRATCH).
 func (s *Server) Variables() []string {
 	at := s.Address[testbed.PodToPod]
 	list := []string{"TARE_PEER=" + at.Addr().String(), "TARE_PORT=" + strconv.Itoa(int(at.Port()))}
@@ -193,8 +192,8 @@ type readyCheck struct {
 	Path    string         `json:"path,omitempty"` // page that must answer; "": the server must accept a connection
 }
 
-// await waits until the server is ready. If ready.Log is set, it waits for output that matches. If ready.Path is set,
-// or none of both is, it waits until the client's pod can reach the server.
+// await waits until the server is ready: until its output matches ready.Log, if set. If ready.Path or no condition is
+// set, the client's pod must reach the server.
 func (r *Running) await(ctx context.Context, site testbed.Site, address netip.AddrPort, ready Ready) error {
 	limited, cancel := context.WithTimeoutCause(ctx, ready.limit().Std(), errSlow)
 	defer cancel()

@@ -20,7 +20,7 @@ type Search struct {
 
 // Fineness is the precision of a search.
 type Fineness struct {
-	Halvings int // number of times that the step is halved; the first step is a doubling
+	Halvings int // number of times that the step is halved; the first step is a factor of two, up or down
 	Turns    int // number of turns (changes of direction) whose loads are averaged; an even number
 	// Usual is the usual number of tries. A search needs more tries if its result is far from Near: below a quarter of
 	// Near, or above four times Near.
@@ -55,25 +55,23 @@ func Spaced(quantity fmt.Stringer) string {
 
 const (
 	doubling = math.Ln2 // the first step of a search doubles the load; steps are differences of logarithms
-	// settling is the number of turns (changes of direction) that do not count for the result. These are the first
-	// turns with the finest step. Noise may have caused them before the search reached the capacity.
+	// settling is the number of first turns (changes of direction) with the finest step that do not count. Noise may
+	// have caused them far from the capacity.
 	settling = 2
 )
 
-// First draws the first load of a search, between Near ÷ √2 and Near × √2 if Least and Most allow. All later loads
-// of a search lie on a grid through the first load. If all searches began at the same load, their results would
-// share one error, which repetition would not show.
+// First draws the first load of a search, between Near ÷ √2 and Near × √2 if Least and Most allow. If all searches
+// began at one load, their results would share one error.
 func (s Search) First(seed uint64) float64 {
 	most := math.Log(s.Most)
 	from := max(min(math.Log(s.Near)-doubling/2, most-doubling), math.Log(s.Least))
 	return math.Exp(from + rand.New(rand.NewPCG(seed, 0)).Float64()*min(doubling, most-from))
 }
 
-// Find searches the load that the server carries in half of the tries (Levitt 1971, Transformed up-down methods in
-// psychoacoustics, Journal of the Acoustical Society of America 49). After a load that was carried, the next load is a
-// step larger, otherwise a step smaller. Each change of direction is a turn, and halves the step, down to the finest
-// step. The result is the geometric mean of the loads at the last turns. The seed draws the first load, so each search
-// needs its own seed. If Least is not carried, or Most is carried, the error breaks the rule on rates.
+// Find searches the load that the server carries in half of the tries, by steps up and down (Levitt 1971, Transformed
+// up-down methods in psychoacoustics, Journal of the Acoustical Society of America 49). The result is the geometric
+// mean of the loads at the last turns. Each search needs its own seed. If Least is not carried, or Most is carried, the
+// error breaks the rule on rates.
 func (s Search) Find(seed uint64, try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, halved := math.Log(s.First(seed)), 0
@@ -99,7 +97,8 @@ func (s Search) Find(seed uint64, try func(load float64) (carried bool, err erro
 		if !carried {
 			bound, up = least, -1
 		}
-		for step() > up*(bound-x) && halved < s.Halvings { // a step that would pass the bound is halved, since a step cut short leaves the grid
+		// a step that would pass the bound is halved: a load at the bound would not lie on the grid
+		for step() > up*(bound-x) && halved < s.Halvings {
 			halved++
 		}
 		if x += up * step(); up*(bound-x) < 0 {

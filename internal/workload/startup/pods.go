@@ -78,8 +78,8 @@ func (c *Config) podStarter(ctx context.Context, site testbed.Site) (s *podStart
 	return s, nil
 }
 
-// inPods returns the command that starts the program in a pod. Everybody who may read pods sees the command. A
-// command with secrets is therefore refused.
+// inPods returns the command that starts the program in a pod. A command with secrets is refused, since everybody who
+// may read pods sees it.
 func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	command := program.At(site, c.Command)
 	if wanted := command.References(); len(wanted) > 0 {

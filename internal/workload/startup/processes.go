@@ -94,9 +94,8 @@ func (h *processStarter) start(ctx context.Context, extra ...string) (p testbed.
 	return p, at.Sub(begun), nil
 }
 
-// broken returns the error of a program that failed. If the program ended with an exit status, this breaks a rule. If
-// there is no error, the text describes what was wrong, and this breaks the rule, too. Any other error is returned
-// unchanged.
+// broken returns the error of a failed program. An exit status breaks a rule, and so does the text if there is no
+// error. Other errors are unchanged.
 func broken(ctx context.Context, text string, err error) error {
 	exit, exited := errors.AsType[*testbed.ExitError](err)
 	switch {

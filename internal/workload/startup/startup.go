@@ -6,28 +6,29 @@
 //	  - name: density
 //	    startup: {instances: [1, 10, 100]}
 //
-// On this machine an instance is a process of the program, with the layers around it. On a cluster an instance is a
-// pod with the program in it (pods.go). The pod is like the arm's own pod and has the same layers.
+// On this machine an instance is a process of the program, with the layers around it. On a cluster an instance is a pod
+// with the program in it (pods.go). The pod is like the arm's own pod and has the same layers.
 //
 // # Cold starts
 //
-// A trial starts the program many times, one start after another. Starts at the same time would wait for each other,
-// and measure the size of the machine. Each start makes a new instance. After the warm-up starts, the files that an
-// instance needs are in the page cache, in all arms. The metrics are the mean of the trial's starts, and p50 and p90
-// if at least a hundred starts take longer.
+// A trial starts the program many times, one start after another. Starts at the same time would wait for each other.
+// Each start makes a new instance. After the warm-up starts, the files that an instance needs are in the page cache, in
+// all arms. The metrics are the mean of the trial's starts, and p50 and p90 if at least a hundred starts take longer.
 //
-// On this machine the time counts from the fork until the first byte arrives in a pipe. On a cluster it counts from
-// the request that makes the pod. It is measured by Tare's clock, since times in the Kubernetes API are whole
-// seconds. A pod counts as scheduled, started or ready when a watch shows that state.
+// On this machine the time counts from the fork until the first byte arrives in a pipe. On a cluster it counts from the
+// request that makes the pod. Tare's clock measures it, since times in the Kubernetes API are whole seconds. A pod
+// counts as scheduled, started or ready when a watch shows that state.
 //
 // # Density
 //
-// With instances, a trial starts this many instances, which keep running. It waits, and then reads the resources
-// that all of them use together. On this machine the memory is PSS: a page that n processes share counts 1/n for
-// each. A sum over the instances therefore counts a shared page at most once. A line through the levels of instances
-// has the shared pages in its base, and not in its slope. Cgroups would count the kernel's own memory, too. But they
-// count a shared page for the first process that touched it. A process outside of the instance is in neither. On a
-// cluster the memory is the working set of the pods' cgroups, which includes the runtime's own processes. Only the
+// With instances, a trial starts this many instances, which keep running. It waits, and then reads the resources that
+// all instances use together. A process outside of the instance is not counted.
+//
+// On this machine the memory is PSS: a page that n processes share counts 1/n for each. A line through the levels of
+// instances has the shared pages in its base, and not in its slope. Cgroups would count the kernel's own memory, too.
+// But they count a shared page for the first process that touched it.
+//
+// On a cluster the memory is the working set of the pods' cgroups, which includes the runtime's own processes. Only the
 // node can read it (testbed.kubernetes.accounting).
 package startup
 

@@ -47,8 +47,8 @@ type trial struct {
 	dropped bool
 }
 
-// arguments returns fio's arguments for a job. Sizes are in bytes, since fio reads MiB as a million bytes. All arms get
-// the clock clock_gettime. Without this argument, fio might choose the CPU's own clock in some arms only.
+// arguments returns fio's arguments for a job. Sizes are in bytes, since fio reads MiB as a million bytes. The clock is
+// set, since fio may choose the CPU's own clock in some arms only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
 	if t.config.Direct != throughCache {
@@ -62,8 +62,8 @@ func (t *trial) arguments(j job) []string {
 	}, j.args...)
 }
 
-// mostOutput is the largest output that is kept in memory. A longer output makes the trial invalid. A report of fio
-// takes a few hundred kilobytes at most.
+// mostOutput is the largest output that is kept in memory. A longer output makes the trial invalid; fio's reports take
+// a few hundred kilobytes.
 const mostOutput = 16 << 20
 
 type output struct {
@@ -140,8 +140,8 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	return t, nil
 }
 
-// ramp runs the warm-up. Sequential I/O warms up in the second half of the data, so that the measurement begins with
-// blocks that were not read just before.
+// ramp runs the warm-up. Sequential I/O warms up in the second half of the data: the measurement then begins with
+// blocks that were not just read.
 func (t *trial) ramp(ctx context.Context) error {
 	offset := int64(0)
 	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
@@ -151,8 +151,8 @@ func (t *trial) ramp(ctx context.Context) error {
 	return explain(err)
 }
 
-// load returns fio's arguments for the trial's kind of I/O. If several jobs read or write sequentially, each job gets a
-// part of the data. Otherwise all of them would use the same blocks at the same time.
+// load returns fio's arguments for the trial's kind of I/O. Each sequential job gets its own part of the data;
+// otherwise several jobs would use one block at once.
 func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	c := t.config
 	op, bs, jobs := c.Operations.One(), int64(c.BlockSize.One()), int64(c.Jobs.One())
@@ -181,8 +181,8 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	return args
 }
 
-// seed returns the seed of fio's offsets. All arms have the same seed. It differs between rounds, between cells, and
-// between warm-up and measurement. The hash is spread over all bits, since fio 3.33 ignores the lowest bits.
+// seed returns the seed of fio's offsets, equal in all arms. It differs by round, cell and part of the trial. fio 3.33
+// ignores the lowest bits, so the hash is spread over all bits.
 func (t *trial) seed(what string) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
@@ -218,12 +218,11 @@ func counted(d *jobResult) bool {
 	return broken == "" && known && failed > 0
 }
 
-// A trailer is written behind the data. Its first block is the mark: a digest of the data's layout. fio itself writes
-// the mark, when all data is on the disk. So no other program is needed to mark a file or a block device.
+// A trailer is written behind the data. Its first block is the mark, a digest of the data's layout. fio itself writes
+// it, so that files and block devices need no other program.
 //
-// A first run of fio writes the data and the trailer. The second run writes the mark inside the existing file. If the
-// mark lay beyond the end of the file, fio would make a new file without a warning, and reads of the new file would
-// cost nothing.
+// A first run of fio writes the data and the trailer. The second run writes the mark inside the existing file. Beyond
+// the file's end, fio would make a new file, and reads of this file would cost nothing.
 const (
 	trailer = 1 << 20 // bytes of the trailer
 	block   = 4096    // bytes of the mark; disks require aligned sizes for O_DIRECT
@@ -282,8 +281,8 @@ func (t *trial) laidOut(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// write writes the data and then the mark. The data is random and differs from block to block, so that no storage can
-// compress it or store equal blocks once.
+// write writes the data and then the mark. The data is random, so that no storage can compress it or store equal blocks
+// once.
 func (t *trial) write(ctx context.Context) error {
 	whole := t.config.Size + trailer
 	d, err := t.run(ctx, job{name: "layout", limit: t.config.layoutLimit(), args: []string{

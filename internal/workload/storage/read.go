@@ -140,8 +140,8 @@ func lastLines(text string) string {
 	return safetext.Head(strings.Join(lines, "; "), mostSaid)
 }
 
-// remedies lists failures of fio that would recur in every trial, and therefore end the run. Each is recognized by a
-// text on standard error. fio has printed these texts since version 3.0.
+// remedies lists failures of fio that would recur in every trial, and therefore end the run. The texts on standard
+// error exist since fio 3.0.
 var remedies = []struct{ stderr, why, remedy string }{
 	{"support O_DIRECT", "the volume refuses O_DIRECT", "direct: false measures it through the page cache, under metrics of other names"},
 	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},
@@ -208,13 +208,12 @@ func (d direct) MarshalJSON() ([]byte, error) {
 // MarshalText returns the parameter's text in an experiment file.
 func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
-// tolerated is how many bytes of a file may be in the page cache after a trial that bypassed it: another process may
-// have read them. A trial that uses the page cache exceeds this number in its first second, unless the device is slower
-// than 64 I/Os per second.
+// tolerated is how many bytes of a file may be in the page cache after direct I/O: another process may have read them.
+// I/O through the cache exceeds this in a second, unless slower than 64 I/Os per second.
 const tolerated = 256 << 10
 
-// cached reports whether the trial's I/O went through the page cache. If the file says direct: true, such I/O breaks a
-// rule, and cached returns an error.
+// cached reports whether the trial's I/O went through the page cache. With direct: true in the file, such I/O is an
+// error that breaks a rule.
 func (t *trial) cached(ctx context.Context) (bool, error) {
 	r, err := t.look(ctx, false)
 	if err != nil {
@@ -234,8 +233,8 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// look asks the helper how much of the trial's file, and of the files behind the volume, is in the page cache. With
-// drop = true, the helper first drops these files from the page cache.
+// look returns how much of the trial's file, and of the files behind the volume, is in the page cache. With drop = true
+// it first drops them from there.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
 	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Request{Paths: append([]string{t.file}, t.backing...), Drop: drop})
 	if _, exited := errors.AsType[*testbed.ExitError](err); exited && ctx.Err() == nil {
@@ -248,14 +247,13 @@ func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) 
 // every gVisor kernel reports.
 var gvisor = []string{"-gvisor", "Sun Jan 10 15:06:54 PST 2016"}
 
-// errDropped is the error for a kernel that accepts O_DIRECT and ignores it, as gVisor does. I/O then goes through the
-// page cache: after direct=1 in gVisor, the page cache of the node's kernel has the whole file. Without gVisor, it has
-// none of the file.
+// errDropped is the error for gVisor, which accepts O_DIRECT and ignores it. After direct=1 in gVisor, the page cache
+// of the node's kernel holds the complete file.
 var errDropped = errors.New("gVisor accepts O_DIRECT and ignores it: this arm would measure the page cache of its node, while other arms measure the volume; " +
 	"write direct: false, so that all arms go through the page cache, under metrics of other names")
 
-// checkDirect is called before a trial that asks for I/O past the page cache. gVisor's kernel ignores O_DIRECT: there,
-// direct: true is an error, and with direct: auto the trial goes through the page cache.
+// checkDirect is called before a trial with direct I/O. In gVisor, which ignores O_DIRECT, it returns an error for
+// direct: true, and lets direct: auto use the page cache.
 func (t *trial) checkDirect(ctx context.Context) error {
 	var stdout output
 	_, err := testbed.Run(ctx, t.site, testbed.ClientPod, testbed.Command{Args: []string{"cat", "/proc/version"}, Stdout: &stdout})

@@ -1,22 +1,22 @@
 // Package storage measures a volume with fio (3.33 and later): one kind of I/O, at one block size and depth, in each
 // trial.
 //
-// fio runs in the client's pod, on a file of the volume or on the block device itself. It reads only blocks that
-// were written before. File systems and thin volumes answer reads of other blocks from memory, far faster than any
-// disk. The first trial at a site therefore lays the data out, with contents that do not compress, and writes a mark
-// to the volume (job.go). Each trial checks the mark. Layout and check are not measured.
+// fio runs in the client's pod, on a file of the volume or on the block device itself. It reads only blocks that were
+// written before. File systems and thin volumes answer reads of other blocks from memory, far faster than any disk. The
+// first trial at a site therefore lays the data out, with contents that do not compress, and writes a mark to the
+// volume (job.go). Each trial checks the mark. Layout and check are not measured.
 //
-// Tare checks whether I/O went past the page cache. It examines the page cache after each trial that asked for
-// direct I/O (residency, read.go).
+// After each trial with direct I/O, Tare examines the page cache to check that the I/O went past it (residency,
+// read.go).
 //
 // The warm-up is a separate run of fio. With fio's own ramp_time, the CPU time of the measured process would include
 // the warm-up.
 //
-// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and
-// I/O per second then follow from each other. The plan records this relation (Loop).
+// A trial is a closed loop: ioDepth × jobs I/Os are under way, and each completion starts the next I/O. Latency and I/O
+// per second then follow from each other. The plan records this relation (Loop).
 //
-// Random offsets are drawn anew in each round. A cache may still hold blocks from the round before, so other blocks
-// are read. Within a round all arms have the same offsets, so that the trials of a pair read the same blocks.
+// Random offsets are drawn anew in each round, since a cache may still hold blocks from the round before. Within a
+// round all arms have equal offsets, so that the trials of a pair read equal blocks.
 package storage
 
 import (
@@ -132,8 +132,8 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// least returns the size of the smallest volume that holds the data. The volume must be larger than the data if it has
-// a file system, which keeps up to a tenth for itself and for root.
+// least returns the size of the smallest volume that holds the data. A file system keeps up to a tenth of the volume
+// for itself and for root.
 func (c *Config) least() quantity.Size {
 	if c.Mode == Block {
 		return c.Size + trailer
@@ -154,8 +154,8 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix returns the beginning of metric names: "read" or "write". With buffered = true, for a trial through the
-// page cache, it is "buffered-read" or "buffered-write".
+// prefix returns the beginning of metric names: "read" or "write". For a trial through the page cache, "buffered-"
+// comes before it.
 func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
@@ -172,9 +172,8 @@ const part = "fio"
 // startUp is the time that one start and end of fio takes. A trial runs fio three times.
 const startUp = 350 * time.Millisecond
 
-// Measures returns the metrics of a trial. The time limit includes the time for laying out the data; the expected time
-// does not. With direct: auto, a trial has one of two sets of metrics: past the page cache or through it. The fields
-// for cost and loop are left out, since they would fit only one set.
+// Measures returns the metrics of a trial. Only the time limit includes the layout of the data. With direct: auto it
+// lists metrics past the page cache and through it, without cost and loop.
 func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
@@ -212,8 +211,8 @@ func (c *Config) measured(p string) []experiment.Metric {
 	return metrics
 }
 
-// loop names latency and I/Os per second: in a closed loop, each of these two metrics follows from the other. With
-// fsync loop returns nil, since neither metric includes the time of fsync.
+// loop names latency and I/Os per second, which follow from each other in a closed loop. With fsync it returns nil:
+// both metrics exclude fsync's time.
 func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
@@ -258,8 +257,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
 }
 
-// tryDirectory runs fio for a second on a file of this machine. The I/O goes through the page cache: the probe is
-// about fio, and the speed of the disk does not matter.
+// tryDirectory runs fio for a second on a file of this machine. The I/O goes through the page cache, since the probe is
+// about fio and not the disk.
 func tryDirectory(ctx context.Context) (err error) {
 	dir, err := owned.Dir("", "fio")
 	if err != nil {

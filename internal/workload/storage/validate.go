@@ -87,17 +87,16 @@ func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 
 type profile string
 
-// constellation is the profile of "Constellation performance benchmarks" (version 2.6): fio under kubestr, with one
-// CPU and a file of 10 GiB. It runs for 60 s after a warm-up of 10 s, past the page cache, with 128 I/Os under way
-// by libaio. The I/O is randread and randwrite: in blocks of 4 KiB for I/O per second, and of 1024 KiB for
-// bandwidth.
+// constellation is the profile of "Constellation performance benchmarks" (version 2.6): fio under kubestr, one CPU, a
+// file of 10 GiB, 60 s after a warm-up of 10 s, past the page cache, 128 I/Os under way by libaio. randread and
+// randwrite use blocks of 4 KiB for I/O per second, and of 1024 KiB for bandwidth.
 const constellation profile = "constellation"
 
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets the duration and the warm-up of the profile, unless the file gives them. Other parameters need no change,
-// since the workload's defaults fit the profile.
+// fill sets the duration and the warm-up of the profile, unless the file gives them. The workload's defaults already
+// fit the profile otherwise.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile == constellation && !given("duration") {
 		c.Duration = quantity.Duration(time.Minute)
@@ -113,8 +112,8 @@ type Cap struct {
 	Bandwidth quantity.Size `yaml:"bandwidth" json:"bandwidth,omitempty" doc:"bytes per second, such as 112MB; not known if absent"`
 }
 
-// forBlock returns the caps for I/Os of one block size: I/Os per second, and bandwidth; 0: no cap is known. Bandwidth
-// is I/Os per second × block size, so each cap also limits the other quantity.
+// forBlock returns the caps for I/Os of one block size; 0: no cap is known. Since bandwidth is I/Os per second × block
+// size, each cap limits both.
 func (c *Cap) forBlock(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

@@ -38,9 +38,8 @@ func inMemory() (*os.File, error) {
 	return f, nil
 }
 
-// execute replaces this process by the probe, with an empty environment. The length of an environment shifts the stack,
-// and thereby changes times (Mytkowicz et al., Producing wrong data without doing anything obviously wrong, ASPLOS
-// 2009).
+// execute replaces this process by the probe, with an empty environment: its length would change times (Mytkowicz et
+// al., Producing wrong data without doing anything obviously wrong, ASPLOS 2009).
 func execute(_ context.Context, o request) error {
 	f, err := inMemory()
 	if err != nil {
@@ -59,8 +58,8 @@ func execute(_ context.Context, o request) error {
 	return fmt.Errorf("execute the probe from memory: %w", err)
 }
 
-// executeDescriptor executes the probe by its descriptor, without /proc. Go has changed the limit on open files at its
-// start. The changed limit stays; syscall.Exec would undo the change.
+// executeDescriptor executes the probe by its descriptor, without /proc. Unlike syscall.Exec, it keeps the limit on
+// open files that Go has set.
 func executeDescriptor(fd int, argv []string) error {
 	list, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {

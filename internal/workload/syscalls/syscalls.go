@@ -1,6 +1,6 @@
-// Package syscalls measures small operations of the kernel, such as opening a file. In each operation, a sandbox or
-// a Linux security module has one or a few hooks. Most operations are taken from UnixBench. The others are connect,
-// bind, ptrace, mount and the check of a capability.
+// Package syscalls measures small operations of the kernel, such as opening a file. In each operation, a sandbox or a
+// Linux security module has one or a few hooks. Most operations are taken from UnixBench. The others are connect, bind,
+// ptrace, mount and the check of a capability.
 //
 //	workloads:
 //	  - syscalls: {tests: [getppid, pipe, open], duration: 1s}
@@ -8,21 +8,20 @@
 // Each test is a separate cell; there is no index over all tests. docs/syscalls.md describes one operation of each
 // test.
 //
-// The measured program is the probe (directory probe): a static program of a few kB that makes raw system calls.
-// Go's runtime would distort the times by its threads, preemption signals and garbage collector. A process with
-// threads cannot fork cheaply, and cannot unshare a mount namespace. Some tests, such as getppid, would be nearly
-// right in Go. They are in the probe, too, so that all tests use one program. The helper of this package replaces
-// itself by the probe from memory. The probe therefore needs no file, and starts inside the layers like any command
-// under test.
+// The measured program is the probe (directory probe): a static program of a few kB that makes raw system calls. Go's
+// runtime would distort the times by its threads, preemption signals and garbage collector. A process with threads
+// cannot fork cheaply, and cannot unshare a mount namespace. All tests use the probe. The helper of this package
+// replaces itself by the probe from memory. The probe therefore needs no file, and starts inside the layers like any
+// command under test.
 //
-// The headline is CPU time. Wall clock also contains waits for a CPU that other programs use. For example, on two
-// CPUs with a load of 5 to 17, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
+// The headline is CPU time. Wall clock also contains waits for a CPU that other programs use. For example, on two CPUs
+// with a load of 5 to 17, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
 //
-// Slices, processes, trials: a process measures batches of about a millisecond. Its value is the median of its
-// batches. Chance gives each process properties that all of its batches share, such as the location of its memory.
-// Batches are therefore not independent. Intervals computed from batches would claim differences between equal arms.
-// Each trial, and each slice, starts new processes. The value of a trial is the mean over its processes. The unit of
-// analysis is the trial, or the set-up if several trials share one (package internal/analysis/contrast).
+// Slices, processes, trials: a process measures batches of about a millisecond. Its value is the median of its batches.
+// Chance gives each process properties that all of its batches share, such as the location of its memory. Intervals
+// computed from batches would therefore claim differences between equal arms. Each trial, and each slice, starts new
+// processes. The value of a trial is the mean over its processes. The unit of analysis is the trial, or the set-up if
+// several trials share one (package internal/analysis/contrast).
 package syscalls
 
 import (

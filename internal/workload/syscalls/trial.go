@@ -69,8 +69,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge returns the reason why a test that failed inside the layers breaks a rule. It runs the test again without the
-// layers. If the kernel refuses the test there, too, the test is unavailable at this place, and the reason is "".
+// judge returns why a test that failed inside the layers breaks a rule. "": the kernel refuses the test without the
+// layers, too, so it is unavailable at this place.
 func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (reason string, err error) {
 	outside, err := ask(ctx, site, c.In, c.try(), false)
 	switch {
@@ -120,8 +120,8 @@ const (
 	coarsest    = 100_000 // longest step of a CPU clock, in ns; longer steps are too coarse to time batches
 )
 
-// Try does one operation inside the site's layers. If it fails there, Try repeats it without the layers. If that fails
-// too, the test cannot run at this place at all, and Try returns no error.
+// Try does one operation inside the site's layers. It returns no error if the kernel refuses the operation without the
+// layers, too.
 func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	inside, err := ask(ctx, site, c.In, c.try(), true)
 	if err != nil || inside.failed == nil {
@@ -201,8 +201,8 @@ func (l line) failure() string {
 	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
 }
 
-// refusal reports whether the kernel refused the call: by an errno in refusals, or by a signal. It also returns true if
-// the test shell found no shell to run. Any other failure is a mistake in Tare's request.
+// refusal reports whether the kernel refused the call, or the test shell found no shell to run. Any other failure is a
+// mistake in Tare's request.
 func (l line) refusal() bool {
 	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
 }
@@ -215,8 +215,8 @@ var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
 
 const mostLines = 2 * mostProcesses
 
-// readLines parses the output of the probe, which has a line for each process. It stops at the first process that
-// failed, and returns the line of this process as failed.
+// readLines parses the output of the probe, one line for each process. It stops at the first process that failed, and
+// returns the line of that process as failed.
 func readLines(text []byte) (lines []line, failed *line, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for decoder.More() {

@@ -175,8 +175,8 @@ func policy(mount string) string {
 		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
 }
 
-// fill makes the data for the load, such as keys and secrets. It uses the load's token and operations. If they
-// succeed, the load has all rights that it needs.
+// fill makes the data that the load needs, such as a ciphertext and secrets, with the load's own token. It fails if the
+// token lacks a right.
 func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	text := payload(p.Payload)
 	input := base64.StdEncoding.EncodeToString([]byte(text))

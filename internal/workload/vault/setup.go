@@ -217,9 +217,8 @@ const (
 // no key is ever written to a disk.
 var memberHelper = testbed.Helper{Name: "vault-member", Run: helperrpc.Reading("the member's configuration", runMember)}
 
-// configuration returns a member's configuration. Tare makes audit devices through the API, which OpenBao allows
-// only with unsafe_allow_api_audit_creation. Vault ignores this setting with a warning. Without disable_mlock, Vault
-// locks its memory, which needs privileges. OpenBao never locks its memory.
+// configuration returns a member's configuration. OpenBao allows audit devices through the API only with
+// unsafe_allow_api_audit_creation. Without disable_mlock, Vault would need privileges to lock its memory.
 func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
 	scheme, listener := "http", "  tls_disable = true\n"
 	if tls {

@@ -60,8 +60,8 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
 }
 
-// fail returns an error that breaks the rule "server". It also makes Tare set the servers up again before the next
-// trial. If the connection to the cluster is lost or the context has ended, fail returns err unchanged.
+// fail returns an error that breaks the rule "server", and makes Tare set the servers up again. A lost connection to
+// the cluster and a cancellation are returned unchanged.
 func (up *servers) fail(ctx context.Context, err error) error {
 	if _, lost := errors.AsType[*testbed.Disturbance](err); lost || ctx.Err() != nil {
 		return err
@@ -130,8 +130,8 @@ type operations struct {
 	Write   float64 `yaml:"kv-write" json:"kv-write,omitempty" min:"0" doc:"weight of writing a secret"`
 }
 
-// mostEncrypted returns the largest number of bytes that a key can encrypt. With an RSA key this is one block by
-// OAEP with SHA-256 (RFC 8017, 7.1.1). Other keys have no limit: math.MaxInt.
+// mostEncrypted returns the largest number of bytes that a key can encrypt. For RSA it is one block by OAEP with
+// SHA-256 (RFC 8017, 7.1.1). Other keys have no limit.
 func mostEncrypted(key EncryptionKey) int {
 	bits, rsa := strings.CutPrefix(string(key), "rsa-")
 	if !rsa {

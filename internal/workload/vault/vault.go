@@ -1,19 +1,19 @@
-// Package vault measures what a layer costs a secrets server: OpenBao, or Vault if it is installed, with 1, 3
-// or 5 members and raft storage. The load signs, verifies, encrypts and decrypts with the transit engine, and
-// reads and writes secrets.
+// Package vault measures what a layer costs a secrets server: OpenBao, or Vault if it is installed, with 1, 3 or 5
+// members and raft storage. The load signs, verifies, encrypts and decrypts with the transit engine, and reads and
+// writes secrets.
 //
 //	workloads:
 //	  - vault: {members: 5, workers: 300, duration: 10s}
 //
 // Tare starts the members in pods of their own, or uses an existing server at a URL. It initialises and unseals the
 // members through their HTTP API (api.go), from the client's pod. Keys and tokens stay in memory and are never
-// recorded. A member is the program itself, whose configuration and certificate are files in memory (setup.go).
-// Members always use TLS among themselves. Two parameters are TLS for clients, and the audit device. The layer
-// vault-server can give each arm its own values of these two.
+// recorded. A member is the program itself, whose configuration and certificate are files in memory (setup.go). Members
+// always use TLS among themselves. TLS for clients and the audit device are parameters. The layer vault-server can set
+// both for each arm.
 //
-// The load goes to the leader over HTTP/1.1. Package load generates it. The load is a closed loop with workers, as
-// in vault-benchmark, or an open loop at a rate. If the leader changes during a trial, the trial breaks the rule
-// "server". Requests that fail count as errors.
+// The load goes to the leader over HTTP/1.1 (package load). It is a closed loop with workers, as in vault-benchmark, or
+// an open loop at a rate. If the leader changes during a trial, the trial breaks the rule "server". Requests that fail
+// count as errors.
 package vault
 
 import (
@@ -141,8 +141,8 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// findProgram returns the path of the program on this machine. It searches PATH. For bao it also searches the
-// directory in which `make openbao` installs the program.
+// findProgram returns the path of the program on this machine. It searches PATH, and for bao the directory of `make
+// openbao`, too.
 func findProgram(program string) (string, error) {
 	if program != "bao" {
 		path, err := exec.LookPath(program)

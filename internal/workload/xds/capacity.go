@@ -16,9 +16,8 @@ import (
 	"tare/internal/workload/staircase"
 )
 
-// Objective is the condition under which a server carries a number of sidecars. It has three parts: enough sidecars
-// are ready in time, each change reaches enough of them in time, and no ready sidecar loses its stream until the
-// last change has arrived.
+// Objective is the condition under which a server carries a number of sidecars: enough are ready in time, each change
+// reaches enough in time, and no ready sidecar loses its stream before the last change has arrived.
 type Objective struct {
 	Ready Within `yaml:"ready" json:"ready" required:"true" doc:"time after the last sidecar was due by which all sidecars, or a share of them, must be ready"`
 	Push  Within `yaml:"push" json:"push" required:"true" doc:"time after a change by which all ready sidecars, or a share of them, must have received it"`
@@ -112,9 +111,8 @@ type tryRecord struct {
 	used  map[string]testbed.Usage
 }
 
-// capacity searches for the largest number of sidecars that the server carries. Before the search, it tries the
-// number in the file. The metrics of resources and times come from this first try, since the search tries other
-// numbers in each arm.
+// capacity searches for the largest number of sidecars that the server carries. The metrics of CPU, memory and times
+// come from a first try, with the number in the file.
 func (r *trial) capacity(ctx context.Context) (result workload.Result, err error) {
 	n := r.config.Sidecars.One()
 	search := staircase.Search{Fineness: staircase.Coarse, Near: float64(n), Least: float64(r.config.Clients.One()), Most: float64(r.config.Objective.most(n)), Unit: "sidecars"}
@@ -157,8 +155,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
-// try connects as many sidecars as the record t says, and records whether the server carried them. Before they
-// connect, and after they have disconnected, it waits until the server is at rest.
+// try connects as many sidecars as t says, and records whether the server carried them. It waits for the server to be
+// at rest before and after.
 func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 
 var quantiles = []workload.Quantile{0.5, 0.9, 0.99}
 
-// timeAt returns a quantile of n times. The argument sorted has the known times in ascending order. Times that are not
-// in it are missing, and count as longer than all known times. The result is false if the quantile is a missing time.
+// timeAt returns a quantile of n times. sorted has the known times, ascending; missing times count as longer. The
+// result is false if the quantile is missing.
 func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, bool) {
 	rank := max(1, int(math.Ceil(float64(q)*float64(n)-1e-9)))
 	if rank > len(sorted) {
@@ -25,8 +25,8 @@ func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, 
 	return sorted[rank-1], true
 }
 
-// addDistribution adds the mean and the quantiles of n times to a map of values. If times are missing, there is no
-// mean, and no quantile that falls on a missing time.
+// addDistribution adds the mean and the quantiles of n times to values. Missing times count as longest: the mean and
+// quantiles that need them are left out.
 func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {
@@ -68,8 +68,8 @@ func (s *stage) late() (list []time.Duration) {
 	return list
 }
 
-// sum adds up the counts of all clients. The result expected is the number of sidecars that the stage waited for. The
-// result last is the time at which the last of these sidecars finished.
+// sum adds up the counts of all clients. expected is the number of sidecars that the stage waited for, and last the
+// time when the last of these finished.
 func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
 	for _, r := range s.Reports {
@@ -155,8 +155,8 @@ func (c *Config) result(t *workload.Trial, up *stage, pushes []*stage) (workload
 	return r, nil
 }
 
-// onTime returns an error if sidecars began to connect too late. A lag is the time from a sidecar's due time until it
-// begins to connect; the 99th percentile of the lags is limited.
+// onTime returns an error if sidecars began to connect too late: if the 99th percentile of their lags behind the due
+// times exceeds the limit.
 func (c *Config) onTime(t *workload.Trial, up *stage) error {
 	if late := up.late(); len(late) > 0 {
 		if lag, _ := timeAt(0.99, late, len(late)); t.Late(lag, c.Late.Std()) {

@@ -204,8 +204,8 @@ func (r *trial) start(ctx context.Context, sidecars int) error {
 	return nil
 }
 
-// places lists the places where clients run. On this machine, local pods cannot reach a server that the file gives by
-// its address. For such a server, clients run on the host.
+// places lists the places where clients run. On this machine, that is the host if the file gives the server's address,
+// since local pods cannot reach it.
 func (r *trial) places() []testbed.Place {
 	remote, ok := testbed.As[testbed.Remote](r.t.Site)
 	if r.config.Address != "" && (!ok || remote.Self(testbed.ClientPod) == "") {

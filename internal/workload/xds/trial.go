@@ -181,8 +181,8 @@ func (r *trial) clear(ctx context.Context) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// changes makes the changes of the server's configuration that the workload asks for, and yields a stage for each
-// change. Before the next change, it waits until the push has reached all sidecars, or until the time limit has passed.
+// changes makes the changes of the server's configuration, and yields a stage for each. It waits for a push to reach
+// all sidecars, or for the limit, before the next change.
 func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*stage, error] {
 	return func(yield func(*stage, error) bool) {
 		due := time.Now()
@@ -221,8 +221,8 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 	return r.awaitStage(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
 }
 
-// announce tells all clients the time of the next change, by each client's own clock. It returns this time by this
-// machine's clock, when all clients know it.
+// announce tells all clients the time of the next change, by each client's clock, before that time. It returns the time
+// by this machine's clock.
 func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	for lead := leastLead; lead <= mostLead; lead *= 2 {
 		since := time.Now().Add(lead)
@@ -247,8 +247,8 @@ func (r *trial) configure(ctx context.Context, n int) error {
 	return testbed.Pause(ctx, r.config.Settle.Std())
 }
 
-// command runs a program that changes the configuration. The program runs in the server's pod, or on this machine if the
-// workload does not start the server.
+// command runs a program that changes the configuration: in the server's pod, or on this machine if the workload does
+// not start the server.
 func (r *trial) command(ctx context.Context, title string, run reference.Arguments, variable string) error {
 	args, err := run.Resolve(ctx, nil)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package xds measures the cost of a layer for a control plane that speaks Envoy's discovery protocols, such as
-// istiod. Simulated sidecars, each with its own connection, connect at a given rate. They subscribe as Envoy does
-// (package sidecar), and wait for pushes. A push is what the server sends after a change of its configuration.
+// Package xds measures the cost of a layer for a control plane that speaks Envoy's discovery protocols, such as istiod.
+// Simulated sidecars, each with its own connection, connect at a given rate. They subscribe as Envoy does (package
+// sidecar), and wait for pushes. A push is what the server sends after a change of its configuration.
 //
 //	workloads:
 //	  - xds:
@@ -11,20 +11,19 @@
 //
 // # A trial
 //
-// In the measured part all sidecars connect, at the rate. The trial waits until each has received the resources that
-// it asked for. With churn, all sidecars connect before the measured part. A share of them then disconnects and
-// reconnects in the measured part. Then come the changes: a command changes the server's configuration, and the
-// trial waits until the push has reached the last sidecar. After the trial all sidecars disconnect, and the server
-// comes to rest.
+// In the measured part all sidecars connect, at the rate. The trial waits until each has received the resources that it
+// asked for. With churn, all sidecars connect before the measured part, in which a share of them disconnects and
+// reconnects. Then come the changes: a command changes the server's configuration, and the trial waits until the push
+// has reached the last sidecar. After the trial all sidecars disconnect, and the server comes to rest.
 //
-// The load is open: the time until a sidecar is ready counts from the time at which it was due to connect. If the
-// server limits connections, the times of rejected sidecars include their wait. A rejected sidecar reconnects as
-// Envoy does, after a random pause. The bound of the pause doubles each time.
+// The load is open: the time until a sidecar is ready counts from the time at which it was due to connect. It therefore
+// includes the wait of a sidecar that the server rejected. A rejected sidecar reconnects as Envoy does, after a random
+// pause. The bound of the pause doubles each time.
 //
 // With an objective, a trial searches for the largest number of sidecars that the server carries.
 //
-// The files: server.go has the server and the clients, which hold sidecars (package fleet). trial.go has the stages
-// and changes of a trial. capacity.go has the search, and record.go computes the metrics.
+// The files: server.go has the server and the clients, which hold sidecars (package fleet). trial.go has the stages and
+// changes of a trial. capacity.go has the search, and record.go computes the metrics.
 package xds
 
 import (

@@ -1,6 +1,6 @@
-// Package owned names the temporary directories, files and cgroups of this process after the process, and marks the
-// programs that it starts. These names and marks identify what a killed process has left. Only leftovers with such a
-// name are removed. No other package of Tare removes directory trees.
+// Package owned names temporary directories, files and cgroups after this process, and marks the programs that it
+// starts. So leftovers of a killed process can be recognised, and nothing else is removed. No other package of Tare
+// removes directory trees.
 package owned
 
 import (
@@ -34,9 +34,8 @@ func Parse(text string) (o Owner, err error) {
 // PID is the process id.
 func (o Owner) PID() int { return o.pid }
 
-// Orphaned reports whether the owner o is surely dead, as far as the asking process self can see. An owner in another
-// process id namespace counts as alive, since its process id means nothing to self. One exception: if self sees all
-// namespaces, and none of the processes is in the owner's namespace, the owner is dead.
+// Orphaned reports whether the owner is surely dead. An owner in another process id namespace counts as alive, unless
+// self sees all namespaces and that namespace is empty.
 func (o Owner) Orphaned(self Owner) bool {
 	if o.namespace != self.namespace {
 		return self.namespace == initial && isEmpty(o.namespace)
@@ -115,9 +114,8 @@ func Leftovers(dirs ...string) (left []string, err error) {
 	return slices.Compact(left), nil
 }
 
-// Clean removes everything that Leftovers lists, and returns the removed paths. If the function before is not nil,
-// Clean calls it with each path before it removes the path. The function must end all uses of the path, such as device
-// mappings. The error names the paths that could not be removed. All other paths are removed nevertheless.
+// Clean removes all that Leftovers lists, and returns the removed paths. The function before, if not nil, first ends
+// all uses of a path, such as device mappings. The error names the paths that remain.
 func Clean(dirs []string, before func(path string) error) (removed []string, err error) {
 	left, err := Leftovers(dirs...)
 	for _, path := range left {

@@ -54,9 +54,8 @@ func belongsToUser(path string) bool {
 	return unix.Lstat(path, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// Sizes, in bits, of the fields of a mark, from the lowest field. Bit 62 tells a mark from a real limit. In place of
-// the start time, a mark holds the maximum minus the start time. If one Tare starts another, the second Tare's mark is
-// therefore smaller. This is necessary, because no process may raise a limit.
+// Bits of the fields of a mark, from the lowest. isMark tells a mark from a real limit. A later start time gives a
+// smaller mark, since no process may raise a limit.
 const (
 	spaceBits, pidBits, startBits = 14, 22, 26
 	isMark                        = 1 << (spaceBits + pidBits + startBits)
@@ -67,10 +66,8 @@ func (o Owner) mark() uint64 {
 	return isMark | (never-o.start%(never+1))<<(spaceBits+pidBits) | uint64(o.pid)<<spaceBits | o.namespace%(1<<spaceBits)
 }
 
-// Mark marks all programs that this process starts from now on, and their descendants. The mark is a value of a limit
-// that is otherwise unlimited: the CPU time of real-time programs (RLIMIT_RTTIME). The value is at least 146,000 years,
-// so it stops no program. A program keeps the mark even if it clears its environment, leaves its session and cgroup, or
-// loses its parents. If the system has set a smaller limit, Mark does nothing.
+// Mark marks this process and all programs that it starts from now on: RLIMIT_RTTIME gets a value of at least 146,000
+// years, which programs cannot give up. If the system has set this limit, Mark does nothing.
 func (o Owner) Mark() {
 	var was unix.Rlimit
 	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &was) == nil && (was.Max == unix.RLIM_INFINITY || was.Max&isMark != 0) {
@@ -78,8 +75,8 @@ func (o Owner) Mark() {
 	}
 }
 
-// Marked returns the owner whose mark a process has. The result ok is false if the process has no mark, has ended,
-// or is in another process id namespace.
+// Marked returns the owner whose mark a process has. ok is false without a mark, after the process has ended, or in
+// another process id namespace.
 func Marked(pid int, self Owner) (o Owner, ok bool) {
 	if stat, err := proc.Read(pid); err != nil || stat.Gone() {
 		return o, false

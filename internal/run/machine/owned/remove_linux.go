@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveIn removes a file, or a directory with its content, from dir. It first unmounts mounts below the name. It
-// follows no link and enters no other file system. Entries that cannot be removed remain, with their parent
-// directories, and the error names these entries. A missing name is no error.
+// RemoveIn removes a file or directory tree in dir, and first unmounts mounts below it. It follows no link and enters
+// no other file system. The error names the entries that remain. A missing name is no error.
 func RemoveIn(dir *os.File, name string) error {
 	in, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir.Fd())) // the path of dir in the form that the list of mounts has
 	if err != nil {
@@ -49,8 +48,8 @@ func (r *remover) leave(path string, err error) {
 	}
 }
 
-// remove removes one entry of a directory. It uses open directories instead of paths, because a program that still runs
-// could redirect a path by a link or a mount.
+// remove removes one entry of a directory. It uses open directories, since a running program could redirect a path by a
+// link or a mount.
 func (r *remover) remove(in *os.File, name, path string) {
 	err := unix.Unlinkat(int(in.Fd()), name, 0)
 	if err == nil || err == unix.ENOENT {

@@ -1,5 +1,5 @@
-// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes, for the sampler of this
-// machine and for testbeds that start programs. It interprets the numbers that prometheus/procfs reads from /proc.
+// Package proc reads the state, parents, CPU time, memory and cgroups of Linux processes, for the sampler and for
+// testbeds. It interprets numbers that prometheus/procfs reads from /proc.
 package proc
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Tick is the unit of CPU times and start times in /proc (USER_HZ). It is 100 Hz on every architecture that Tare is
-// built for. The kernel's own tick may be another.
+// Tick is the unit of CPU times and start times in /proc (USER_HZ), on every architecture of Tare. The kernel's own
+// tick may differ.
 const Tick = 10 * time.Millisecond
 
 // Flags of a process (include/linux/sched.h).
@@ -79,8 +79,8 @@ func All(files procfs.FS) map[int]Stat {
 	return all
 }
 
-// Children reads the children of a process from /proc/PID/task/TID/children below root. Kernels without
-// CONFIG_PROC_CHILDREN lack these files; listed is then false. The package prometheus/procfs cannot read these files.
+// Children reads the children of a process from /proc/PID/task/TID/children. listed is false if the kernel lacks these
+// files (CONFIG_PROC_CHILDREN).
 func Children(root string, pid int) (children []int, listed bool) {
 	files, _ := filepath.Glob(filepath.Join(root, "proc", strconv.Itoa(pid), "task/*/children"))
 	for _, file := range files {

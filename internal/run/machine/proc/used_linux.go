@@ -10,12 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peak determines the peak resident memory of a program: the largest of any of its processes.
-//
-// The kernel's own value (ru_maxrss) starts at the peak of this process, which forked the program. Only a larger value
-// is therefore the program's own. The program's high-water marks (VmHWM) start anew, but vanish when a process ends.
-// They must be read again and again while the program runs. They are a lower bound: a peak in the last moments of a
-// small program is missed.
+// Peak determines the peak resident memory of a program's largest process. ru_maxrss tells only peaks above this
+// process's own. VmHWM is read while the program runs, and is a lower bound.
 type Peak struct {
 	exact  int64 // largest ru_maxrss above the peak of the process that started the program, in bytes
 	marked int64 // largest peak memory that Look has read, in bytes
@@ -24,8 +20,8 @@ type Peak struct {
 // Look reads the high-water mark of a living process.
 func (k *Peak) Look(pid int) { k.marked = max(k.marked, highWater(pid)) }
 
-// Ended records the peak memory of a reaped process: its ru_maxrss, in bytes. It ignores values up to the parent's peak
-// (OwnPeak), from which a child's ru_maxrss starts.
+// Ended records the ru_maxrss of a reaped process, in bytes. It ignores values up to the parent's peak (OwnPeak), from
+// which ru_maxrss starts.
 func (k *Peak) Ended(maxrss, parent int64) {
 	if maxrss > parent {
 		k.exact = max(k.exact, maxrss)
@@ -35,9 +31,8 @@ func (k *Peak) Ended(maxrss, parent int64) {
 // Bytes returns the largest known peak, in bytes.
 func (k *Peak) Bytes() int64 { return max(k.exact, k.marked) }
 
-// OwnPeak returns an upper bound of the peak resident memory of this process, at which the ru_maxrss of a child starts.
-// The kernel counts pages per CPU. A CPU may hold back up to a batch (percpu_counter_batch) of each of three kinds of
-// pages: anonymous, file and shared.
+// OwnPeak returns an upper bound of this process's peak resident memory, where a child's ru_maxrss starts. CPUs may
+// hold back counts of three kinds of pages, up to percpu_counter_batch each.
 func OwnPeak() int64 {
 	own := highWater(os.Getpid())
 	var ru unix.Rusage
@@ -48,8 +43,8 @@ func OwnPeak() int64 {
 	return own + 3*max(32, 2*cpus)*cpus*int64(os.Getpagesize())
 }
 
-// highWater returns the peak resident memory of a living process in bytes; 0: unknown. A kernel without this peak
-// (gVisor) gives the present resident memory.
+// highWater returns the peak resident memory of a living process in bytes; 0: unknown. In gVisor, it is the present
+// memory.
 func highWater(pid int) int64 {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -62,8 +57,8 @@ func highWater(pid int) int64 {
 	return int64(cmp.Or(status.VmHWM, status.VmRSS))
 }
 
-// Clock returns the CPU time that all threads of the process have used so far, in nanoseconds of the kernel's clock for
-// the process (clock_getcpuclockid(3)). If this clock cannot be read, as in gVisor, the time is a multiple of Tick.
+// Clock returns the CPU time of all threads of the process so far, exact to nanoseconds (clock_getcpuclockid(3)). In
+// gVisor, it is a multiple of Tick.
 func (s Stat) Clock() time.Duration {
 	const schedClock = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
 	var ts unix.Timespec
@@ -73,8 +68,8 @@ func (s Stat) Clock() time.Duration {
 	return s.Own()
 }
 
-// Proportional returns the resident memory of a process in bytes (PSS). A page that n processes share counts as 1/n of
-// a page. The caller needs the right to trace the process.
+// Proportional returns the resident memory of a process in bytes (PSS): a page shared by n processes counts as 1/n. It
+// needs the right to trace the process.
 func Proportional(pid int) (int64, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 // Start is the start of the first run of a generated history.
 var Start = time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
 
-// Run describes the run to generate. Its arms are "plain" and "layered" (and the control). It has Cells cells with
-// two metrics: "time" (headline, lower is better) and "rate" (exploratory, higher is better).
+// Run describes a run to generate. The arms are "plain", "layered" and the control. Each cell has "time" (headline,
+// lower is better) and "rate" (exploratory, higher is better).
 type Run struct {
 	Name    string // name of the experiment
 	Number  int    // number of the run: it starts this many days after Start

@@ -1,13 +1,14 @@
 // Package accounting measures the resources that the pods of a run use, and the other load on their nodes.
 //
-// Every node of a trial has one small accounting pod that reads the node's counters. Pods of programs under test
-// cannot read them: in a sandbox they see the counters of another kernel, or no counters. With "accounting: node" the
-// accounting pod also reads the cgroups of whole pods. It then mounts files of the node, and its namespace must allow
-// Pod Security privileged. It always runs as an unprivileged user.
+// Every node of a trial has one small accounting pod that reads the node's counters. Pods under test cannot read them:
+// a
+// sandbox shows the counters of another kernel, or none. With "accounting: node" the accounting pod also reads the
+// cgroups of pods. It then mounts files of the node, and its namespace must allow Pod Security privileged. It always
+// runs as an unprivileged user.
 //
-// Counter.Tally measures the resources that one program used. Counter.Begin measures a whole trial: the load of the
-// machines, and the usage of sidecars and of observed components. Both methods take two readings and compute the
-// differences. If a value is unknown in one arm, Tare leaves it out in all arms (Missing).
+// Counter.Tally measures one program. Counter.Begin measures a trial: the load of the machines, sidecars and observed
+// components. Both methods take two readings. If a value is unknown in one arm, Tare leaves it out in all arms
+// (Missing).
 package accounting
 
 import (
@@ -195,8 +196,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel of its own has another boot id than the node. Counters of such a kernel are not used,
-		// since they omit the CPU time of the sandbox itself.
+		// A sandbox with a kernel of its own has another boot id. Its counters are not used, since they omit the CPU
+		// time of the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {
@@ -214,8 +215,8 @@ type component struct {
 	store cache.Store
 }
 
-// watchComponent watches the pods of an observed component until stop is closed. It returns after the first list of
-// pods has arrived, or with an error after the time limit.
+// watchComponent watches an observed component's pods until stop is closed. It returns after the first list of pods, or
+// with an error after the limit.
 func watchComponent(
 	ctx context.Context, client cluster.Client, o experiment.Observe, limit time.Duration, stop <-chan struct{},
 ) (*component, error) {
@@ -291,8 +292,8 @@ func (c *component) pods(trial []string) []podRef {
 	return list
 }
 
-// An API server often runs outside of pods, on a machine that is not a node. Its usage is read from the
-// counters that the API server serves (Prometheus' process collector).
+// An API server often runs outside of pods, on a machine that is no node. Its usage is read from its own counters
+// (Prometheus' process collector).
 
 type serverProcess struct {
 	started float64 // start time in seconds since 1970; another time means another process

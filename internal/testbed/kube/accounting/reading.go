@@ -79,8 +79,8 @@ func (r *reading) kernelOf(node string) string {
 	return "node " + node
 }
 
-// wallTime returns the time between two readings of a node. The node's own clock measures it: each reading of counters
-// includes the node's time. If that clock was set between the readings, wallTime uses Tare's clock.
+// wallTime returns the time between two readings by the node's clock. If that clock was set in between, Tare's clock
+// counts.
 func wallTime(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)
@@ -90,8 +90,8 @@ func wallTime(before, after *reading, node string) time.Duration {
 	return there
 }
 
-// since returns the CPU time since an earlier reading of a cgroup. The kernel rounds the system time and the total
-// separately. The system time is therefore limited to the total.
+// since returns the CPU time since an earlier reading of a cgroup. The system time is at most the total, since the
+// kernel rounds both separately.
 func since(now, then cgroup.Usage) testbed.Usage {
 	if now.CPU < then.CPU {
 		then = cgroup.Usage{}
@@ -101,8 +101,8 @@ func since(now, then cgroup.Usage) testbed.Usage {
 	return testbed.Usage{User: all - system, System: system}
 }
 
-// conditions computes the load of the site's machines between two readings. A share is the largest share of any
-// machine, since one disturbed machine spoils the trial. Times are sums over all machines.
+// conditions returns the load of the site's machines between two readings. Shares are the largest of any machine. Times
+// are sums over all machines.
 func conditions(before, after *reading, s sampledPods) machine.Conditions {
 	var c machine.Conditions
 	seen := map[string]bool{}
@@ -150,9 +150,8 @@ func onMachine(before, after *reading, s sampledPods, node string) machine.Condi
 	return c
 }
 
-// ownOn returns the CPU time that the trial used on the machine with this kernel. It adds up the site's pods, the
-// accounting pods, and the observed components. known is false if the usage of a pod of the site or of an accounting
-// pod is unknown.
+// ownOn returns a trial's CPU time on one machine: of site, accounting and observed pods. known is false if a site's or
+// accounting pod's is unknown.
 func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Duration, known bool) {
 	for _, list := range [][]podRef{s.site, s.nodePods} {
 		for _, p := range list {
@@ -180,8 +179,8 @@ func ownOn(before, after *reading, s sampledPods, kernel string) (sum time.Durat
 	return sum, true
 }
 
-// throttled counts the periods in which a CPU limit stopped a pod of the site or a container of such a pod. The kernel
-// counts pods and containers separately. The result is -1 if a pod's number is unknown.
+// throttled counts the periods in which a CPU limit stopped a pod of the site or its containers; -1: unknown for some
+// pod.
 func throttled(before, after *reading, site []podRef) int {
 	if len(site) == 0 {
 		return -1

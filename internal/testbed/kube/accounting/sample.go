@@ -174,8 +174,8 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 	return all
 }
 
-// observedCPU returns the CPU time that an observed pod used between the readings; false if unknown. If the pod started
-// in between, all its CPU time counts.
+// observedCPU returns the CPU time of an observed pod between the readings; false: unknown. If the pod started in
+// between, all its time counts.
 func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true
@@ -187,9 +187,8 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage adds up the usage of sidecars under the key ROLE-NAME. Tare's own sidecars are left out. If a sidecar
-// started after the first reading, all its usage counts. If the usage of one pod is unknown, the sum would be too
-// small, and known is false.
+// sidecarUsage adds up the usage of sidecars, without Tare's own, by ROLE-NAME. known is false if one pod's usage is
+// unknown.
 func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
@@ -225,9 +224,8 @@ func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
 	return cgroup.Usage{}
 }
 
-// Missing holds the values that are unknown in at least one arm of a run. Inspect fills it when all sites are ready.
-// Tare leaves these values out in every arm. A rule that applied only to some arms would make bad trials invalid only
-// in these arms. Costs can be compared only if all their parts are known in every arm.
+// Missing holds the values that are unknown in some arm; Inspect fills it. Tare leaves these values out in every arm,
+// so that arms stay comparable.
 type Missing struct {
 	foreign, throttling, sidecars unknown
 	threads                       bool // set if kernel threads' CPU time counts as foreign programs' CPU time
@@ -325,8 +323,8 @@ func (m *Missing) Notes() []string {
 	return notes
 }
 
-// leaveOut removes from a sample the values that are unknown in some arm. A further value that is unknown in this trial
-// is an error: the rules cannot be applied, so the trial is invalid.
+// leaveOut removes from a sample the values that are unknown in some arm. A further unknown value is an error: the
+// trial is invalid.
 func (m *Missing) leaveOut(out testbed.Sample, s sampledPods) (testbed.Sample, error) {
 	if m == nil {
 		return out, nil // m is nil: Inspect was not called, so no value is left out

@@ -30,9 +30,8 @@ type Tally struct {
 	name    string // name of the agent.Follow that samples the pod's memory
 }
 
-// Tally begins to measure a program just before its start in a pod of the site. With "accounting: node", the usage of
-// every subject is read on the node. Otherwise the agent in the pod reads the usage from the kernel that the pod sees.
-// The kernel of a sandbox does not count the sandbox itself, so a subject in a sandbox then has no known usage.
+// Tally begins to measure a program just before its start. Without "accounting: node", a sandboxed subject's usage is
+// unknown: its kernel omits the sandbox.
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (*Tally, error) {
 	switch {
 	case !cmd.Subject:
@@ -135,9 +134,10 @@ func (t *Tally) read(ctx context.Context, q agent.CountersRequest) (*cgroup.Usag
 // meter measures the CPU time of the programs in one pod. It reads the pod's cgroups on the node at the start and at
 // the end of each program.
 //
-// A program is charged with the usage of the pod between the two readings, minus the usage of the sidecars. The usage
-// of the agent in the pod and of a sandbox's own processes is included in every arm. Programs that run in one pod at
-// the same time divide the pod's usage evenly. The sum of their usage is thus never too large.
+// A program is charged with the pod's usage in between, minus the sidecars' usage. The agent and a sandbox's own
+// processes
+// are included in every arm. Programs that run at the same time divide the usage evenly, so their sum is never too
+// large.
 type meter struct {
 	mu      sync.Mutex
 	last    *cgroup.Usage // latest reading; nil before the first reading
@@ -194,9 +194,8 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify finds cgroups that belong to no known container of the pod. At the first reading, such a cgroup belongs to
-// the container runtime, and its usage counts as the program's. At a later reading, it belongs to a restarted
-// container. Then identify reads the pod from the API server again, to learn the container's name.
+// identify looks for cgroups of no known container. At the first reading they count as the program's. Later, identify
+// reads the pod again to learn the name.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil

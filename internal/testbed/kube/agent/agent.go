@@ -1,13 +1,15 @@
 // Package agent is Tare's own process in a pod, and the connection to it.
 //
-// The agent is the first process of every pod that Tare makes (the command `tare-agent serve`). It starts the
-// programs of trials as its children, and so the kernel reports their CPU time and memory to the agent. It
-// writes their output to files, and computes a digest of each file. If the connection to the agent breaks in a
-// trial, the program keeps running. Tare then fetches the result over the next connection.
+// The agent is the first process of every pod that Tare makes (the command `tare-agent serve`). It starts the programs
+// of
+// trials as its children, so the kernel reports their CPU time and memory to the agent. It writes their output to
+// files,
+// each with a digest. If the connection breaks in a trial, the program keeps running. Tare then fetches the result over
+// the next connection.
 //
-// A Client is the other end of the connection, in Tare: one exec into the pod that stays open and runs Connect,
-// which joins the exec's streams to the agent's socket. The connection costs nothing while a trial runs. A
-// program starts within milliseconds, without the API server, the kubelet and the container runtime.
+// A Client is the other end, in Tare: one exec into the pod that stays open and runs Connect. Connect joins the exec's
+// streams to the agent's socket. The connection costs nothing while a trial runs. A program starts within milliseconds,
+// without the API server, the kubelet and the container runtime.
 package agent
 
 import (
@@ -70,8 +72,8 @@ type Facts struct {
 
 // CountersRequest is a request for Counters.
 type CountersRequest struct {
-	// Cgroups lists the UIDs of the pods whose cgroups the agent reads below Root. For a static pod, which the kubelet
-	// got from a file, the list has the annotation kubernetes.io/config.hash instead of the UID.
+	// Cgroups lists the UIDs of pods whose cgroups the agent reads below Root. For a static pod (from the kubelet's
+	// files), it is the annotation kubernetes.io/config.hash.
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
@@ -81,8 +83,8 @@ type CountersRequest struct {
 	Followed string `json:"followed,omitempty"`
 }
 
-// Follow is a request for the peak of a pod's working set while a program runs. The kernel reports no peak for a span
-// of time. The agent therefore samples the working set a few times a second.
+// Follow asks for the peak of a pod's working set while a program runs. The kernel reports no such peak, so the agent
+// takes samples.
 type Follow struct {
 	Name     string   `json:"name"`               // name given by the client, unique in its session
 	Pod      string   `json:"pod"`                // UID of the pod; the pod's cgroup is below the CountersRequest's field Root
@@ -101,14 +103,12 @@ type Counters struct {
 	Peak    int64            `json:"peak,omitempty"`   // largest working set since Follow, in bytes; 0 if unknown
 }
 
-// A connection begins with one line from the client. The agent sends a line of the same
-// form:
+// A connection begins with one line from the client, and one of this form from the agent:
 //
 //	tare-agent/PROTOCOL VERSION
 //
-// Frames follow in both directions. A frame has three parts. First come the sizes of its head and its body,
-// four bytes each, the most significant byte first. Then comes the head: a request or a response in JSON.
-// Last comes the body: raw bytes. Responses may come in any order.
+// Frames follow in both directions. A frame has the sizes of head and body (four bytes each, the most significant byte
+// first), the head (a request or response in JSON), and the body (raw bytes). Responses may come in any order.
 
 // protocol is the version of the frames. The form of the first line is the same in all versions.
 const protocol = 1
@@ -223,8 +223,8 @@ func encode(head any, body []byte) ([]byte, error) {
 	return append(append(frame, text...), body...), nil
 }
 
-// decode reads one frame. If reserve is not nil, decode first calls it with the size that the frame claims, and returns
-// its error. Memory is allocated only for bytes that arrive.
+// decode reads one frame. It first calls reserve, unless nil, with the claimed size. Memory is allocated only for bytes
+// that arrive.
 func decode(r io.Reader, head any, reserve func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {

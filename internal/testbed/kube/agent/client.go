@@ -37,8 +37,8 @@ type Options struct {
 	Patience time.Duration
 	// Alive returns an error if the pod is gone, and reconnecting is useless; nil: the client does not check the pod.
 	Alive func(ctx context.Context) error
-	// Version is the version of this Tare. Connecting to an agent of another version fails with a *versionError. The
-	// versions "" and "devel" fit all versions.
+	// Version is the version of this Tare. An agent of another version gives a *versionError. "" and "devel" fit all
+	// versions.
 	Version string
 }
 
@@ -59,8 +59,8 @@ var ErrForgotten = errors.New("the agent has ended or was restarted")
 
 var errClosed = errors.New("the session with the agent is closed")
 
-// A request is repeated if its connection breaks. After breaksLimit breaks in a row, each within breakWindow after the
-// request was sent, the request fails.
+// A request is repeated if its connection breaks. It fails after breaksLimit breaks in a row, each within breakWindow
+// after it was sent.
 const (
 	breaksLimit = 10
 	breakWindow = 5 * time.Second
@@ -134,8 +134,8 @@ func (s *Client) RoundTrip(ctx context.Context) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// abandon records a program that may still run although no caller waits for it. The client ends the program over the
-// present or the next connection, before any other request. Without a connection, the program ends with the lease.
+// abandon makes the client end a program that no caller waits for, before any other request. Without a connection, the
+// program ends with the lease.
 func (s *Client) abandon(program string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

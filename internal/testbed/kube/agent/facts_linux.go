@@ -29,8 +29,8 @@ type view struct {
 	log     string // kernel log; "" if the process may not read it
 }
 
-// ReadFacts returns properties of this process and of its kernel. The agent calls it in a process started for this
-// purpose, since a layer may treat programs and the agent differently.
+// ReadFacts returns facts of this process and its kernel. The agent calls it in a new process: layers may treat
+// programs and agent differently.
 func ReadFacts() Facts {
 	v := view{files: os.DirFS("/"), log: kernelLog()}
 	var name unix.Utsname
@@ -70,9 +70,8 @@ func (v view) facts() Facts {
 	return f
 }
 
-// sandbox recognises a sandbox by traces of its kernel. gVisor names itself in the kernel log. If a seccomp profile
-// hides the log, gVisor's kernel release shows it, or a build date that is the same in every gVisor. Kata's guests have
-// a special kernel command line and a shared file system (untested).
+// sandbox recognises a sandbox's kernel: gVisor by its log, release or fixed build date, and Kata (untested) by its
+// command line or a mount.
 func (v view) sandbox() string {
 	commandLine, mounts := readText(v.files, "proc/cmdline"), readText(v.files, "proc/self/mountinfo")
 	switch {

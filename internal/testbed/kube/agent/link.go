@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// If requests are pending and no response comes for defaultQuiet, a client sends a ping. A ping also renews the
-// session's lease, and keeps proxies from closing an idle connection.
+// After defaultQuiet without a response to a pending request, a client sends a ping. Pings renew the session's lease,
+// and keep proxies from closing the connection.
 const defaultQuiet = 30 * time.Second
 
 // link is the client's side of one connection. The first error ends the link.

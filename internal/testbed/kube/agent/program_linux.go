@@ -43,8 +43,8 @@ type program struct {
 	discarded sync.Once
 }
 
-// start starts the program. It must be called only once. If the client repeats its request, the agent does not call
-// start again, but waits for the channel forked.
+// start starts the program. It must be called only once: for a repeated request, the agent waits for the channel
+// forked.
 func (p *program) start(order *startRequest, stdin []byte) {
 	defer close(p.forked)
 	if p.failed = p.fork(order, stdin); p.failed != nil {

@@ -31,9 +31,8 @@ type remoteProgram struct {
 	giveUp  context.CancelCauseFunc
 }
 
-// Start starts a program in the pod, after it has read the standard input (at most 16 MiB). When the program has ended,
-// its outputs (at most 256 MiB each) are written to the command's writers. An incomplete output, or one with a wrong
-// digest, is an error.
+// Start starts a program in the pod, with at most 16 MiB of input. At its end, its outputs (at most 256 MiB each) go to
+// the command's writers. An incomplete or altered output is an error.
 func (s *Client) Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -72,8 +72,8 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// next reads a request and reserves memory for it. held is the number of reserved bytes, which the caller frees. With
-// too little memory left, the error is a *quotaError.
+// next reads a request and reserves memory for it. After success, the caller frees the held bytes. If memory is short,
+// the error is a *quotaError.
 func (c *serverConn) next(r io.Reader) (q *request, body []byte, held int64, err error) {
 	take := func(n int64) error {
 		err := c.server.memory.take(n)

@@ -28,8 +28,8 @@ import (
 type Server struct {
 	Dir     string // directory of the socket and the outputs; "" means the constant Dir
 	Version string // version of Tare in the image; "" if it is unknown
-	// Self is the command that prints ReadFacts as JSON. It runs like a program under test, so its facts are what such
-	// a program sees. If Self is empty, the agent reports its own facts.
+	// Self is the command that prints ReadFacts as JSON; it runs like a program under test. If Self is empty, the agent
+	// reports its own facts.
 	Self []string
 
 	instance string // random text, which differs after every restart of the agent
@@ -37,8 +37,8 @@ type Server struct {
 	programs process.Keeper
 	serial   atomic.Int64 // number of the latest program
 
-	// memory, store and started are quotas for memory, stored outputs and programs. Their limits are memoryLimit,
-	// StoreLimit and programsLimit; tests may set lower limits.
+	// memory, store and started limit memory, stored outputs and programs: to memoryLimit, StoreLimit and
+	// programsLimit, or less in tests.
 	memory, store, started quota
 	refused                atomic.Int64 // number of connections that are being refused
 

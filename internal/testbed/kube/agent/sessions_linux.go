@@ -228,8 +228,8 @@ type follower struct {
 	peak int64
 }
 
-// sampleTimes are the pauses between samples of a pod's working set. The first pauses are short, for programs that end
-// soon. The last pause is so long that samples, which read two small files of each container, cost a trial nothing.
+// sampleTimes are the pauses between samples of a pod's working set. The first are short, for short programs. The last
+// costs a trial nothing.
 var sampleTimes = process.Intervals{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (

@@ -96,8 +96,8 @@ func (c *client) StorageV1() storage.StorageV1Interface {
 	return group(c, storage.NewForConfigAndClient)
 }
 
-// PodInformer returns an informer that, when run, follows the pods of a namespace that match a selector of labels. It
-// uses no factory of the package informers, which would link the informers of all resources into the program.
+// PodInformer returns an informer, not yet running, of the pods of a namespace with these labels. The package
+// informers' factory would link code for all resources.
 func PodInformer(client Client, namespace, selector string) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -113,9 +113,8 @@ func PodInformer(client Client, namespace, selector string) cache.SharedIndexInf
 
 // API servers restart, and may be overloaded. Retrying repeats requests unless the request itself is at fault.
 
-// The pause between two tries of a request grows from firstPause to longestPause. One try may take the time limit
-// divided by tryDivisor. By default, this is more than 10 s: an API server needs that time to report that an admission
-// webhook does not answer.
+// The pause between tries of a request grows from firstPause to longestPause. A try may take the limit divided by
+// tryDivisor: by default over 10 s, enough for a report of a silent admission webhook.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
@@ -148,8 +147,8 @@ func (e *unansweredError) As(target any) bool {
 	return false
 }
 
-// Retrying wraps a transport. Every request gets a time limit, and is repeated while the API server is unavailable.
-// Requests without an end are passed on unchanged: watches, followed logs, and upgrades to a stream.
+// Retrying gives requests a time limit, and repeats them while the API server is unavailable. Watches, followed logs
+// and upgrades pass unchanged.
 func Retrying(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &retrying{next: next, limit: limit} }
 }

@@ -1,9 +1,9 @@
 // Package cluster is the connection to one Kubernetes cluster.
 //
 // Connect finds the cluster through the kubeconfig. Its errors explain in plain words why a cluster cannot be used.
-// Every request has a time limit, and is repeated while the API server is unavailable (Retrying). Cluster.Await waits
-// for states that take longer, and also has a limit. Errors about an object include the cluster's events and logs
-// about the object (DiagnosedError, Explain). This package knows nothing of sites, arms or runs.
+// Requests have a time limit, and are repeated while the API server is unavailable (Retrying). Cluster.Await waits for
+// states that take longer. Errors about an object include its events and logs (DiagnosedError, Explain). This package
+// knows nothing of sites, arms or runs.
 package cluster
 
 import (
@@ -47,8 +47,8 @@ type Options struct {
 	Say        func(string) // takes a line of progress; nil drops it
 }
 
-// Cluster is the connection to one cluster. Requests of Client and Dynamic have the time limit "request" of the
-// experiment, and are repeated after temporary errors. Requests that use Config have no limit and are not repeated.
+// Cluster is the connection to one cluster. Requests of Client and Dynamic have the experiment's time limit "request",
+// and are repeated. Requests that use Config have neither.
 type Cluster struct {
 	Context string // name of the context in the kubeconfig
 	UID     string // UID of the namespace kube-system, which identifies the cluster
@@ -68,9 +68,8 @@ func (c *Cluster) Say(line string) {
 	}
 }
 
-// Mapping returns the resource of a kind, from a cache. If the cache lacks the kind, Mapping reads it from the cluster:
-// the kind may just have been installed. If the cluster does not know the kind, meta.IsNoMatchError reports true for
-// the error.
+// Mapping returns the resource of a kind, from a cache or else from the cluster. For an unknown kind,
+// meta.IsNoMatchError reports true for the error.
 func (c *Cluster) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	found, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if !meta.IsNoMatchError(err) {
@@ -131,8 +130,8 @@ func Label(text string, limit int) string {
 	return strings.Trim(b.String(), "-")
 }
 
-// FirstPoll is the first pause between two polls of a state. The pauses grow to LastPoll. Polling needs fewer rights
-// than watching, and survives a restart of the API server.
+// FirstPoll is the first pause between polls; pauses grow to LastPoll. Polling needs fewer rights than watching, and
+// survives a restart of the API server.
 const (
 	FirstPoll = 50 * time.Millisecond
 	LastPoll  = time.Second
@@ -155,9 +154,8 @@ func (e *TimeoutError) Error() string {
 	return text
 }
 
-// Await calls poll with growing pauses until poll succeeds (ok), poll fails, or the limit is reached. Errors and
-// progress contain the text awaited, such as "condition Ready of VarmorPolicy demo". They also contain the latest state
-// from poll, such as "status Pending".
+// Await calls poll with growing pauses until it succeeds, fails or exceeds the limit. Errors name the awaited state,
+// such as "condition Ready of VarmorPolicy demo", and the latest one (now).
 func (c *Cluster) Await(
 	ctx context.Context, awaited string, limit time.Duration, poll func(context.Context) (ok bool, now string, err error),
 ) error {
@@ -224,8 +222,8 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	return c, nil
 }
 
-// firstRequest reads the namespace kube-system, to see whether the cluster answers. The kubeconfig's credential plugin
-// may hang: firstRequest waits no longer than limit for it.
+// firstRequest reads the namespace kube-system, to see whether the cluster answers. limit bounds the wait for the
+// kubeconfig's credential plugin.
 func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -258,8 +256,8 @@ func (c *Cluster) firstRequest(ctx context.Context, limit time.Duration) (*corev
 	}
 }
 
-// configure reads the kubeconfig of the options or, without one, the files in KUBECONFIG or ~/.kube/config. If there
-// are no contexts, the service account of Tare's own pod is used. The second result is the name of the context.
+// configure returns the configuration from a kubeconfig or, without contexts, from the service account of Tare's own
+// pod. The string is the context's name.
 func configure(o Options, name string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig

@@ -20,12 +20,11 @@ import (
 	"tare/internal/testbed/kube/cluster"
 )
 
-// If Tare's machine is lost, the cluster itself removes the run's objects. Each namespace of the run has a Job
-// without pods, called the deadline. The deadline owns all objects of the run in its namespace. The Job ends after a
-// time (activeDeadlineSeconds), which a living run extends again and again. When the Job has ended, Kubernetes
-// deletes the Job (ttlSecondsAfterFinished: 0). The garbage collector then deletes the objects that the Job owns:
-// pods, controllers and their objects, services, and claims. Namespaces, and objects applied outside of the run's
-// namespaces, remain. They use no resources, and the record lists them.
+// If Tare's machine is lost, the cluster itself removes the run's objects. Each namespace of the run has a Job without
+// pods, the deadline, which owns the run's objects there. A living run extends the Job's end (activeDeadlineSeconds)
+// again and again. Kubernetes deletes an ended Job (ttlSecondsAfterFinished: 0), and then all objects that the Job
+// owns. Namespaces, and objects outside of the run's namespaces, remain. They use no resources, and the record lists
+// them.
 
 type deadline struct {
 	owner   metav1.OwnerReference
@@ -48,8 +47,8 @@ func (e *expiredError) Is(target error) bool { return target == ErrCleaned }
 
 func (o Owner) deadlineName() string { return "tare-" + string(o) + "-deadline" }
 
-// AddDeadline makes the deadline of a namespace, a Job, unless it exists. The Job never starts a pod, but needs a
-// permitted image, since policies of the cluster may check it.
+// AddDeadline makes the deadline of a namespace, a Job, unless it exists. The Job starts no pod, but policies of the
+// cluster may check its image.
 func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error {
 	r.addingDeadline.Lock()
 	defer r.addingDeadline.Unlock()
@@ -75,8 +74,8 @@ func (r *Record) AddDeadline(ctx context.Context, namespace, image string) error
 	return nil
 }
 
-// planDeadline returns the Job that is a namespace's deadline. The Job never starts a pod, but its pod template must
-// meet the Pod Security level restricted.
+// planDeadline returns the Job that is a namespace's deadline. The Job starts no pod, but must meet the Pod Security
+// level restricted.
 func (r *Record) planDeadline(namespace, image string, seconds int64) *batchv1.Job {
 	labels := r.owner.Labels("", "deadline")
 	little := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
@@ -130,8 +129,8 @@ func (r *Record) SetOwner(object metav1.Object) {
 	}
 }
 
-// extendAll extends the deadlines of all namespaces. If a deadline has already passed, extendAll keeps the error, which
-// Present returns. It ignores temporary errors.
+// extendAll extends the deadlines of all namespaces. It keeps the error of a deadline that has passed for Present, and
+// ignores temporary errors.
 func (r *Record) extendAll(ctx context.Context) {
 	r.mu.Lock()
 	namespaces := slices.Collect(maps.Keys(r.deadlines))

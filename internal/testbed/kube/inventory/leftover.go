@@ -27,9 +27,8 @@ type Leftover struct {
 	Holder  string   // process of the session: "process 17 on host a, last seen 3m ago"
 	Alive   bool     // set if the session's process is alive or may be alive; Clean then removes no object
 	Objects []string // names of existing objects, in kubectl's form
-	// Foreign lists recorded objects in other namespaces than the record's, if Tare has not made the record's
-	// namespace. Clean does not delete these objects: everyone who may write into that namespace could have put them on
-	// the list.
+	// Foreign lists objects in other namespaces, if Tare did not make the record's namespace. Clean leaves these
+	// objects, since the record may be forged.
 	Foreign []string
 
 	holder  holder
@@ -183,8 +182,8 @@ func served(c *cluster.Cluster) (servedKinds, error) {
 	return k, nil
 }
 
-// lacks reports whether an item cannot exist, because the cluster does not know its kind. If the kind's API server does
-// not answer, lacks returns false. Deleting the item then fails, and the record stays.
+// lacks reports whether an item cannot exist, since the cluster does not know its kind. The result is false if the
+// kind's API server does not answer.
 func (k servedKinds) lacks(i Item) bool {
 	if k.failed[i.gvr().GroupVersion()] != nil {
 		return false
@@ -193,10 +192,9 @@ func (k servedKinds) lacks(i Item) bool {
 	return !known || namespaced != (i.Namespace != "")
 }
 
-// Everyone who may write ConfigMaps can forge the record of a session. A user of tare clean may have more rights than
-// the forger. Two rules keep tare clean from deleting others' objects because of a forged record. First, a session
-// counts as dead only if all records and namespaces with its name say so. Second, an item outside of the record's
-// namespace counts only if the session has made the record's namespace.
+// Everyone who may write ConfigMaps can forge the record of a session. Two rules keep tare clean from deleting others'
+// objects for a forger. First, a session counts as dead only if all its records and namespaces say so. Second, an item
+// outside of the record's namespace counts only if the session made the record's namespace.
 
 type sessionObjects struct {
 	owner      Owner
@@ -248,8 +246,8 @@ func groupByOwner(
 	return sessions, errs
 }
 
-// leftovers returns the objects of a session as leftovers. If the session is alive, they have Alive set. With all =
-// true, the list also has the session's namespaces that no record names.
+// leftovers returns a session's objects as leftovers, with Alive set for a living session. The argument all adds
+// namespaces that no record names.
 func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	if s.unreadable {
 		return nil, nil // groupByOwner has already returned the error for this session
@@ -292,8 +290,8 @@ func (s *sessionObjects) leftovers(now time.Time, all bool) ([]Leftover, error) 
 	return found, errors.Join(errs...)
 }
 
-// fromNamespaces returns the leftover of a session from the session's namespaces alone, since a killed session may have
-// no record yet. The session is alive if one of its namespaces names a holder that is alive.
+// fromNamespaces returns a session's leftover from its namespaces, since a killed session may have no record. One
+// living holder sets Alive.
 func (s *sessionObjects) fromNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: s.owner}
 	for _, n := range s.namespaces {

@@ -1,9 +1,8 @@
 // Package inventory records the objects that Tare makes on a cluster, and removes them.
 //
-// Before a run makes an object, it adds the object to a ConfigMap in the cluster (Record). Every object has the label
-// of the run's session (Owner). At its end, a run removes exactly its own objects (Record.End). If the run is killed,
-// its objects are found and removed by tare clean (Leftovers, Clean), or by the session that resumes the run
-// (Record.RemoveEarlier).
+// A run adds each object to a ConfigMap in the cluster (Record) before making it. Each object has the label of the
+// run's session (Owner). At its end, a run removes exactly its own objects (Record.End). After a killed run, tare clean
+// (Leftovers, Clean) or the resumed run (Record.RemoveEarlier) removes them.
 //
 // Everyone who may write ConfigMaps can forge a record. The file leftover.go explains why a forged record cannot make
 // Tare delete objects that the forger may not delete.
@@ -75,8 +74,8 @@ func (o Owner) selector() metav1.ListOptions {
 
 func (o Owner) record() string { return "tare-" + string(o) }
 
-// idFile is the file in the run directory with the run's random id. By this id, the sessions of a run recognise each
-// other's records. Paths and host names differ between containers of one run, and may be equal for two runs.
+// idFile is the file in the run directory with the run's random id, by which its sessions recognise their records.
+// Paths and host names are not unique.
 const idFile = "cluster-id"
 
 // Session identifies one session of a run.

@@ -33,16 +33,15 @@ const (
 	keyInventory = "inventory"
 )
 
-// heartbeat is the interval at which a living run renews its record on the cluster. holderGone is the age of a record
-// from which its run counts as ended, unless this machine sees the run's process.
+// heartbeat is the interval at which a run renews its record. A record older than holderGone is of an ended run, unless
+// this machine sees its process.
 const (
 	heartbeat  = 15 * time.Second
 	holderGone = 60 * time.Second
 )
 
-// Record lists the objects of one session on one cluster, in a ConfigMap. It holds the session's owner, the time of the
-// last heartbeat, and all objects that the session has made or is about to make. The function Clean finds leftovers by
-// records alone.
+// Record lists the objects of one session on one cluster, made or about to be made. A ConfigMap holds it, with the
+// session's owner and last heartbeat.
 type Record struct {
 	on      *cluster.Cluster
 	owner   Owner
@@ -115,8 +114,8 @@ func (r *Record) data() map[string]string {
 	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}
 }
 
-// renew writes the record at every heartbeat, and extends the deadlines. It returns when the context is done, or when
-// the ConfigMap or a deadline is gone. It ignores temporary errors.
+// renew writes the record at every heartbeat, and extends the deadlines, until the ConfigMap or a deadline is gone. It
+// ignores temporary errors.
 func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	beat := time.NewTicker(heartbeat)
@@ -160,8 +159,8 @@ func (r *Record) write(ctx context.Context) error {
 	return nil
 }
 
-// Add records objects before they are made. It writes the record even if the record already lists all these objects. If
-// the record is gone, the error is an ErrCleaned. The caller must then not make the objects.
+// Add records objects before they are made, and always writes the record. If the error is ErrCleaned, the record is
+// gone: the objects must not be made.
 func (r *Record) Add(ctx context.Context, items ...Item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,8 +211,8 @@ type maker[T metav1.Object] interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object on the cluster and sets its owner. The record must already list the object. If an object of this
-// session with this name exists already, Make returns it, since only the response to an earlier request was lost.
+// Make makes an object that the record lists, and sets its owner. An existing object of this session is returned: an
+// earlier response was lost.
 func Make[T metav1.Object](ctx context.Context, r *Record, client maker[T], want T) (T, error) {
 	r.SetOwner(want)
 	made, err := client.Create(ctx, want, metav1.CreateOptions{})
@@ -269,9 +268,8 @@ func (i Item) same(o Item) bool {
 
 const maxItems = 1000
 
-// readItems parses and validates the items of a record. Whoever may write ConfigMaps can forge a record, and tare
-// clean, which deletes the items, may have more rights than the forger. So an item must name an object; a path of the
-// API, such as that of a proxy, is refused.
+// readItems parses and validates the items of a record. Since the record may be forged, an item must name an object,
+// not a path such as a proxy's.
 func readItems(text string) (items []Item, err error) {
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
 		return nil, fmt.Errorf("its inventory: %w", err)

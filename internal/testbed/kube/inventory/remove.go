@@ -28,9 +28,8 @@ var cleanTimeouts = experiment.Timeouts{
 
 const cleanLimit = 15 * time.Minute
 
-// Leftovers finds the objects of Tare on one cluster: leftovers of ended runs, and objects of living runs. An empty
-// contextName means the current context, an empty namespace all namespaces. If some records cannot be read, Leftovers
-// returns the other leftovers and an error.
+// Leftovers finds leftovers of ended runs, and objects of living runs. "" means the current context or all namespaces.
+// Even with an error, it returns the leftovers that it could read.
 func Leftovers(ctx context.Context, o cluster.Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := cluster.Connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -72,8 +71,8 @@ func clean(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftove
 	return removed, errors.Join(errs...)
 }
 
-// RemoveEarlier removes the leftovers of earlier, killed sessions of this run in a namespace, or in all if namespace
-// is "". Later calls do nothing. Errors are only reported as progress, since the run can continue.
+// RemoveEarlier removes what killed sessions of this run left in a namespace; "": in all. Later calls do nothing.
+// Errors are only progress messages.
 func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	r.earlier.Do(func() {
 		if err := r.removeSessions(ctx, namespace, holderGone+heartbeat); err != nil {
@@ -83,8 +82,8 @@ func (r *Record) RemoveEarlier(ctx context.Context, namespace string) {
 	})
 }
 
-// removeSessions removes leftovers of this run's earlier sessions. A session with a recent heartbeat may have been
-// killed. removeSessions then waits until the heartbeat is old, but no longer than patience.
+// removeSessions removes leftovers of this run's earlier sessions. It waits up to patience for the heartbeats of killed
+// sessions to become old.
 func (r *Record) removeSessions(ctx context.Context, namespace string, patience time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -186,9 +185,8 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 	return waits, err
 }
 
-// removeAll removes all items of a record in three steps. First it removes objects that layers applied and objects in
-// namespaces that stay, the newest first, while their namespaces and controllers exist. Then it removes Tare's
-// namespaces. Last it removes the record, in the namespace recordIn, unless recordIn is "".
+// removeAll removes a record's objects, the newest first, then Tare's namespaces, then the record in the namespace
+// recordIn ("": no record).
 func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
 	var namespaces, rest []Item
 	for _, i := range slices.Backward(items) {
@@ -198,9 +196,8 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// Deleting a namespace also deletes its objects of the core group. Objects of other groups are deleted before the
-	// namespace, while their controllers exist. Pods are deleted before it, too: a namespace controller that finds pods
-	// waits for seconds.
+	// Objects of the core group go with their namespace. Others go before it, while their controllers exist. So do
+	// pods, which would delay it by seconds.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
@@ -237,8 +234,8 @@ func (r *Record) Remove(ctx context.Context, items ...Item) error {
 	return r.write(ctx)
 }
 
-// End stops renewing the record. It removes all objects of the session from the cluster, and then the record. It
-// works even if the run's context is done, and has a time limit.
+// End removes all objects of the session, and then the record. It has its own time limit, so it works even if the run's
+// context is done.
 func (r *Record) End() error {
 	r.mu.Lock()
 	items, namespace, stop := slices.Clone(r.items), r.namespace, r.stop

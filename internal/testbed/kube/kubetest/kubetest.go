@@ -21,8 +21,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// These environment variables name the test cluster. `make test` sets the second and third only if a program below
-// hack/cluster made the cluster. Only such a cluster can be broken by tests.
+// These variables name the test cluster. `make test` sets the last two only if a program below hack/cluster made the
+// cluster: only then may tests break it.
 const (
 	kubeconfigVariable = "TARE_TEST_KUBECONFIG" // path of the kubeconfig
 	nameVariable       = "TARE_TEST_CLUSTER"    // name by which the program below hack/cluster knows the cluster
@@ -39,8 +39,8 @@ func Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// Control runs a command of the program that made the test cluster, such as "stop node2 kubelet", and returns its
-// output. If no such program made the cluster, Control skips the test.
+// Control runs a command of the test cluster's program, such as "stop node2 kubelet", and returns the output. Without
+// the program, it skips the test.
 func Control(t testing.TB, args ...string) string {
 	t.Helper()
 	program, name := os.Getenv(programVariable), os.Getenv(nameVariable)
@@ -60,9 +60,8 @@ func Control(t testing.TB, args ...string) string {
 
 const mendLimit = 3 * time.Minute
 
-// Breaks must be called at the beginning of a test that breaks parts of the cluster. Such tests must not run in
-// parallel with others. If the cluster must not be broken, Breaks skips the test. After the test, Breaks waits until
-// the cluster works: components reconnect to the API server only after pauses.
+// Breaks must be called first in a test that breaks the cluster. Such tests must not run in parallel. Breaks may skip
+// the test. After the test, it waits until the cluster works.
 func Breaks(t testing.TB) {
 	t.Helper()
 	Control(t, "status")
@@ -130,8 +129,8 @@ func awaitCluster(ctx context.Context, client kubernetes.Interface, namespace st
 	return nil
 }
 
-// unless returns err, or nil if the function harmless accepts err. AlreadyExists is such an error: an earlier request
-// did the work, but its response was lost.
+// unless returns err, or nil if the function harmless accepts err. One such error is AlreadyExists, after a request
+// whose response was lost.
 func unless(err error, harmless func(error) bool) error {
 	if harmless(err) {
 		return nil

@@ -1,7 +1,7 @@
 // Package placement chooses the nodes that the pods of an arm run on.
 //
-// Tare chooses the nodes, and not the scheduler. All arms get the same nodes, so that arms differ only by their
-// layers. An arm gets other nodes only if its layers need other nodes.
+// Tare chooses the nodes, and not the scheduler. All arms get the same nodes, so that arms differ only by their layers.
+// Only an arm whose layers need other nodes gets other nodes.
 package placement
 
 import (
@@ -45,8 +45,8 @@ type Chooser struct {
 // NewChooser returns a chooser for a cluster.
 func NewChooser(on *cluster.Cluster) *Chooser { return &Chooser{on: on} }
 
-// Choose returns the nodes for a site. If the nodes of an earlier choice are suitable, these are chosen again.
-// Otherwise the first suitable nodes by name are chosen, workers before control planes.
+// Choose returns the nodes for a site: suitable ones of an earlier choice, or else the first ones by name, workers
+// before control planes.
 func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	list, err := c.on.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -131,8 +131,8 @@ func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)
 }
 
-// chooseMembers chooses the nodes of all members. With placement same-node, this is the server's node. Otherwise the
-// members are spread in turn over the server's node and other nodes, except the client's.
+// chooseMembers chooses the members' nodes. With same-node, all members get the server's node; otherwise they take
+// turns on nodes that are not the client's.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	on := []*corev1.Node{c.Server}
 	if len(r.Servers) > 1 && r.Placement != experiment.SameNode {
@@ -146,9 +146,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the nodes of all clients. With placement same-node, all clients run on the first client's node.
-// Otherwise clients take turns on this node and on nodes without a server. Nodes that an earlier call chose are
-// preferred.
+// chooseClients chooses the clients' nodes. With same-node, all clients get the first client's node; otherwise they
+// take turns on nodes without a server.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	on := []*corev1.Node{c.Client}
 	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
@@ -180,8 +179,8 @@ func contains(list []*corev1.Node, n *corev1.Node) bool {
 	return slices.ContainsFunc(list, func(other *corev1.Node) bool { return other.Name == n.Name })
 }
 
-// chooseMemberNodes chooses nodes for the members of a service, beside the server's node. It prefers the nodes of an
-// earlier choice. If the cluster has too few nodes, it returns an error only if r.Nodes is set.
+// chooseMemberNodes chooses the members' nodes beside the server's, first those of an earlier choice. Too few nodes are
+// an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Servers) - 1
 	if r.Nodes > 0 {
@@ -191,8 +190,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 		return n.Name != c.Client.Name && n.Name != c.Server.Name && r.Servers[1].Misfit(n) == "" && r.differ(c.Client, n)
 	}
 	found := extend(nil, want, present(nodes, c.memberNodes), suits)
-	// If an earlier arm requested as many nodes and got too few, this arm gets the same nodes, even if new nodes have
-	// joined the cluster. The arms must be alike.
+	// If an earlier arm with this request got too few nodes, this arm gets those nodes, even if new nodes have joined
+	// the cluster. The arms must be alike.
 	if want > c.wanted || len(found) < min(want, len(c.memberNodes)) {
 		found = extend(found, want, nodes, suits)
 	}
@@ -206,8 +205,8 @@ func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.N
 	return found, nil
 }
 
-// checkRoom returns an error if a node is too small for all pods of the arm on it. choosePair checks only the first
-// client's pod and the first server's pod.
+// checkRoom returns an error if a node is too small for all pods of the arm on it. choosePair checks only one client
+// pod and one server pod.
 func (c *Choice) checkRoom(r Request) error {
 	if len(r.Clients) == 1 && len(r.Servers) <= 1 {
 		return nil
@@ -239,8 +238,8 @@ func AddNodes(arms []machine.ArmNodes, arm string, nodes []string) []machine.Arm
 	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
 }
 
-// OtherNodes returns a note for each arm whose nodes differ from those of the baseline, the first arm. A difference
-// between the nodes then looks like an overhead.
+// OtherNodes returns a note for each arm whose nodes differ from the baseline's. A difference between the nodes then
+// looks like an overhead.
 func OtherNodes(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {

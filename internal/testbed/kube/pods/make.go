@@ -176,8 +176,8 @@ const (
 	crashGrace    = 30 * time.Second // a sidecar may crash until its control plane is ready
 )
 
-// stuck returns a state from which a pod seldom recovers, such as "it cannot be scheduled", and how long the pod may
-// stay in it. If the pod is in no such state, state is "".
+// stuck returns a state that a pod seldom leaves, such as "it cannot be scheduled", and how long the pod may stay in
+// it. "" means no such state.
 func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	switch {
 	case p.DeletionTimestamp != nil:

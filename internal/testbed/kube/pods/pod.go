@@ -1,7 +1,7 @@
 // Package pods makes the pods of a run and holds the connections to their agents.
 //
-// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again on the
-// same node. If a pod does not become ready, the error contains the reason, the pod's events and its last log lines.
+// Plan returns a pod. Maker.Launch makes pods and waits until they are ready. Pod.Mend makes a lost pod again on its
+// node. If a pod does not become ready, the error has the reason, the pod's events and its last log lines.
 package pods
 
 import (
@@ -247,8 +247,8 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 	return pod
 }
 
-// agentVolumeSize is the size in bytes of the volume for programs' outputs. The kubelet evicts a pod that exceeds it,
-// so it is 256 MiB more than the agent's own limit.
+// agentVolumeSize is the size of the volume for programs' outputs, in bytes. The kubelet evicts a pod that exceeds it,
+// so the agent's limit is lower.
 const agentVolumeSize = agent.StoreLimit + 256<<20
 
 // OnHost makes a pod use its node's network.
@@ -305,9 +305,8 @@ func agentContainers(pod *corev1.Pod) []string {
 	return names
 }
 
-// AddSidecar adds a container for a layer's own processes to a planned pod. The processes run as root, since the
-// requested capabilities apply only to root. The agent is copied from Tare's image. The agent's directory is in memory,
-// so that no secret is stored on a disk.
+// AddSidecar adds a container for a layer's own processes to a planned pod. They run as root, to use capabilities. The
+// agent's directory is in memory, so that no secret is on a disk.
 func AddSidecar(pod *corev1.Pod, tare string, want testbed.Sidecar) {
 	name := Sidecar(want.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{

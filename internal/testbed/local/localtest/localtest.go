@@ -1,5 +1,5 @@
-// Package localtest opens sites of the local testbed for the tests of layers and workloads, and closes each site with
-// its test. It also has a main function for test programs with helpers (Main).
+// Package localtest opens sites of the local testbed for tests, and closes them with the test. Main is for test
+// programs with helpers.
 package localtest
 
 import (
@@ -50,8 +50,8 @@ func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	return Members(t, 1, rate, mtu)
 }
 
-// Members opens a site with a network and a service. Each member of the service has a node and a volume of its own.
-// With -short, or if this process may not make networks, Members skips the test.
+// Members opens a site with a network and a service, each member with its own node and volume. It skips the test with
+// -short or without rights.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	slow.Test(t)
@@ -61,8 +61,8 @@ func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Sit
 	return open(t, experiment.Needs{Network: true, Members: members, MemberVolume: 1}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
-// Volume opens a site with a volume of this size in the client's pod. The test must call Ready, which makes the
-// volume (testbed.Staged). With -short, or if this machine cannot make volumes, Volume skips the test.
+// Volume opens a site with a volume in the client's pod, which the test must make by Ready. It skips the test with
+// -short or if volumes are impossible.
 func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
 	t.Helper()
 	slow.Test(t)

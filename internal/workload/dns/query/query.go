@@ -1,10 +1,9 @@
-// Package query sends DNS queries in an open loop and measures response times. Package load does this for HTTP.
-// Every query has an intended time, which does not depend on the server. Its latency counts from this time. A query
-// ends exactly once: as OK, or as an error of one kind.
+// Package query sends DNS queries in an open loop and measures response times. Every query has an intended time, from
+// which its latency counts. A query ends exactly once: as OK, or as an error of one kind.
 //
-// Queries use several sockets in turn, over UDP, TCP or TLS. As in real resolvers, no query waits for the response
-// to another one, and any number of queries may be under way. One goroutine paces and writes queries, and each
-// socket has a goroutine that reads. A response belongs to the query with its id, and must repeat this query's name.
+// Queries use several sockets in turn, over UDP, TCP or TLS. As in real resolvers, no query waits for the response to
+// an earlier one. One goroutine paces and writes queries, and one goroutine per socket reads. A response belongs to the
+// query with its id, and must repeat this query's name.
 package query
 
 import (
@@ -21,8 +20,8 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// truncated and foreign are kinds of errors that only DNS has. A response with an error code has its own kind: the
-// code's name, such as "servfail", or else its number, such as "rcode-11".
+// truncated and foreign are kinds of errors that only DNS has. An error code is a kind, too: its name, such as
+// "servfail", or number, such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
 	foreign   load.Kind = "foreign"   // the question in the response is not the query's question

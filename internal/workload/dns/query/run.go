@@ -331,8 +331,8 @@ func (k *socket) receive(conn net.Conn) error {
 	}
 }
 
-// answered ends the query that has the response's id. If a response comes late or twice, its query has ended already,
-// and the response is ignored. The exchange x holds the response's times.
+// answered ends the query that has the response's id. A response that comes late or twice is ignored. x holds the
+// response's times.
 func (k *socket) answered(response []byte, x load.Exchange) {
 	id := binary.BigEndian.Uint16(response)
 	k.mu.Lock()

@@ -1,12 +1,11 @@
-// Package zone is Tare's own DNS server, which counts queries. A name in the server's zone contains two settings:
-// the time to live of its addresses, and the label under which queries for it count. One server can therefore serve
-// all trials without a new configuration.
+// Package zone is Tare's own DNS server, which counts queries. A name in the server's zone contains two settings: the
+// time to live of its addresses, and the label under which its queries count. One server can therefore serve all trials
+// without a new configuration.
 //
 //	host-17.ttl-5.t3.tare.test.   addresses for 5 seconds, counted as t3
 //
-// Queries for A get an IPv4 address and queries for AAAA an IPv6 address, both from the blocks for
-// documentation. Other types have no record, and other names do not exist. The server listens on UDP and TCP,
-// or on UDP and TLS.
+// Queries for A and AAAA get an address from the blocks for documentation. Other types have no record, and other names
+// do not exist. The server listens on UDP and TCP, or on UDP and TLS.
 package zone
 
 import (
@@ -32,8 +31,8 @@ import (
 // origin is the name of the server's zone. Its top-level domain, test, is reserved for tests (RFC 2606).
 const origin = "tare.test."
 
-// Name returns the name of host i, such as "host-17.ttl-5.t3.tare.test." for a time to live of 5 s and the label t3.
-// Queries for the name count under the label. A label consists of letters and digits.
+// Name returns the name of host i, such as "host-17.ttl-5.t3.tare.test." (5 s to live, label t3). Queries for the name
+// count under the label, which has letters and digits.
 func Name(i int, ttl time.Duration, label string) string {
 	return fmt.Sprintf("host-%d.ttl-%d.%s.%s", i, int64(ttl/time.Second), label, origin)
 }
@@ -76,8 +75,8 @@ var (
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
 )
 
-// answer encodes the response to a query into a buffer. It also returns the name and the kind that the query asks for.
-// ok is false for bytes that are no query.
+// answer encodes the response to a query into a buffer. It returns the name and kind that were asked for, too. ok is
+// false for bytes that are no query.
 func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
 	head, err := p.Start(query)

@@ -123,8 +123,8 @@ func (r *activeSpan) startWorkers() {
 	}
 }
 
-// pace sends each request when it falls due, if a slot for one more request under way is free. If no slot is free at
-// that time, the method freed sends the request later. pace returns when all requests are sent or the drain ends.
+// pace sends each due request if a slot is free; otherwise the method freed sends it later. pace returns when all
+// requests are sent or the drain ends.
 func (r *activeSpan) pace(ctx context.Context, last <-chan time.Time) error {
 	timer, err := pause.NewTimer()
 	if err != nil {

@@ -46,9 +46,8 @@ type Config struct {
 	Connections int `json:"connections"`
 	// Streams is the number of requests that a connection of H2 or GRPC carries at a time. 0 means 1.
 	Streams int `json:"streams,omitempty"`
-	// RequestsPerConnection is the number of requests after which a connection is closed. 0: connections stay open,
-	// and are opened before a span begins. Otherwise the first request of a connection opens it, which adds to this
-	// request's latency.
+	// RequestsPerConnection is the number of requests after which a connection is closed. Its first request opens it
+	// and is slower for this reason. 0: connections stay open.
 	RequestsPerConnection int `json:"requestsPerConnection,omitempty"`
 	// Requests lists the kinds of requests. Each request is of a kind drawn by the weights. An empty list means one
 	// kind: a plain GET of the URL.
@@ -75,8 +74,8 @@ type Request struct {
 	// of a body instead.
 	Payload int    `json:"payload,omitempty"`
 	Body    []byte `json:"body,omitempty"`
-	// Answer is the size, in bytes, of the expected response body. The header answerHeader asks the builtin server
-	// (package target) for this size. Another size is an error of kind length. Nil: any size is right.
+	// Answer is the size, in bytes, of the expected response body. The header answerHeader asks the builtin server for
+	// it. Another size is an error of kind length. Nil: any size is right.
 	Answer *int `json:"answer,omitempty"`
 	// Weight is the relative frequency of this kind of request; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`

@@ -14,13 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventLoops read the responses of connections by epoll. They serve connections that stay open and have no TLS. One
-// goroutine per connection would cost a third more CPU time per request: for parking, for waking, and for a read
-// that finds nothing.
+// eventLoops read the responses of connections by epoll, if connections stay open and have no TLS. One goroutine per
+// connection would cost a third more CPU time per request.
 //
-// The loops make system calls that cannot block. They do not announce these calls to Go's scheduler, which would
-// take a slow call for a blocked one and give the processor to another thread. A loop without work waits in the
-// poller of Go's runtime until its epoll descriptor is readable.
+// The loops make system calls that cannot block, without announcing them to Go's scheduler: it might take a slow call
+// for a blocked one. A loop without work waits in the poller of Go's runtime.
 type eventLoops struct {
 	loops  []*eventLoop
 	polled []atomic.Pointer[polledConn] // connections that event loops read, by connection.number
@@ -115,8 +113,8 @@ func (c *polledConn) readable(entry *atomic.Pointer[polledConn]) {
 	}
 }
 
-// read hands a connection to an event loop, and waits until the connection ends. It returns ok = false if only a
-// goroutine can read from the connection.
+// read reads from a connection by an event loop, until the connection ends. ok is false if only a goroutine can read
+// from it.
 func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	s, ok := h.conn.(*socket)
 	if !ok {
@@ -139,8 +137,8 @@ func (l *eventLoops) read(h *http1) (ok bool, err error) {
 	return true, err
 }
 
-// socket is a TCP connection that the runtime's poller does not know. It has its own methods Read, Write and Close. The
-// embedded connection, from which the socket was made, is closed already.
+// socket is a TCP connection outside the poller of Go's runtime. The embedded connection, from which it was made, is
+// closed already.
 type socket struct {
 	net.Conn
 	fd int

@@ -17,9 +17,8 @@ type http1 struct {
 	written chan struct{} // closed when a large request has been written; guarded by the connection's lock
 }
 
-// atOnce is the size, in bytes, of the largest request that its sender writes itself. An empty send buffer
-// takes at least this many bytes. A larger request is written by another goroutine, since the write may have
-// to wait for the server.
+// atOnce is the size, in bytes, of the largest request that its sender writes itself: an empty send buffer holds it.
+// Another goroutine writes larger ones.
 const atOnce = 16 << 10
 
 func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
@@ -41,8 +40,8 @@ func (h *http1) write(_ *slot, q *encodedRequest, _ uint64, last bool) {
 	}()
 }
 
-// put writes a request. If writing fails, the connection is broken, but a response may have arrived before. So only the
-// method read decides how the request ended.
+// put writes a request. A failed write does not end the request, whose response may have arrived before: the method
+// read decides how it ended.
 func (h *http1) put(request []byte) {
 	if _, err := h.conn.Write(request); err != nil {
 		h.link.conn.mu.Lock()
@@ -72,8 +71,8 @@ func (h *http1) read() error {
 	}
 }
 
-// received parses the n bytes that a read returned; readErr is the error of the read. The result is nil while the
-// connection goes on, and otherwise the reason for the connection's end.
+// received parses the n bytes that a read returned with readErr. Its result is why the connection ends; nil: the
+// connection goes on.
 func (h *http1) received(n int, readErr error) error {
 	begins := n > 0 && h.parser.state == nil
 	if begins {
@@ -137,9 +136,8 @@ func (h *http1) complete(resp response, now time.Duration) error {
 	return nil
 }
 
-// early reports whether the server answered a request before the request was fully written. If the response is OK, the
-// server should have the complete request: the writing goroutine then has a second to confirm this by closing the
-// channel written.
+// early reports whether the server answered a request that was not fully written. After an OK response, writing has a
+// second to finish; otherwise 10 ms.
 func (h *http1) early(resp response) bool {
 	h.link.conn.mu.Lock()
 	written := h.written
@@ -171,9 +169,8 @@ func (q *encodedRequest) outcome(resp response) Exchange {
 	return x
 }
 
-// awaitEnd waits up to a second for the server to close the connection first. The side that closes first
-// keeps its port busy for a minute (TIME-WAIT). If the generator closed first, a load of new connections
-// would run out of ports.
+// awaitEnd waits up to a second for the server to close the connection first. If the client closed first, its port
+// would stay busy for a minute (TIME-WAIT), and a load could run out of ports.
 func awaitEnd(raw net.Conn, r io.Reader) {
 	_ = raw.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, r)

@@ -41,8 +41,8 @@ type http2conn struct {
 	fields   headerFields // headers of the block that the decoder reads
 }
 
-// windowSize is the number of bytes that the server may send before it must wait for a window update. The number
-// counts for each stream, and for the connection. It is so large that the server never waits.
+// windowSize is how many bytes the server may send before it must wait, per stream and per connection. It is so large
+// that the server never waits.
 const windowSize = 1 << 30
 
 func newHTTP2(k *link, conn net.Conn) *http2conn {
@@ -147,8 +147,8 @@ func (h *http2conn) writeBody(sl *slot, turn uint64, id uint32, body []byte) {
 	}
 }
 
-// drop cancels a request by resetting its stream. It returns false, and does nothing, if the request has already
-// ended or if another goroutine is writing on the connection.
+// drop cancels a request by resetting its stream. It returns false if the request has ended or another goroutine is
+// writing on the connection.
 func (h *http2conn) drop(sl *slot) bool {
 	if h.ended || h.streams[sl.stream.id] != sl || !h.writing.TryLock() {
 		return false

@@ -75,9 +75,8 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 	return nil
 }
 
-// unknownStream handles a frame for a stream without a request. It returns an error if the stream was never opened.
-// Otherwise the stream's request may have been given up, and unknownStream ignores the frame. The caller holds the
-// connection's lock.
+// unknownStream handles a frame for a stream without a request. It returns an error if the stream was never opened. The
+// caller holds the connection's lock.
 func (h *http2conn) unknownStream(id uint32) error {
 	if id%2 == 0 || id >= h.nextID {
 		return malformedf("stream %d was not opened", id)
@@ -110,8 +109,8 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// endIfDone ends a slot's request in two cases: the stream has ended (end = true), or the server broke the protocol
-// (wrong is then the error's text). The caller holds the connection's lock. endIfDone always releases this lock.
+// endIfDone ends a slot's request if the stream has ended, or if wrong says how the server broke the protocol. The
+// caller holds the connection's lock, which endIfDone releases.
 func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	c := h.link.conn
 	if !end && wrong == "" {
@@ -125,8 +124,8 @@ func (h *http2conn) endIfDone(sl *slot, end bool, wrong string) {
 	h.finish(sl, x, !end)
 }
 
-// finish ends a slot's request. With reset = true it also resets the request's stream. The caller holds the
-// connection's lock. finish releases the lock.
+// finish ends a slot's request, and with reset = true its stream. The caller holds the connection's lock, which finish
+// releases.
 func (h *http2conn) finish(sl *slot, x Exchange, reset bool) {
 	c, id := h.link.conn, sl.stream.id
 	delete(h.streams, id)
@@ -213,8 +212,8 @@ func (h *http2conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway handles the server's request to leave the connection: it retires the link. Requests that the server has not
-// processed are sent again on a new link, as any client does (RFC 9113, 6.8).
+// goAway handles the server's request to leave the connection. Requests that the server has not processed are sent
+// again on a new link (RFC 9113, 6.8).
 func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 	c := h.link.conn
 	c.mu.Lock()

@@ -31,12 +31,11 @@ type link struct {
 
 // wire speaks one protocol on a network connection.
 type wire interface {
-	// write sends the request q, which has the number turn among the slot's requests. If the slot already carries a
-	// later request, write sends nothing. last marks the last request of the network connection. If sending fails, the
-	// method read returns the error.
+	// write sends q, the request of the slot with the number turn. It does nothing if the slot has a later request.
+	// last: the connection's last request. The method read returns its errors.
 	write(sl *slot, q *encodedRequest, turn uint64, last bool)
-	// read reads responses until the network connection ends, and ends the requests that have a response. It
-	// returns the cause of the connection's end. Requests still under way fail with this error.
+	// read reads responses until the network connection ends, and returns the cause of the end. Requests still under
+	// way fail with this error.
 	read() error
 	// drop cancels one request. It returns false if only closing the connection can cancel the request. The
 	// caller holds the connection's lock.
@@ -176,8 +175,8 @@ func agreed(state tls.ConnectionState) string {
 	return strings.Join(parts, ", ")
 }
 
-// drop cancels one request at once if the protocol can. Otherwise it closes the connection, which ends all requests on
-// it, and returns false. The caller holds the connection's lock.
+// drop cancels one request. If the protocol cannot, it closes the connection with all requests, and returns false. The
+// caller holds the connection's lock.
 func (k *link) drop(sl *slot) bool {
 	if k.wire != nil && k.wire.drop(sl) {
 		return true
@@ -237,8 +236,8 @@ type connection struct {
 	link *link      // link that takes new requests; nil: the next request makes a link
 }
 
-// slot carries one request at a time. A free slot waits in the ring of an activeSpan. To send a request, a goroutine
-// takes a free slot out of the ring. From then on, the connection's lock guards the slot.
+// slot carries one request at a time. A free slot waits in the ring of an activeSpan. During a request, the
+// connection's lock guards the slot.
 type slot struct {
 	conn    *connection
 	number  int
@@ -270,8 +269,8 @@ func (sl *slot) send(r *activeSpan, d due, since time.Duration) {
 	c.put(sl)
 }
 
-// put sends a slot's request on the link that takes new requests. While this link dials, the request waits. The
-// caller holds the lock, which put releases.
+// put sends a slot's request on the current link, or lets it wait while this link dials. The caller holds the lock,
+// which put releases.
 func (c *connection) put(sl *slot) {
 	k := c.current()
 	sl.link = k
@@ -337,8 +336,8 @@ func giveUp(why Kind) Exchange {
 	return Exchange{Kind: why, Text: "no complete answer until the end of the drain"}
 }
 
-// end fills in the rest of the outcome of the slot's request, counts the request and frees the slot. It must be called
-// without a lock, and while the slot is not busy.
+// end records the outcome of the slot's request and frees the slot. It must be called without a lock, and while the
+// slot is not busy.
 func (sl *slot) end(x Exchange, now time.Duration) {
 	r := sl.run
 	q := r.session.requests[sl.due.request]

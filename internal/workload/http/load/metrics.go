@@ -33,8 +33,8 @@ var (
 // connection fills its histogram.
 var timings = []timing{latency, ttfb, failed, lag, waited, connect}
 
-// metricRow is a metric of a load. The metric is one of three things: a quantile of a timing, another function of a
-// timing (such as the mean), or a function of the result.
+// metricRow is a metric of a load: a quantile of a timing, another function of a timing (such as the mean), or a
+// function of the result.
 type metricRow struct {
 	experiment.Metric
 	timing   timing
@@ -45,8 +45,8 @@ type metricRow struct {
 	extra    bool // the metric is only for workloads that ask for it
 }
 
-// metrics lists the metrics of loads, in the order of output. The workloads http, dns and vault all have these
-// metrics. A metric with extra = true is an exception: only workloads that name it have it.
+// metrics lists the metrics of loads, in the order of output. http, dns and vault have all metrics but those with extra
+// = true, which a workload must name.
 var metrics = []metricRow{
 	{Metric: seconds("latency-p50"), timing: latency, quantile: 0.5},
 	{Metric: seconds("latency-p90"), timing: latency, quantile: 0.9},
@@ -79,10 +79,8 @@ func share(name string) experiment.Metric {
 
 func (r *Result) lostShare() float64 { return float64(r.Errors[Timeout]) / float64(r.Due) }
 
-// Metrics returns the metrics of a trial. An open loop has those quantiles for which the number of requests is large
-// enough. With requests = 0 the loop is closed, and quantiles may lack a value. The metrics named in judged are
-// headlines. If judged is empty, the headlines are latency-p50 and latency-p99, or in a closed loop rate and
-// latency-mean. extra names further metrics.
+// Metrics returns the metrics of a trial. requests decides which quantiles an open loop has; 0: a closed loop. judged
+// names the headlines; empty: the defaults. extra names further metrics.
 func Metrics(requests float64, judged []string, extra ...string) (list []experiment.Metric) {
 	closed := requests == 0
 	switch {
@@ -124,15 +122,14 @@ func (r *Result) Values(extra ...string) (values map[string]float64, unavailable
 	return values, unavailable
 }
 
-// Beyond is the smallest number of requests that must take longer than a quantile. With fewer such requests the
-// quantile is too uncertain to be reported.
+// Beyond is the smallest number of requests that must take longer than a quantile. With fewer, the quantile is too
+// uncertain to be reported.
 const Beyond = 100
 
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
-// CheckHeadline adds an error for each name in judged that cannot be a headline metric. A headline is a quantile or a
-// metric in others. A quantile needs enough requests in the time d, at each of the rates. Error messages call the
-// requests by the word noun: "requests" or "queries".
+// CheckHeadline adds an error for each name in judged that is no quantile and not in others, or a quantile with too few
+// requests in the time d at one of the rates. noun is "requests" or "queries".
 func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
 	names := slices.Clone(others)
 	quantiles := map[string]float64{}
@@ -162,9 +159,8 @@ const timerError = 50 * time.Microsecond
 // LeastRate is the share of the offered rate that a load must reach.
 const LeastRate = 0.99
 
-// Judge returns an error if an open loop broke a rule. By the first rule, the generator's mean lag is at most the share
-// late of the mean latency. By the second rule, the rate of responses reaches LeastRate of the offered rate, unless a
-// request failed. In error messages, noun is the word for requests, such as "queries".
+// Judge returns an error if an open loop broke a rule: the mean lag exceeds the share late of the mean latency, or too
+// few requests were answered. noun is the word for requests in errors.
 func (r *Result) Judge(t *workload.Trial, late quantity.Percent, noun string) error {
 	lag, latency := r.Lag.Mean(), r.Latency.Mean()
 	if lag > timerError && t.Late(lag, time.Duration(float64(late)*float64(latency))) {

@@ -20,10 +20,8 @@ const (
 	mostBody   = 1 << 50   // bytes of a body; the bound keeps sums of lengths from overflowing
 )
 
-// responseParser parses the responses of one connection (RFC 9112), and drops their bodies. It does not fit requests
-// with HEAD or CONNECT. The caller reads bytes into space(), passes their number to added, and calls next. The
-// parser is strict: lines end with CRLF, header lines are not folded, and a response states its length in one form
-// only.
+// responseParser parses the responses of one connection strictly (RFC 9112), and drops bodies. It does not fit HEAD or
+// CONNECT. The caller reads bytes into space(), and calls added and next.
 type responseParser struct {
 	buf    [readBuffer]byte
 	r, w   int // buf[r:w] holds bytes that are read, but not parsed yet
@@ -51,8 +49,8 @@ func (p *responseParser) added(n int) { p.w += n }
 
 func (p *responseParser) pending() int { return p.w - p.r }
 
-// next parses the bytes read so far, but never beyond the end of a response. With done = true, it returns a complete
-// response. After an error the parser must not be used.
+// next parses the bytes read so far, at most to the end of a response. done: the response is complete. After an error
+// the parser must not be used.
 func (p *responseParser) next() (a response, done bool, err error) {
 	if p.state == nil && p.pending() > 0 {
 		p.state, p.budget, p.body = (*responseParser).statusLine, mostHead, 0
@@ -78,8 +76,8 @@ func (p *responseParser) next() (a response, done bool, err error) {
 	return response{status: p.head.status, body: p.body, close: p.head.close}, true, nil
 }
 
-// end is called when the connection has ended. A response without a length is complete then. Otherwise end returns
-// an error: io.EOF between two responses, or io.ErrUnexpectedEOF inside a response.
+// end is called when the connection has ended. It returns a response without a length, or an error: io.EOF between
+// responses, io.ErrUnexpectedEOF inside one.
 func (p *responseParser) end() (a response, done bool, err error) {
 	if p.state != nil && p.left < 0 {
 		p.state = nil

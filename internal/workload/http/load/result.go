@@ -46,22 +46,21 @@ type Result struct {
 	FirstByte *Histogram `json:"firstByte"`
 	// Named is the latency of requests by Request.Name.
 	Named map[string]*Histogram `json:"named,omitempty"`
-	// Lag holds how late the generator itself sent requests, although a connection was free. Waited holds how long due
-	// requests waited for a free connection. Both are parts of the latency. They are recorded in open loops only.
+	// Lag is how late the generator sent requests although a connection was free. Waited is how long due requests
+	// waited for a free connection. Closed loops record neither.
 	Lag    *Histogram `json:"lag"`
 	Waited *Histogram `json:"waited"`
 	// Connect is the time that each new connection took, including the TLS handshake. Connections that were made before
 	// the span do not count.
 	Connect *Histogram `json:"connect"`
-	// Handshakes counts the connections of the span. Its keys are the TLS version, cipher, key exchange, protocol and
-	// server names, such as "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, spiffe://…". Connections without TLS
-	// have the key "clear".
+	// Handshakes counts connections by TLS version, cipher, key exchange, protocol and server names: "TLS 1.3,
+	// TLS_AES_128_GCM_SHA256, X25519MLKEM768, h2, spiffe://…". "clear": without TLS.
 	Handshakes map[string]int64 `json:"handshakes,omitempty"`
 	// BytesSent and BytesReceived count the bytes of bodies.
 	BytesSent     int64 `json:"bytesSent"`
 	BytesReceived int64 `json:"bytesReceived"`
-	// Duration is the measured time that was requested. Elapsed is the time from the beginning of the measured time to
-	// the end of the last request, but never less than Duration.
+	// Duration is the measured time that was requested. Elapsed ends with the last request, and is never less than
+	// Duration.
 	Duration time.Duration `json:"duration"`
 	Elapsed  time.Duration `json:"elapsed"`
 	// Closed is true for a closed loop. Its latency counts from the time of sending.
@@ -163,13 +162,12 @@ func (r *Result) Behaviour() workload.Behaviour {
 	return workload.Behaviour{experiment.Answers: seen}
 }
 
-// Quantile returns the latency that a share q of all requests does not exceed. Each failed request counts as slower
-// than all requests that ended OK. The result is unknown (false) if fewer than 100 requests are slower than the
-// quantile, or if the quantile falls on a failed request.
+// Quantile returns the latency that a share q of all requests does not exceed. Failed requests count as slowest. false:
+// fewer than 100 requests are slower, or the quantile falls on a failed request.
 func (r *Result) Quantile(q float64) (time.Duration, bool) { return r.quantile(r.Latency, q) }
 
-// quantile returns the quantile q over all requests. The histogram h holds one time for each request that ended OK.
-// Failed requests count as slower than all of these. The result is false in the cases in which Quantile returns false.
+// quantile returns the quantile q over all requests. h holds the times of requests that ended OK. Failed requests count
+// as slower than these.
 func (r *Result) quantile(h *Histogram, q float64) (time.Duration, bool) {
 	rank := max(1, ceil(q*float64(r.Due)))
 	if r.Due-rank < Beyond || rank > h.Count() {
@@ -178,8 +176,8 @@ func (r *Result) quantile(h *Histogram, q float64) (time.Duration, bool) {
 	return h.At((float64(rank) - 0.5) / float64(h.Count())), true
 }
 
-// Merge adds up the results of clients that sent at the same time. Histograms are merged and counts added,
-// without loss. Duration and Elapsed are the longest among the results.
+// Merge adds up the results of clients that sent simultaneously. Duration and Elapsed are the longest among the
+// results.
 func Merge(results ...*Result) *Result {
 	sum := NewResult()
 	for _, r := range results {
@@ -233,8 +231,8 @@ const (
 	digits   = 3
 )
 
-// Histogram is a distribution of times in ns. Its JSON has the base64 form of HdrHistogram's compressed V2
-// format, which other tools read, and the number of times longer than a minute.
+// Histogram is a distribution of times in ns. Its JSON has HdrHistogram's compressed V2 format in base64, and the
+// number of times longer than a minute.
 type Histogram struct {
 	hdr  *hdrhistogram.Histogram
 	over int64
@@ -291,8 +289,8 @@ func (h *Histogram) Min() time.Duration {
 	return time.Duration(h.hdr.Min())
 }
 
-// At returns the quantile q: the smallest recorded time with at least a share q of all times at or below it.
-// The result has three digits. If the quantile is longer than a minute, At returns a minute.
+// At returns the quantile q: the smallest recorded time that a share q of all times does not exceed, to three digits.
+// It returns at most a minute.
 func (h *Histogram) At(q float64) time.Duration {
 	n := h.hdr.TotalCount()
 	if n == 0 && h.over == 0 {
@@ -308,8 +306,7 @@ func (h *Histogram) At(q float64) time.Duration {
 // ceil rounds up. A rounding error in x does not raise the result: 3.0000000001 gives 3.
 func ceil(x float64) int64 { return int64(math.Ceil(x - 1e-9*max(x, 1))) }
 
-// Raw returns the histogram of the library hdrhistogram, for logs and exports. This histogram lacks times
-// longer than a minute. The caller must not change the histogram.
+// Raw returns the histogram without times longer than a minute, for logs and exports. The caller must not change it.
 func (h *Histogram) Raw() *hdrhistogram.Histogram { return h.hdr }
 
 type histogramJSON struct {

@@ -1,27 +1,25 @@
-// Package load generates HTTP load and measures response times: HTTP/1.1, HTTP/2 (over TLS with ALPN, or
-// without TLS with prior knowledge) and gRPC unary calls.
+// Package load generates HTTP load and measures response times: HTTP/1.1, HTTP/2 (over TLS with ALPN, or without TLS
+// with prior knowledge) and gRPC unary calls.
 //
 // # What is measured
 //
-// In an open loop every request has an intended time, from a constant or a Poisson process. The intended time does
-// not depend on the server. The latency counts from the intended time to the last byte of the response. If the
-// server stalls, all requests that fall due during the stall have a longer latency. A closed loop sends none of
-// these requests during a stall, and therefore does not see their wait. This error is called coordinated omission
-// (G. Tene, How NOT to Measure Latency, 2013).
+// In an open loop every request has an intended time, from a constant or a Poisson process. The intended time does not
+// depend on the server. The latency counts from the intended time to the last byte of the response. If the server
+// stalls, all requests that fall due during the stall have a longer latency. A closed loop sends no requests during a
+// stall, and therefore does not see their wait. This error is called coordinated omission (G. Tene, How NOT to Measure
+// Latency, 2013).
 //
-// The time to first byte begins with the latency, and ends with the first byte of the response.
+// The time to first byte counts from the intended time, too, and ends with the first byte of the response.
 //
-// A closed loop has a number of workers. Each worker sends its next request when the response to its last request is
-// complete. The latency counts from the time of sending. Closed loops exist for comparison with other tools that
-// have them.
+// A closed loop has a number of workers. Each worker sends its next request when its last response is complete. The
+// latency counts from the time of sending. Closed loops exist for comparison with other tools that have them.
 //
-// Two parts of an open loop's latency are recorded separately, too. Waited is the time for which a request was due,
-// but all connections were busy. Its cause is the server, or too few connections. Lag is the time by which the
-// generator was late although a connection was free. If Lag is not small compared with the latency, the result does
-// not describe the server.
+// Two parts of an open loop's latency are recorded separately, too. Waited is the time for which a request was due, but
+// all connections were busy. Its cause is the server, or too few connections. Lag is the time by which the generator
+// was late although a connection was free. If Lag is not small compared with the latency, the result does not describe
+// the server.
 //
-// Every request that falls due within the measured time ends exactly once: as OK, or as an error of one
-// kind. No request is left out.
+// Every request that falls due within the measured time ends exactly once: as OK, or as an error of one kind.
 //
 // # How it works
 //
@@ -30,12 +28,12 @@
 // read instead if the load is HTTP/1.1 without TLS (eventLoops). When a response is complete and another request is
 // overdue, the reader sends that request at once.
 //
-// Requests are encoded before the load begins. Responses are parsed without allocating memory. The client of
-// net/http takes several times the CPU time per request. A server on the same machine would lack this CPU time.
+// Requests are encoded before the load begins. Responses are parsed without allocating memory. The client of net/http
+// takes several times the CPU time per request, which a server on the same machine would lack.
 //
-// A session has connections, which stay open between spans of load. Each connection has slots, and a link: its
-// current network connection. A slot carries one request at a time. An activeSpan is a span of load under way.
-// It hands each due request to a free slot. A Client runs sessions for another process.
+// A session has connections, which stay open between spans of load. Each connection has slots, and a link: its current
+// network connection. A slot carries one request at a time. An activeSpan is a span of load under way. It hands each
+// due request to a free slot. A Client runs sessions for another process.
 package load
 
 import (
@@ -122,9 +120,8 @@ func Open(c Config) (*session, error) {
 // now returns the time since the session began.
 func (s *session) now() time.Duration { return time.Since(s.began) }
 
-// Run runs a span of load and returns its result. If the server is unreachable or answers badly, the result shows this,
-// and there is no error. Run returns an error if the span is invalid, if its start has passed, if ctx ends, or if the
-// session is closed. Spans of a session run one after the other.
+// Run runs a span of load. An unreachable or failing server gives a result without an error. Run returns an error if
+// the span is invalid, its start has passed, or ctx or the session ends.
 func (s *session) Run(ctx context.Context, span Span) (*Result, error) {
 	if err := span.Validate(); err != nil {
 		return nil, err
@@ -181,8 +178,8 @@ func waitUntil(ctx context.Context, start time.Time) error {
 // dialsAtATime bounds simultaneous dials, so that the server's queue of new connections does not overflow.
 const dialsAtATime = 32
 
-// connect makes the connections that a session lacks. After the first failure it makes no more. The first request of
-// each missing connection then dials it, and fails if the dial fails.
+// connect makes the connections that a session lacks, until one fails. The first request of each connection that is
+// still missing dials it.
 func (s *session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
@@ -245,8 +242,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Serve reads one ClientRequest in JSON, carries it out, and writes the response as one line of JSON. If the input
-// ends before a span is over, the span is broken off.
+// Serve reads one ClientRequest in JSON, carries it out, and writes the response as a line of JSON. The end of the
+// input breaks a span off.
 func (c *Client) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -287,8 +284,8 @@ func (c *Client) carryOut(ctx context.Context, r ClientRequest) (*Result, error)
 	return nil, errors.New("a request without content")
 }
 
-// ReadResponse reads a client's response. It returns the result of a span (nil for other requests) and the time by
-// the clock of the client's process. The error is ErrLate if the request came after the span's start.
+// ReadResponse reads a client's response: a span's result, or nil, and the time by the client's clock. The error is
+// ErrLate if the request came after the span's start.
 func ReadResponse(text []byte) (*Result, time.Time, error) {
 	var r clientResponse
 	switch err := json.Unmarshal(text, &r); {

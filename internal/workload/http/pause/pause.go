@@ -1,9 +1,8 @@
 // Package pause waits for short times, with an error of microseconds.
 //
-// A load generator cannot use time.Sleep. While a program has open connections, the runtime of Go waits for timers
-// in epoll_wait, which counts in milliseconds. On Linux a Timer is therefore a timer of the kernel (timerfd). The
-// runtime waits for this timer as it waits for a connection. Such a wait needs no thread. It has no slack either,
-// while a sleep may end 50 µs late. On other systems a Timer is one of Go's timers.
+// A load generator cannot use time.Sleep. While a program has open connections, the runtime of Go waits for timers in
+// epoll_wait, which counts in milliseconds. On Linux a Timer is therefore a timer of the kernel (timerfd). Such a wait
+// needs no thread and has no slack, while a sleep may end 50 µs late. On other systems a Timer is one of Go's timers.
 package pause
 
 import (

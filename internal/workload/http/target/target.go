@@ -49,8 +49,7 @@ const most = 64 << 20
 // longest is the longest delay of a response.
 const longest = 5 * time.Minute
 
-// New makes the server. With conf = nil, the server has no TLS, and the caller starts it by Serve. Otherwise the
-// caller starts it by ServeTLS with empty file names.
+// New makes the server. The caller starts it by ServeTLS with empty file names, or by Serve if conf is nil: no TLS.
 func New(conf *tls.Config) *http.Server {
 	served := new(atomic.Int64)
 	counted := func(w http.ResponseWriter, r *http.Request) {

@@ -1,11 +1,11 @@
-// Package firstbyte measures on a cluster when a program prints its first byte, for the workload startup. It has
-// a program that prints one byte, and two helpers.
+// Package firstbyte measures on a cluster when a program prints its first byte, for the workload startup. It has a
+// program that prints one byte, and two helpers.
 //
 // The helper Caller runs in each pod that a trial starts. It starts the program, reads the first byte of its output,
-// and then calls the helper Listener over the network. Listener runs in the arm's own pod, which is already up. It
-// knows the time of the call at once. The kubelet, in contrast, looks at a pod's containers only once a second.
+// and then calls the helper Listener over the network. Listener runs in the arm's own pod, and so knows the time of the
+// call at once. The kubelet looks at a pod's containers only once a second.
 //
-// The package has little code, since tare-agent, which is copied into every pod, contains it.
+// The package is small, since every pod gets a copy of tare-agent, which contains it.
 package firstbyte
 
 import (
@@ -27,9 +27,8 @@ import (
 	"tare/internal/testbed/helperrpc"
 )
 
-// Caller is the first process of each pod that a trial starts. Its arguments are the Listener's address, the name of
-// the caller, a path, and the command under test. If the command contains the path, Caller writes the program of this
-// package there. Caller runs until it is killed, even if the command has ended.
+// Caller is the first process of each pod that a trial starts. It starts the command under test, and calls the Listener
+// at its first byte. Caller runs until it is killed.
 var Caller = testbed.Helper{Name: "startup-call", Run: func(ctx context.Context) error { return call(ctx, os.Args[1:]) }}
 
 // Listener receives the calls of started pods. It is a helper, which also answers each Request.
@@ -97,8 +96,8 @@ func begin(ctx context.Context, program []string) (said io.ReadCloser, ended <-c
 	return r, over, nil
 }
 
-// Request asks the Listener to wait for a call by one caller, whose name is Wait. If Wait is empty, the Request asks
-// for the port at which the Listener takes calls.
+// Request asks the Listener to wait for a call by the caller named Wait. An empty Wait asks for the port at which the
+// Listener takes calls.
 type Request struct {
 	Wait string        `json:"wait,omitempty"`
 	For  time.Duration `json:"for,omitempty"` // longest time to wait
@@ -185,9 +184,8 @@ func (l *listener) obey(ctx context.Context, o Request) (any, error) {
 // Byte is the byte that the program prints.
 const Byte = '.'
 
-// The program is assembled here instead of being compiled. It has a few hundred bytes, needs no library,
-// dynamic loader or runtime, and makes two system calls. The program itself takes almost no time, so that
-// nearly the whole time of a start is the sandbox's time:
+// The program is assembled here. It has a few hundred bytes, needs no library, dynamic loader or runtime, and takes
+// almost no time itself. So nearly all of a start's time is the sandbox's:
 //
 //	write(1, ".", 1)
 //	argc > 1: wait for a signal, for ever
@@ -253,8 +251,8 @@ var machines = map[string]struct {
 	}},
 }
 
-// Program returns a static ELF executable of Linux for an architecture, named as in GOARCH. The executable prints
-// Byte and ends. With any argument it runs until it is killed.
+// Program returns a static Linux executable for an architecture (GOARCH). It prints Byte and ends. With any argument it
+// runs until it is killed.
 func Program(architecture string) ([]byte, error) {
 	m, ok := machines[architecture]
 	if !ok {

@@ -108,8 +108,8 @@ func mincore(f *os.File, size int64) (int64, error) {
 	return cached, nil
 }
 
-// residentPages calls mincore(2), which golang.org/x/sys/unix lacks. For page i of the mapping, the lowest bit of
-// pages[i] is set if the page is in memory.
+// residentPages calls mincore(2), which golang.org/x/sys/unix lacks. The lowest bit of pages[i] is set if page i of the
+// mapping is in memory.
 func residentPages(mapped, pages []byte) error {
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0])))
 	if errno != 0 {

@@ -1,11 +1,11 @@
-// Package residency measures how much of a volume's files is in the page cache. It can drop the files from the page
-// cache, too. A program that asks for direct I/O (O_DIRECT) may silently get the page cache. O_DIRECT is ignored by
-// encrypted files of ext4 (fscrypt) without inline encryption, by gVisor, and by file systems outside of the kernel
-// (FUSE). The page cache after a trial shows whether O_DIRECT worked.
+// Package residency measures how much of a volume's files is in the page cache, and can drop the files from it. A
+// program that asks for direct I/O (O_DIRECT) may silently get the page cache. O_DIRECT is ignored by encrypted files
+// of ext4 (fscrypt) without inline encryption, by gVisor, and by file systems outside of the kernel (FUSE). The page
+// cache after a trial shows whether O_DIRECT worked.
 //
-// The package uses cachestat(2), which Linux has since 6.5, and otherwise mincore(2). Neither tells the truth to a
-// user who may not write to the file, for a reason in https://lwn.net/Articles/776801/: mincore then reports the
-// whole file as cached. For such a user the helper returns an error.
+// The package uses cachestat(2), which Linux has since 6.5, and otherwise mincore(2). Both give wrong values to a user
+// who may not write to the file (https://lwn.net/Articles/776801/): mincore reports the complete file as cached. For
+// such a user the helper returns an error.
 //
 // The helper of this package examines the files in the client's pod, where the volume is mounted.
 package residency

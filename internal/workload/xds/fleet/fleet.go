@@ -1,7 +1,7 @@
-// Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated
-// sidecars (package sidecar). On request the sidecars connect, disconnect, or wait for a push. The fleet records the
-// time of each event. Requests go through package helperrpc. A request for a task that takes long only begins it, as
-// a stage. The request Look asks later how far the stage is.
+// Package fleet is the process that the workload xds runs in a client's pod. It holds thousands of simulated sidecars
+// (package sidecar), and records the time of each event. Requests go through package helperrpc: connect, disconnect, or
+// wait for a push. A request for a long task only begins it, as a stage. The request Look asks later how far the stage
+// is.
 package fleet
 
 import (

@@ -14,9 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// incoming parses the messages of a stream (DiscoveryResponse or DeltaDiscoveryResponse) while they arrive. It keeps
-// all bytes of a resource only if the resource may name further resources. Of any other resource it keeps just the
-// beginning, which shows the type.
+// incoming parses a stream's messages (DiscoveryResponse or DeltaDiscoveryResponse) while they arrive. Of a resource
+// that cannot name others, it keeps only the first bytes, for the type.
 type incoming struct {
 	in interface {
 		io.Reader
@@ -187,8 +186,8 @@ func (w *response) read(from io.Reader, size uint64) error {
 	return nil
 }
 
-// matters reports whether a resource may name other resources, judging by the type in its first bytes. If the type is
-// missing there, the result is true.
+// matters reports whether a resource may name other resources, by the type in its first bytes. It is true if the type
+// is missing there.
 func (m *incoming) matters(begins []byte) bool {
 	url, ok := begins, true
 	if m.delta {

@@ -135,8 +135,8 @@ func first(packed []byte) (url []byte, ok bool) {
 	return url, n >= 0
 }
 
-// wrapped finds the Any inside a Resource of a delta response. The argument b holds only the first bytes of the
-// Resource. The result packed holds the bytes of the Any that are in b. With ok = false, b ends before the Any.
+// wrapped returns the bytes of the Any inside a Resource of a delta response. b has only the Resource's first bytes. ok
+// is false if the Any begins after them.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -182,8 +182,8 @@ func named(names []string, resource []byte, delta bool) ([]string, error) {
 	return names, err
 }
 
-// endpointsOf calls the function add with the name by which a sidecar asks for a cluster's endpoints. If the cluster
-// does not use EDS, it does not call add.
+// endpointsOf calls add with the name by which a sidecar asks for a cluster's endpoints. A cluster without EDS has no
+// such name.
 func endpointsOf(cluster []byte, add func([]byte) error) error {
 	var name, service []byte
 	eds := false

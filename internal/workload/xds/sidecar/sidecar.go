@@ -1,16 +1,15 @@
 // Package sidecar simulates one Envoy sidecar, as an xDS server sees it. The sidecar handles no traffic. It opens a
-// stream of the aggregated discovery service (ADS) on its own connection. It acknowledges the responses, and
-// subscribes in Envoy's order:
+// stream of the aggregated discovery service (ADS) on its own connection. It acknowledges the responses, and subscribes
+// in Envoy's order:
 //
 //	all clusters (CDS) → endpoints of clusters with EDS → all listeners (LDS) → routes of listeners with RDS
 //
 // # Memory
 //
-// A process holds thousands of sidecars. The memory of a sidecar limits how many there can be. A sidecar is
-// therefore one goroutine, which reads. Frames come from golang.org/x/net/http2. Messages are parsed while they
-// arrive. Only resources that name other resources are kept (message.go), so that a megabyte of endpoints is never
-// in memory. In grpc-go, a connection has seven goroutines, and messages are kept whole. hack/bench/xds compares
-// grpc-go with this package.
+// Memory limits how many sidecars a process can hold. A sidecar is therefore one goroutine, which reads. Frames come
+// from golang.org/x/net/http2. Messages are parsed while they arrive. Only resources that name other resources are kept
+// (message.go), so that a megabyte of endpoints is never in memory. In grpc-go, a connection has seven goroutines, and
+// keeps complete messages. hack/bench/xds compares grpc-go with this package.
 //
 // # Differences from Envoy
 //
@@ -85,9 +84,8 @@ type Update struct {
 	Rejected error  // reason why the sidecar rejected the response; nil: the sidecar acknowledged the response
 }
 
-// Run connects and subscribes, and returns when the stream or the context ends. The node is an encoded message. For
-// each response, Run calls the function see, and then acknowledges the response. All calls are made by Run's own
-// goroutine. The error is an *Error.
+// Run connects and subscribes until the stream or the context ends. node is an encoded message. Run's own goroutine
+// calls see for each response. The error is an *Error.
 func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -119,7 +117,7 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	}
 	if raw, ok := conn.(*net.TCPConn); ok {
 		// With this setting, Close resets the connection. A normal close would keep the client's port in use for a
-		// minute, and three trials could need more ports than exist.
+		// minute, and three trials could use up all ports.
 		_ = raw.SetLinger(0)
 	}
 	if c.server.TLS == nil {
@@ -228,7 +226,7 @@ func (s *sidecar) acknowledge(t Type, wrong error) {
 	s.ask(request{of: t, version: s.versions[t], nonce: s.nonces[t], names: s.names[t].list(), wrong: wrong})
 }
 
-// subscribe asks the server for the resources of a type that the sidecar now wants. If these equal before, the names
+// subscribe asks the server for the resources of a type that the sidecar wants now. If they equal before, the names
 // wanted earlier, it asks for nothing.
 func (s *sidecar) subscribe(of Type, before names) {
 	wanted := s.names[of]

@@ -14,9 +14,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// stream is the client's side of one gRPC stream, on an HTTP/2 connection of its own (RFC 9113). A reader of the stream
-// gets the content of data frames. All other frames are handled in between. One goroutine reads, and writes between
-// reads. It blocks while the server does not read.
+// stream is the client's side of one gRPC stream, on its own HTTP/2 connection (RFC 9113). Readers get the content of
+// data frames. One goroutine reads and writes, and blocks while the server does not read.
 type stream struct {
 	conn   net.Conn
 	in     *bufio.Reader
@@ -47,8 +46,8 @@ const (
 	readBuffer = 512 // size of each connection's read buffer, in bytes
 )
 
-// opening returns the bytes that are sent first on each connection. They are the same for all connections, since
-// each connection begins with an empty state of header compression.
+// opening returns the bytes that are sent first on each connection. They are equal for all: header compression always
+// begins with an empty state.
 func opening(s Server) []byte {
 	scheme, path := "http", "StreamAggregatedResources"
 	if s.TLS != nil {

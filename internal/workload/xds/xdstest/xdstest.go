@@ -1,5 +1,5 @@
-// Package xdstest is an xDS server for tests and benchmarks of simulated sidecars. It uses go-control-plane, with the
-// numbers of clusters, endpoints, listeners and routes that a test chooses. No program of Tare's contains it.
+// Package xdstest is an xDS server for tests and benchmarks of simulated sidecars. It uses go-control-plane. A test
+// chooses the numbers of clusters, endpoints, listeners and routes. No program of Tare's contains it.
 package xdstest
 
 import (
@@ -160,8 +160,8 @@ func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerIn
 	return handle(srv, stream)
 }
 
-// Change replaces the configuration, and pushes it to the sidecars. Every call changes the endpoints of the first
-// cluster. All other types of resources keep their version if they are the same as before.
+// Change replaces the configuration, and pushes it to the sidecars. Every call changes endpoints of the first cluster.
+// Other types keep their version if they are unchanged.
 func (s *Server) Change(mesh Mesh) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,8 +244,8 @@ const (
 	MetricsVariable = "XDSTEST_METRICS"
 )
 
-// Helper runs a server in its own process, at the port TARE_PORT. With a certificate in TARE_TLS_CERT, the server uses
-// TLS. Whenever the content of the file named by XDSTEST_FILE changes, it pushes new endpoints.
+// Helper runs a server in its own process, at the port TARE_PORT, with TLS if TARE_TLS_CERT is set. It pushes new
+// endpoints whenever the file named by XDSTEST_FILE changes.
 var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
 	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
 	if err != nil {
@@ -294,8 +294,8 @@ func Certificate() (cert, key []byte, err error) {
 	return []byte(certificate), []byte(private), err
 }
 
-// Serving returns the TLS configuration of a server with this certificate. With mutual = true, clients must present
-// a certificate, too, which the server's key has signed.
+// Serving returns the TLS configuration of a server. With mutual = true, clients must present a certificate that the
+// server's key has signed.
 func Serving(cert, key []byte, mutual bool) (*tls.Config, error) {
 	c, err := service.ServerTLS(string(cert), string(key))
 	if err == nil && mutual {

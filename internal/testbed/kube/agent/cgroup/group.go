@@ -1,6 +1,6 @@
 // Package cgroup reads the CPU time and memory of pods and containers from the files of their cgroups. It knows cgroup
-// versions 1 and 2, and the two layouts of the kubelet, cgroupfs and systemd. All files are below one directory. A
-// process in a pod can therefore read the node's cgroups from a mount.
+// versions 1 and 2, and the kubelet's layouts cgroupfs and systemd. All files are below one directory, such as a mount
+// of the node's cgroups in a pod.
 package cgroup
 
 import (
@@ -36,8 +36,8 @@ var (
 	memoryMounts = []string{"memory"}
 )
 
-// groupAt returns a cgroup. It calls the function find with the top directory and the controllers of each hierarchy.
-// find returns the cgroup's directory below that top directory.
+// groupAt returns a cgroup. find returns its directory, given the top directory and the controllers of a hierarchy;
+// nil: cgroup version 2.
 func groupAt(files fs.FS, root string, find func(top string, controllers []string) string) Group {
 	if exists(files, path.Join(root, "cgroup.controllers")) {
 		dir := find(root, nil)
@@ -54,8 +54,8 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own returns the cgroup of this process. The map groups holds the cgroup's paths by controller (proc.Groups). In a
-// container, such a path may not exist below the mount. The mount itself is then the container's cgroup.
+// Own returns the cgroup of this process. groups has its paths by controller (proc.Groups). If a path is missing, as in
+// a container, the mount is used.
 func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, "sys/fs/cgroup", func(top string, controllers []string) string {
 		name := groups[""]
@@ -107,8 +107,8 @@ func (g Group) Read() (c Usage, ok bool) {
 	return c, true
 }
 
-// workingSet returns the group's memory without inactive file pages, in bytes; 0 if unknown. current names the file
-// with the total memory. inactive names the line of memory.stat with the inactive file pages.
+// workingSet returns the group's memory without inactive file pages, in bytes; 0: unknown. current is a file, inactive
+// a line of memory.stat.
 func (g Group) workingSet(current, inactive string) int64 {
 	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
@@ -121,8 +121,8 @@ func (g Group) workingSet(current, inactive string) int64 {
 // ContainersLimit is the maximum number of containers that are read in one pod.
 const ContainersLimit = 100
 
-// containers returns the usage of each container of a pod. A container may have two cgroups with its id, one of them
-// for its monitor process. Their usage is added up.
+// containers returns the usage of each container of a pod. Two cgroups with one id, such as the monitor process's, are
+// added up.
 func (g Group) containers() (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
@@ -192,9 +192,8 @@ func text(files fs.FS, name string) string {
 	return string(data)
 }
 
-// Usage is what the cgroup of a pod or container has used so far. On most nodes there is also a pause container, which
-// holds a pod's namespaces and has a cgroup. A sandbox's own processes, such as gVisor's, are in the cgroup of the
-// pause container.
+// Usage is the usage so far of a pod's or container's cgroup. A sandbox's own processes, such as gVisor's, are in the
+// pause container's cgroup.
 type Usage struct {
 	Pod        string        `json:"pod,omitempty"` // UID of the pod; "" for a container
 	ID         string        `json:"id,omitempty"`  // container id; "" for a pod
@@ -304,8 +303,8 @@ func search(files fs.FS, hierarchy string, missing map[string]bool, found map[st
 	}
 }
 
-// podName matches the name of a pod's cgroup. With cgroupfs the name is podUID. With systemd it is
-// kubepods-CLASS-podUID.slice, and the dashes of the UID are underscores.
+// podName matches the name of a pod's cgroup. cgroupfs has podUID. systemd has kubepods-CLASS-podUID.slice, with
+// underscores for the UID's dashes.
 var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
 
 func podUID(name string) (uid string, ok bool) {
@@ -322,9 +321,8 @@ func podUID(name string) (uid string, ok bool) {
 // ValidUID matches a pod's UID, or the hash that a static pod has instead of a UID.
 var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// Grouped returns the CPU time of all cgroups below the node's top cgroup. systemd puts every process into such a
-// cgroup. The remaining CPU time of the node is that of kernel threads. Grouped returns nil for cgroup version 1,
-// without systemd, and on nodes that are containers and do not see the top cgroup.
+// Grouped returns the CPU time of all cgroups below the node's top: all but kernel threads. It is nil for version 1,
+// without systemd, and on nodes that are containers.
 func Grouped(files fs.FS) *time.Duration {
 	const (
 		systemdOnly = "init.scope"    // cgroup of systemd itself, the first process
