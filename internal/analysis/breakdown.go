@@ -39,7 +39,7 @@ type Breakdown struct {
 	Parts   []Part            `json:"parts"`
 	// Line holds the cost that the fit gives for each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
-	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst; nil: there are too few levels to test for a line
+	Miss *Miss      `json:"miss,omitempty"` // the level whose cost fits the line worst (smallest p-value); nil: too few levels or rounds
 }
 
 // Part is one part of a cost, such as the cost of one more rule. Its overhead is a share of the baseline or, for a

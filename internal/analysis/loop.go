@@ -68,8 +68,8 @@ func (t *table) loop(c int) *LoopSummary {
 
 func centre(x []float64) { floats.AddConst(-floats.Sum(x)/float64(len(x)), x) }
 
-// restates returns the metric that has the verdict instead of m; "": m itself. Throughput has it rather than latency,
-// unless only latency is a headline.
+// restates returns the metric that has the verdict in place of m, "" for m itself. In a closed loop, mean latency and
+// throughput say the same: throughput has the verdict, unless only latency is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
 	l := t.loops[c]
 	if l == nil {

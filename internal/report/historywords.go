@@ -98,7 +98,8 @@ func eventList(events []history.Event) string {
 // parameterChanges returns a line for each run whose parameters differ from those of the run before. A difference of
 // only some arms or cells is followed by their names.
 func (p experimentHistory) parameterChanges(list []*history.Series) []string {
-	// all: every arm and cell; about[run][difference]: those whose parameters differ so
+	// all: names of every arm and cell. about[run][difference]: names of the arms and cells with this difference from
+	// the run before
 	all, about := map[string]bool{}, map[int]map[string][]string{}
 	for _, s := range list {
 		name := plain(s.Arm) + " " + wording.In(plain(s.Cell))

@@ -132,8 +132,8 @@ var known = map[string]experiment.Metric{
 	"allocs/op": importer.Difference("allocations"),
 }
 
-// metric describes the values of a unit; false: no better direction is known. A unit of the benchmark's own is the
-// metric's name, too.
+// metric describes the values of a unit; false: no better direction is known. A benchmark's own unit is also the
+// metric's name, with own- before it if a known metric has that name.
 func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, bool) {
 	if m, ok := known[unit]; ok {
 		return m, true

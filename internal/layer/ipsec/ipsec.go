@@ -67,7 +67,7 @@ type Config struct {
 	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation that encrypts: the kernel, strongSwan's daemon (userspace), or the kernel if it can (auto)"`
 }
 
-// Declare declares that the layer needs nodes, or pods that may have sidecars.
+// Declare declares what the layer needs: a network, and on a cluster pods that may have the capability NET_ADMIN.
 func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
 // Up creates the tunnels.

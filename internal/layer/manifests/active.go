@@ -254,8 +254,9 @@ func (a *active) down(ctx context.Context) error {
 	return nil
 }
 
-// absent shows that another arm's site lacks the layer's objects, except those of own, that arm's layer of this kind.
-// With scope: arm only the arm's namespace is checked. Without objects to check, the check has no name.
+// absent checks that the site of another arm lacks this layer's objects. Objects that own, that arm's layer of this
+// kind, makes are left out; if none remain, the check has no name. With "scope: arm", objects that other arms could see
+// are not looked for.
 func (c *config) absent(ctx context.Context, on cluster, given bool, own *config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, err := c.placed(ctx, on, given)

@@ -263,8 +263,8 @@ func summary(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// rights lists the rights to apply, read and delete the objects, and to read those of conditions. Resource names are
-// guessed, by a rule that holds for nearly all kinds.
+// rights lists the rights to apply, read and delete the layer's objects, and to read the objects whose conditions the
+// layer waits for. The names of resources are guessed from kinds, by a rule that holds for nearly all.
 func (c *config) rights(namespace string) []experiment.Right {
 	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {

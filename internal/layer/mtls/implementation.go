@@ -87,7 +87,8 @@ type counters struct {
 	Versions    map[string]uint64 // handshakes by TLS version; nil: unknown
 }
 
-// since returns how much the counters have grown since an earlier reading.
+// since returns how much the counters have grown since an earlier reading. Open is not subtracted: it stays the present
+// number of open connections.
 func (c counters) since(earlier counters) counters {
 	d := counters{
 		Connections: c.Connections - earlier.Connections, Bytes: c.Bytes - earlier.Bytes, Upstream: c.Upstream - earlier.Upstream,

@@ -67,7 +67,7 @@ type Config struct {
 	Implementation tunnel.Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"implementation of WireGuard: the kernel's, wireguard-go (userspace), or the kernel's if it has one (auto)"`
 }
 
-// Declare declares what the layer needs: nodes, or pods that may have sidecars.
+// Declare declares what the layer needs: a network, and on a cluster pods that may have the capability NET_ADMIN.
 func (c *Config) Declare() experiment.Declaration { return Protocol.Declare() }
 
 // Up creates the tunnels.

@@ -26,8 +26,8 @@ type observation struct {
 	stopped string // the interruption; "": there was none
 }
 
-// watch calls the function measured, which does one part of a trial, and observes this part. The context limited ends
-// at the part's time limit. The wall-clock time does not include the work of observing.
+// watch calls measured, which does one part of a trial, and observes this part. The context limited ends when the
+// part's time is over. The wall-clock time does not include the work of observing.
 func (r *run) watch(ctx, limited context.Context, p *armSite, measured func(context.Context) error) (s observation, err error) {
 	before, err := p.account()
 	if err != nil {

@@ -132,8 +132,8 @@ type Case struct {
 	Seconds float64 `json:"seconds,omitempty"`
 	// History is the part of the history that the case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
-	// Previous compares the run with the run before it. It is nil except in cases of the history's recent part, and
-	// does not affect the outcome.
+	// Previous compares the run with the run before it. It is nil, except in cases of the recent part (History.Part =
+	// PartRecent). It does not affect the outcome.
 	Previous *history.Previous `json:"previous,omitempty"`
 
 	data       contrast.Data // the values of the arm and of its own run's baseline

@@ -225,8 +225,8 @@ func (c Condition) fieldMet(o *watchedObject) bool {
 	return false
 }
 
-// checkUpdate returns an error if the condition cannot show the end of an update: a change of metadata alone leaves the
-// generation as it is.
+// checkUpdate returns an error if the condition cannot show that an update is done: if only metadata change, the
+// object's generation stays, and the state before the update already meets the condition.
 func (s *source) checkUpdate() error {
 	if s.ready.how != condition && s.ready.how != field {
 		return nil

@@ -209,7 +209,7 @@ func (w *watch) follow(ctx context.Context) {
 		if ctx.Err() != nil {
 			break
 		}
-		if err == nil { // the API server ended the watch regularly
+		if err == nil { // the API server ended the watch without an error
 			if time.Since(begun) < reopenPause {
 				_ = testbed.Pause(ctx, reopenPause)
 			}

@@ -1,6 +1,6 @@
-// Package vault measures what a layer costs a secrets server: OpenBao, or Vault if it is installed, with 1, 3 or 5
-// members and raft storage. The load signs, verifies, encrypts and decrypts with the transit engine, and reads and
-// writes secrets.
+// Package vault measures what a layer costs a secrets server: OpenBao, or Vault if it is installed, with an odd number
+// of members (1 to 9) and raft storage. The load signs, verifies, encrypts and decrypts with the transit engine, and
+// reads and writes secrets.
 //
 //	workloads:
 //	  - vault: {members: 5, workers: 300, duration: 10s}
@@ -86,7 +86,7 @@ func New() workload.Workload {
 // Kind describes the workload.
 var Kind = workload.Kind{
 	Name:    name,
-	Summary: "OpenBao or Vault: transit and KV requests to 1, 3 or 5 members; latency, success, CPU per request",
+	Summary: "OpenBao or Vault: transit and KV requests to an odd number of members (1 to 9); latency, success, CPU per request",
 	New:     New,
 	Probe:   probe,
 	Helpers: Helpers,

@@ -307,7 +307,7 @@ func (s *Client) podAlive(ctx context.Context) error {
 // another try is left.
 func (s *Client) dialOnce(ctx context.Context, begun time.Time) (*link, error) {
 	limit := max(time.Second, min(s.o.Patience/2, s.o.Patience-time.Since(begun)))
-	// An error of the API server does not show that the pod is gone.
+	// The connection outlives ctx. But while it is being made, the end of ctx ends the try.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("not connected within %v", limit.Round(time.Millisecond))) })
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
