@@ -155,7 +155,7 @@ type Comparison struct {
 	Verdict Verdict           `json:"verdict"`
 	Grade   Grade             `json:"grade,omitempty"` // grade of the claim, if there is one
 	// Reason says why the comparison is not resolved or has no verdict. It is nil for a claim, with one exception:
-	// MissingTrials, if the claim holds in spite of them.
+	// MissingTrials, if the claim holds in spite of missing trials.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
 	// Margin is the overhead below which arms count as equivalent, as a share of the baseline. For a Difference metric,

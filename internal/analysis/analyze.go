@@ -100,8 +100,8 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
-// withhold replaces all verdicts of an invalid run by Invalid. On unfinished arms, Interim replaces them: a user could
-// stop as soon as a result pleases.
+// withhold replaces all verdicts of an invalid run by Invalid. On unfinished arms, it replaces verdicts by Interim: a
+// user who saw the verdicts could stop as soon as a result pleases.
 func (t *table) withhold(run *Run) {
 	unfinished := map[[2]string]Reason{}
 	if run.Valid {

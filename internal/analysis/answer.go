@@ -11,11 +11,12 @@ import (
 // ArmSummary summarises the verdicts of one arm. It covers each headline metric in all cells that have that metric.
 type ArmSummary struct {
 	Arm string `json:"arm"` // name of the arm
-	// Verdict is Costs after any cost or more failures, Gains after any gain or fewer failures, and "" after both.
-	// Otherwise, Verdict is the common verdict of all points, or NotResolved.
+	// Verdict is Costs after any cost or more failures, Gains after any gain or fewer failures, and "" if an arm has
+	// results of both kinds. Without results of either kind, Verdict is the common verdict of all points, or
+	// NotResolved.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // cells in which the arm is compared on headline metrics
-	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then the others
+	Points   []Point    `json:"points"` // comparisons, joined by metric and verdict: costs first, then gains, then other verdicts
 	Failures []Failures `json:"-"`      // cells in which the program fails more often, or less often, than in the baseline
 }
 

@@ -19,8 +19,8 @@ type Question struct {
 	// marked as observational.
 	Observational bool
 	contrast.Data
-	// Versus names the second overhead if the question compares two overheads. A cost then means that the first of them
-	// is larger.
+	// Versus names the second overhead if the question compares two overheads. The verdict Costs then means that the
+	// first overhead is larger.
 	Versus *Versus
 }
 

@@ -14,9 +14,9 @@ import (
 // A layer that stops a program from working makes the program fast. Tare therefore compares behaviour before speed.
 // Each aspect (lines on stderr, exit status, size of the output) has observations, such as one line. Tare counts the
 // trials that show an observation, for the arm and for its reference (baseline and control together). An arm behaves
-// differently if all trials of one side and none of the other show the observation. It does so, too, if one side shows
-// the observation more often by Fisher's exact test, corrected for the number of possible differences (Tarone 1990).
-// Claims of gains and equivalence are then withheld.
+// differently if all trials of one side and none of the other show the observation. An arm also behaves differently if
+// one side shows the observation more often by Fisher's exact test, corrected for the number of possible differences
+// (Tarone 1990). If an arm behaves differently, claims of gains and equivalence are withheld.
 //
 // An observation in some trials of the arm, but none of the reference, gives only a warning, since chance can cause it.
 // An erratic program gets no such warning: it shows some observation in exactly one trial of the reference.

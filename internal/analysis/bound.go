@@ -14,7 +14,7 @@ import (
 // "What bounds a result").
 const (
 	fullWire       = 0.8   // share of a link's rate that counts as full; below 1, since a trial starts and ends idle
-	full           = 0.9   // use of other resources, as a share; below 1, since processors sometimes wait for others
+	full           = 0.9   // use of resources except wires, as a share; below 1, since programs wait for one another
 	lossMatters    = 0.01  // smallest share of lost packets (UDP) or lost segments (TCP) that matters
 	timeoutMatters = 0.001 // share of TCP segments with a timeout; a timeout takes 200 ms or more, 1,000 round trips
 	fewestLost     = 10    // smallest number of lost packets, lost segments or timeouts that counts; fewer are chance
@@ -43,8 +43,8 @@ func exhausted(r testbed.Resource) bool {
 	return r.Used >= full
 }
 
-// middle returns the median of a resource's uses, one per trial. Trials that exhaust the resource sort after all
-// others.
+// middle returns the median of a resource's uses, one per trial. Trials that exhaust the resource sort after all other
+// trials.
 func middle(list []testbed.Resource) testbed.Resource {
 	rank := func(r testbed.Resource) (rank float64) {
 		if exhausted(r) {

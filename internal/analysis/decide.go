@@ -202,7 +202,7 @@ func holm(all []*hypothesis, failures []float64, view func(*hypothesis) (contras
 		}
 	}
 	list = slices.Clone(raw)
-	for _, echo := range []bool{false, true} { // false: without metrics that restate others; true: without the metrics that are restated
+	for _, echo := range []bool{false, true} { // false: without metrics that restate other metrics; true: without the restated metrics
 		var family []int
 		var p, equiv, both []float64
 		for i, h := range all {

@@ -160,7 +160,8 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	return list
 }
 
-// unusable returns two numbers of valid trials in a cell: those without a usable value of the metric, and all.
+// unusable returns two numbers of valid trials in a cell: the trials without a usable value of the metric, and all
+// valid trials.
 func (t *table) unusable(c int, m experiment.Metric) (bad, all int) {
 	for _, arm := range t.slots[c] {
 		for trial := range valid(arm) {

@@ -67,7 +67,7 @@ type (
 		Metric experiment.Metric `json:"metric"`
 		Mean   Interval          `json:"mean"`
 	}
-	// Stalling: the arms differ in their share of stalled trials, which are far slower than the others.
+	// Stalling: the arms differ in their share of stalled trials, which are far slower than the other trials.
 	Stalling struct {
 		Stalls
 	}

@@ -121,8 +121,8 @@ type roundFits struct {
 	fits   []stats.Plane // fitted planes, by round
 }
 
-// fitRounds fits a plane to each round's values at the given points: those from index offset on. Rounds that cannot be
-// fitted are left out.
+// fitRounds fits a plane to each round's values at the given points: the values from index offset on. Rounds that
+// cannot be fitted are left out.
 func (t *table) fitRounds(list []completeRound, offset int, points [][]float64) *roundFits {
 	f := &roundFits{offset: offset, points: points}
 	for _, r := range list {
@@ -216,8 +216,8 @@ func residualP(residuals []float64) float64 {
 	return 1
 }
 
-// independentTests returns the number of tests that a p-value is corrected for. It is 1 for three levels: one residual
-// determines the two others.
+// independentTests returns the number of tests that a p-value is corrected for. The number is 1 for three levels: one
+// residual determines the two other residuals.
 func independentTests(levels int) int {
 	if levels == leastLevels {
 		return 1

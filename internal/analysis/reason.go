@@ -57,8 +57,8 @@ type (
 	// MeanNotShown: the typical round is shown to be equivalent, but the mean is not.
 	MeanNotShown struct{}
 	// MissingTrials: a claim depends on trials whose program failed. The claim stands if it holds in the worst case:
-	// failed trials of the arm that looks worse count against the claim, more than all values seen. The others show no
-	// difference.
+	// failed trials of the arm that looks worse count against the claim, more than all values seen. Other failed trials
+	// show no difference.
 	MissingTrials struct {
 		Missing int     `json:"missing"`
 		Of      int     `json:"of"`              // number of pairs (or of values of both arms) that a run without failures would have

@@ -38,8 +38,8 @@ func armSweeps(plan *experiment.Plan) []sweep {
 	})
 }
 
-// sweepsOf finds the sweeps among n cells or arms: those that differ only in one numeric factor. describe returns the
-// name and levels of cell or arm i.
+// sweepsOf finds the sweeps among n cells or arms: a sweep's members differ only in one numeric factor. describe
+// returns the name and levels of cell or arm i.
 func sweepsOf(n int, describe func(i int) (string, []factor.Level)) []sweep {
 	type key struct{ of, factor, held string }
 	at := map[key]int{}
@@ -124,8 +124,8 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads levels as numbers in one unit, by the notation that reads most of them; others are NaN. Sizes and
-// rates get the largest unit with levels of at least 1.
+// readLevels reads levels as numbers in one unit, by the notation that reads most levels; the other levels are NaN.
+// Sizes and rates get the largest unit with levels of at least 1.
 func readLevels(levels []string) (x []float64, unit string) {
 	most := -1
 	for _, n := range notations {

@@ -23,7 +23,7 @@ type table struct {
 	broken          int                                     // number of imported files whose cell could not be read
 	double          int                                     // number of valid trials that do not count, since the same cell, arm and round has a later valid trial
 	loops           []*LoopSummary                          // evidence of closed loops, by cell; nil: no closed loop
-	data            admission                               // validOnly, or withFailed: trials that broke only the rule on errors count, too
+	data            admission                               // validOnly, or withFailed: with trials that broke only the rule on errors
 	setUps          SetUps                                  // counts of the arms' set-ups
 	blockOf         map[int]int                             // block numbers of an import, by round; nil: the run has no blocks
 	settings        map[string][]experiment.ImportedSetting // settings of the workload that differ between files, by cell

@@ -9,8 +9,8 @@ import (
 	"tare/internal/run/journal"
 )
 
-// Values holds a run's values by cell and arm of the plan, for comparisons that Analyze does not make, such as those
-// between runs.
+// Values holds a run's values by cell and arm of the plan, for comparisons that Analyze does not make, such as
+// comparisons between runs.
 type Values struct{ table *table }
 
 // ValuesOf sorts a run's trials, in the order of the journal, by cell and arm. It ignores trials after the last round
@@ -19,8 +19,8 @@ func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 	return &Values{tabulate(plan, countedTrials(plan, trials), validOnly)}
 }
 
-// Data returns the valid values of an arm and of the baseline, as Analyze compares them. It has no values if the plan
-// lacks the cell, the arm or a baseline.
+// Data returns the valid values of an arm and of the baseline, as Analyze compares them. The result has no values if
+// the plan lacks the cell, the arm or a baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
 	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
 }
@@ -80,7 +80,7 @@ func sample(arm []slot, m experiment.Metric) []float64 {
 }
 
 // pair collects the pairs of arms a and b in cell c. On ratio metrics, pairs of treatment and baseline get the
-// control's value of the round, too.
+// control's value of the round beside their own values.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference}
 	list := t.completeRounds([]int{c}, []int{b, a}, m, func(who []bool) { d.Missing.Add(who[0], who[1]) })

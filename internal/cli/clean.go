@@ -25,8 +25,8 @@ import (
 	"tare/internal/version"
 )
 
-// guardFlag marks a tare clean that a guard started. It then skips system-wide settings, since looking at them locks
-// the run against tare resume.
+// guardFlag marks a tare clean that a guard started. Such a tare clean skips system-wide settings, since looking at
+// them locks the run against tare resume.
 const guardFlag = "guard"
 
 func newClean(s State) *cobra.Command {
@@ -101,7 +101,7 @@ Tare was a process of this machine that has ended, or has given no sign for a mi
 }
 
 // cleanTemporary removes temporary files and directories of killed Tare processes, and returns their number. With dry =
-// true, it only prints them.
+// true, cleanTemporary only prints their names.
 func cleanTemporary(s State, roots []string, dry bool) (int, error) {
 	clean, verb := local.CleanTemporary, "removed"
 	if dry {

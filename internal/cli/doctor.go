@@ -127,7 +127,7 @@ measured. tare clean removes the leftovers of a killed --try.`,
 }
 
 // diagnose examines the parts that an experiment file needs; without a file, a cluster or this machine. With try =
-// true, it sets up the arms, too.
+// true, diagnose sets up the file's arms after the examination.
 func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" || namespace != "" {

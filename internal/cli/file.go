@@ -29,7 +29,7 @@ import (
 const maxFile = 4 << 20 // largest size of an experiment file, in bytes
 
 // readExperiment reads an experiment file; "-" means standard input. A file below examples/ that is not on disk is read
-// from those built into Tare.
+// from the examples built into Tare.
 func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
 		return limited(ctx, io.NopCloser(s.Stdin), "standard input")

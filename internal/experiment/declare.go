@@ -67,7 +67,7 @@ type Declaration struct {
 	// programs of all arms.
 	Launched bool
 	// ProvesBeside is set if the layer can be proved off in an arm that has a layer of its kind with other parameters.
-	// ProveOff and ProveOffAfter then run there, too.
+	// ProveOff and ProveOffAfter then run in such an arm as in an arm without a layer of this kind.
 	ProvesBeside bool
 	// OwnProves is set if the proof of this layer excludes layers of its kind with other parameters. An arm with this
 	// layer then needs no ProveOff and ProveOffAfter of such layers.
@@ -217,7 +217,7 @@ type Measures struct {
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
 	PowerLaw              *PowerLaw // law of a metric: it is a product of powers of the workload's factors; nil: no law
 	// Searches is set if a trial begins with a search for its load. The limits on the machine's condition then hold
-	// during the search, too.
+	// during the search and the measured part.
 	Searches bool
 	Expected time.Duration // the approximate duration of one trial
 	Limit    time.Duration // the longest duration of one trial; 0: five times Expected plus 30 s

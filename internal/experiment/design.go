@@ -40,7 +40,7 @@ func (s *stop) UnmarshalText(text []byte) error {
 const (
 	firstLook  = 6    // the fewest rounds for an exact interval
 	lookGrowth = 1.46 // each look has about this many times as many rounds as the look before
-	lookApart  = 1.2  // the rounds at the last look are more than this many times those at the look before
+	lookApart  = 1.2  // the last look has more than this many times the rounds of the look before
 )
 
 // UsualLooks returns the usual looks of a run with most rounds or fewer. The last look is after most rounds.

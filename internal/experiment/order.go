@@ -111,8 +111,8 @@ func balancedRows(k int) int {
 	return (leastRows + square - 1) / square * square
 }
 
-// williamsRows returns the number of rows of a Williams square. Over them, each of k arms has every position, and
-// follows every other arm, equally often.
+// williamsRows returns the number of rows of a Williams square. Over all rows of the square, each of k arms has every
+// position, and follows every other arm, equally often.
 func williamsRows(k int) int {
 	if k%2 == 1 && k > 1 {
 		return 2 * k
@@ -122,7 +122,7 @@ func williamsRows(k int) int {
 
 // williams returns a row of the square of size k after E. J. Williams, Experimental designs balanced for the estimation
 // of residual effects of treatments, Australian Journal of Scientific Research A 2 (1949) 149–168, sections 3 and 4.
-// For an odd k, the mirrored square is needed as well.
+// For an odd k, the mirrored square is needed beside the square itself.
 func williams(k, row int, mirrored bool) []int {
 	order := make([]int, k)
 	for i := range order {

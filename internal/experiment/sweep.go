@@ -21,7 +21,7 @@ type sweep struct {
 }
 
 // sweeps lists the factors of a config, a pointer to a struct, in the order of its fields. A factor with one level is
-// listed, too.
+// listed like a factor with several levels.
 func sweeps(config any) []sweep {
 	var found []sweep
 	collect(reflect.ValueOf(config).Elem(), "", nil, &found)

@@ -79,7 +79,7 @@ type pairing struct {
 // The names that --pair-by takes. The option also takes a regular expression.
 const (
 	byName  = "name"  // files with the same path below their arm's directory are paired
-	byIndex = "index" // pairs the n-th file of each arm with those of the others
+	byIndex = "index" // the n-th files of all arms are paired with each other
 	byRound = "round" // trials whose files name the same round are paired
 )
 

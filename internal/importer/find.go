@@ -283,7 +283,7 @@ func oneFileEach(files []inputFile) bool {
 	return len(arms) > 1 && len(arms) == len(files) && !arms[""]
 }
 
-// open opens a file for reading. If ctx ends, reading from a pipe ends, too.
+// open opens a file for reading. Reading from a pipe ends when ctx ends.
 func (f *inputFile) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
 	switch {
 	case f.refused != "":

@@ -4,8 +4,8 @@
 // format has a package below this one, and its Format stands in the table of package catalog. A format reads a file and
 // returns its trials. This package finds the files, assigns them to arms, records broken files, and writes the run.
 //
-// Files come from others: they may be truncated, empty, of another version, or hostile. A format returns an error that
-// names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
+// Files come from other people, and may be truncated, empty, of another version, or hostile. A format returns an error
+// that names the problem in the user's terms, and never panics. No format reads more than Limit bytes into memory.
 package importer
 
 import (
@@ -63,8 +63,8 @@ type File struct {
 	Name string // path as the user knows it; messages show it, and formats may recognise files by it
 	io.Reader
 	Size int64 // the size of a regular file, in bytes; 0 if unknown, as of a pipe
-	// Alone is set if there are several arms, each with a single file. The results of these files then get one cell, so
-	// that they are compared.
+	// Alone is set if there are several arms, each with a single file. The results of these single files then get one
+	// cell, so that the arms are compared.
 	Alone bool
 }
 

@@ -86,7 +86,7 @@ func (r *run) remarkUnpaired(a, other *arm) {
 	}
 }
 
-// without returns the entries of m whose keys others does not have.
+// without returns the entries of m whose keys are not in the map others.
 func without[V, W any](m map[int]V, others map[int]W) map[int]V {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(key int, _ V) bool {

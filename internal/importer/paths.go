@@ -99,7 +99,7 @@ func fixedPart(pattern string) string {
 }
 
 // byDirectory makes each directory an arm if the user named several without an arm. remark lists the arms. Files or
-// named arms beside them are an error.
+// named arms beside the directories are an error.
 func byDirectory(sources []Source) (arms []Source, remark string, err error) {
 	var unnamed []string
 	for _, s := range sources {

@@ -58,7 +58,7 @@ type Result struct {
 	Valid    int            `json:"valid"`
 	ByRule   map[string]int `json:"byRule,omitempty"`   // the number of invalid trials, by rule
 	Problems []Problem      `json:"problems,omitempty"` // the first problems
-	More     int            `json:"more,omitempty"`     // the number of problems beyond those listed
+	More     int            `json:"more,omitempty"`     // the number of problems that Problems does not list
 	Remarks  []string       `json:"remarks,omitempty"`
 }
 

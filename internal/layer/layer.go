@@ -62,8 +62,8 @@ type Layer interface {
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
-// Prober is a Layer whose probe depends on its parameters. It tries only what they use, such as one platform of
-// gVisor.
+// Prober is a Layer whose probe depends on its parameters. The probe tries only what the parameters use, such as one
+// platform of gVisor.
 type Prober interface {
 	// Probe tests whether the layer works on this machine in its present state.
 	Probe(ctx context.Context) []testbed.Finding

@@ -12,8 +12,8 @@ import (
 	"tare/internal/report/wording"
 )
 
-// opening returns the first blocks of a run: the answer in sentences, values and overheads. A page has the severest
-// warnings and the run's facts, too.
+// opening returns the first blocks of a run: the answer in sentences, values and overheads, and on a page also the
+// severest warnings and the run's facts.
 func (s *sheet) opening() []doc.Block {
 	observed := s.observationalNotice()
 	reasons := plainAll(wording.Reasons(s.run.Reasons))
@@ -124,7 +124,7 @@ func medianOrRange(v analysis.Summary, unit string) (text string, lo, hi float64
 	return median(v, unit), v.Median, v.Median
 }
 
-// warningBlocks show the most severe warnings, and the number of all others.
+// warningBlocks show the most severe warnings, and the number of the other warnings.
 func (s *sheet) warningBlocks(all bool) []doc.Block {
 	list := s.warnings(true)
 	if all {

@@ -137,8 +137,8 @@ func differenceCounts(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// smallMean and largeMean limit the means that are shown in the metric's own unit, as in publications. Beyond them, a
-// smaller or larger unit is chosen.
+// smallMean and largeMean limit the means that are shown in the metric's own unit, as in publications. For means beyond
+// these limits, a smaller or larger unit is chosen.
 const smallMean, largeMean = 1e-3, 1e4
 
 func publishedScale(m published.Metric) wording.Scale {

@@ -4,11 +4,11 @@
 //
 // A result passes through these steps: the judgement of analysis (or compare, gate, history, published) → the view →
 // wording for its numbers and sentences → a document → a writer. Start reading at Run in run.go and at
-// document/document.go. The other views have one file each, such as compare.go. sheet.go arranges a run's comparisons
-// for reading.
+// document/document.go. The views other than Run have one file each, such as compare.go. sheet.go arranges a run's
+// comparisons for reading.
 //
-// This package runs nothing, reads no file and decides nothing: callers pass all numbers and verdicts. It chooses order
-// and emphasis, by these rules of the method:
+// This package runs nothing, reads no file and decides nothing: callers pass all numbers and verdicts. The package
+// chooses order and emphasis, by these rules of the method:
 //
 //   - The answer comes first, in sentences, with the smallest effect that the run could have found.
 //   - The control (a second copy of the baseline) stands next to every result, because it shows the size of

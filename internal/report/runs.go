@@ -202,7 +202,7 @@ func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document 
 		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
 	table := s.resultTable(true)
 	for i := range table.Groups {
-		table.Groups[i].Notes = nil // no notes on closed loops here, since the report shows them
+		table.Groups[i].Notes = nil // no notes on closed loops on the live page: the report shows the notes
 	}
 	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
 		doc.SayIf(!o.Working, "No process works on this run. All its trials are kept: tare resume continues it."),

@@ -110,7 +110,7 @@ func indexOrAdd[T comparable](list *[]T, v T) int {
 	return i
 }
 
-// partition splits a list into the elements that meet a condition, and all others.
+// partition splits a list into the elements that meet a condition, and the other elements.
 func partition[T any](list []T, condition func(T) bool) (those, others []T) {
 	for _, v := range list {
 		if condition(v) {

@@ -14,8 +14,8 @@ const alignedPrecision = 1e-4
 type AlignedRounds struct {
 	Contrasts   []float64 // the arm's value minus the mean of the round's other arms
 	OthersDelta []float64 // half the difference of the two other arms; NaN if only one other arm ran
-	// PositionsRemoved is set if estimated position effects were subtracted from these values, and with them a part of
-	// the noise.
+	// PositionsRemoved is set if estimated position effects were subtracted from Contrasts and OthersDelta, and with
+	// the effects a part of the noise.
 	PositionsRemoved bool
 }
 

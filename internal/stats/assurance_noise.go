@@ -146,8 +146,8 @@ func AlignedDF(n int) float64 { return 1.5 * float64(n-1) }
 
 func (t *triples) most() int { return 80 }
 
-// simulation returns a function that draws n rounds from the observed rounds, and tests them. Random signs make the
-// noise symmetric.
+// simulation returns a function that draws n rounds from the observed rounds, and tests the drawn rounds. Random signs
+// make the noise symmetric.
 func (t *triples) simulation(n int, a *Aim) func(*rand.Rand, float64) bool {
 	r := AlignedRounds{Contrasts: make([]float64, n), OthersDelta: make([]float64, n), PositionsRemoved: t.removed}
 	factor := 0.0

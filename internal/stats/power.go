@@ -290,7 +290,8 @@ func rankSumPower(m, n int, alpha float64) func(shift float64) float64 {
 	return tPower(rankEfficiency, float64(m+n-2), null.level(alpha))
 }
 
-// separated returns the chance that all of n standard normal values, increased by shift, lie above all of m others.
+// separated returns the chance that all of n standard normal values, increased by shift, lie above all of m other
+// standard normal values.
 func separated(m, n int, shift float64) float64 {
 	fm, fn := float64(m), float64(n)
 	chance := func(v float64) float64 {

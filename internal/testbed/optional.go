@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// These are the optional interfaces of a Site, in the order of the package comment. The function As finds them.
+// This file has the optional interfaces of a Site, in the order of the package comment. The function As finds these
+// interfaces.
 
 // Staged is a site that Open only prepares. Layers can still change it before Ready creates it.
 type Staged interface {
@@ -58,8 +59,8 @@ type Network interface {
 
 // Members is a network whose service has members: server pods that can also reach each other.
 type Members interface {
-	// Members returns the addresses of the members' pods, first the server's on the path pod-to-pod. On a cluster, they
-	// are known when the site is ready.
+	// Members returns the addresses of the members' pods, first the server's on the path pod-to-pod. On a cluster, the
+	// addresses are known when the site is ready.
 	Members() []netip.Addr
 }
 
@@ -163,9 +164,9 @@ type Scratch interface {
 
 // Cgrouped is a site on this machine that can put the programs under test into a cgroup.
 type Cgrouped interface {
-	// Cgroup opens the version 2 cgroup for subjects at a place. Each later program gets its own cgroup below.
-	// ServerPod means the pods of all members, Host all places, and ClientPod all others. The site's end or tare clean
-	// removes it.
+	// Cgroup opens the version 2 cgroup for subjects at a place. Each later program gets its own cgroup below this
+	// cgroup. ServerPod means the pods of all members, Host all places, and ClientPod all places except those pods. The
+	// site's end or tare clean removes the cgroup.
 	Cgroup(where Place) (*os.File, error)
 }
 
@@ -217,8 +218,9 @@ type BackedVolume interface {
 type VolumePart struct {
 	Name     string
 	Encrypts bool // set if the part encrypts all data before they reach the device
-	// Device makes a device on the given device, and returns its path; nil: the part works above the file system.
-	// Kernel objects for it must be called name, or begin with name and an underscore: by this they are removed.
+	// Device makes a device on the given device, and returns the new device's path; nil: the part works above the file
+	// system. Kernel objects for the new device must be called name, or begin with name and an underscore: Tare removes
+	// them by their names.
 	Device func(ctx context.Context, device, name string) (string, error)
 	// Directory makes a directory in place of the empty directory dir, such as an encrypted one; nil: the part is below
 	// the file system.

@@ -49,8 +49,8 @@ func OfLayers(c experiment.Cost) []string {
 	return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"}
 }
 
-// Unavailable names the cost metrics that a trial lacks. If a part's usage is unknown, the sum of CPU times is lacking,
-// too. A part that ended early may lack only its memory.
+// Unavailable names the cost metrics that a trial lacks. If a part's usage is unknown, the part's metrics and the sum
+// of CPU times are lacking. A part that ended early may lack only its memory.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	known := true
@@ -73,7 +73,8 @@ func Unavailable(c experiment.Cost, r Result) []string {
 // Quantile is the share of values that do not exceed a value, from 0 to 1: 0.99 is the 99th percentile.
 type Quantile float64
 
-// Supported reports whether n values are enough for the quantile: at least a hundred of them must lie above it.
+// Supported reports whether n values are enough for the quantile: at least a hundred values must lie above the
+// quantile.
 func (q Quantile) Supported(n int) bool { return math.Round(float64(n)*(1-float64(q))*1e6)/1e6 >= 100 }
 
 // String returns the quantile's name in metrics: "p99".

@@ -43,8 +43,8 @@ type Workload interface {
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
-// Trier is a workload whose trials make objects, such as pods from templates. Try makes just enough to show that they
-// work, and removes them. `tare doctor --try` calls it at each arm's site.
+// Trier is a workload whose trials make objects, such as pods from templates. Try makes just enough objects to show
+// that the trials work, and removes the objects. `tare doctor --try` calls it at each arm's site.
 type Trier interface {
 	Try(ctx context.Context, site testbed.Site) error
 }
@@ -100,8 +100,8 @@ type Result struct {
 	Values map[string]float64 // values by metric name, in the metric's unit
 	// Used is the usage of the programs under test, by part of the workload: "client", "server".
 	Used map[string]testbed.Usage
-	// Resources is the use of resources that programs share. A workload sets it if it measures better than the runner,
-	// which reads them only at the beginning and end of the trial.
+	// Resources is the use of resources that programs share. A workload sets Resources if the workload measures better
+	// than the runner, which reads the use only at the beginning and end of the trial.
 	Resources []testbed.Resource
 	// Unavailable names metrics that the testbed cannot measure in this trial, such as CPU time if a Usage is
 	// unavailable. Their lack breaks no rule.
@@ -267,7 +267,7 @@ type Running interface {
 }
 
 // Sliceable is a workload whose trials can be cut into slices. Between the slices, trials of other arms run. The
-// workload declares this by experiment.Measures.Slice.
+// workload declares its slices by experiment.Measures.Slice.
 //
 //	PrepareSlices  the unmeasured preparation of the trial
 //	Sliced.Run     one slice; a pause follows, in which the other arms run their slices

@@ -50,8 +50,8 @@ func (d *Data) weighted(weight float64) []stats.Weighted {
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
 }
 
-// smaller returns the values whose number limits claims on an overhead: one per pair or, without pairs, those of the
-// arm that has fewer.
+// smaller returns the values whose number limits claims on an overhead: one value per pair or, without pairs, the
+// values of the arm that has fewer.
 func (d *Data) smaller() []float64 {
 	switch {
 	case d.Paired:
@@ -81,7 +81,7 @@ func (d *Data) spread() float64 {
 const MethodOccasions = "+occasions"
 
 // WithOccasions widens the interval by deviation, an overhead's standard deviation between runs, as a contrast. A
-// change varies by √2 times as much (Student's t). A claim must hold within runs, too.
+// change varies by √2 times as much (Student's t). A claim must hold both between runs and within runs.
 func (d Data) WithOccasions(deviation float64, runs int) Data {
 	if !(deviation > 0) || runs < 2 {
 		return d

@@ -1,13 +1,13 @@
-// Package contrast compares two arms on one metric: it estimates the overhead from their values, with its interval and
-// tests.
+// Package contrast compares two arms on one metric: it estimates the overhead from the arms' values, with its interval
+// and tests.
 //
 // Estimates are made on contrasts. For a ratio metric, a contrast is ln(arm/baseline), whether higher or lower values
-// are better. For a difference metric, it is the signed difference (positive: cost). Contrasts become overheads at the
-// very end, so an interval keeps its confidence.
+// are better. For a difference metric, a contrast is the signed difference (positive: cost). Contrasts become overheads
+// at the very end, so an interval keeps its confidence.
 //
 // Paired data have one value of each arm from the same round, so slow phases of the machine cancel. The trials of tare
-// run are paired. Unpaired data are two independent samples, as most other tools produce them. Drift of the machine
-// between the samples is then part of the difference.
+// run are paired. Unpaired data are two independent samples, as most other tools produce them. In unpaired data, drift
+// of the machine between the samples is part of the difference.
 package contrast
 
 import (
@@ -25,7 +25,7 @@ type Data struct {
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
 	// Paired is set if values with one index are from the same round. Control, Contrasts, Rounds and Moved then have
-	// one entry per pair; otherwise they are nil.
+	// one entry per pair; in unpaired data, they are nil.
 	Paired bool
 	// Control holds the control's value of each pair, or NaN. The arm is compared with the mean of baseline and
 	// control. Nil: with the baseline alone.

@@ -47,8 +47,8 @@ func Ranks(method string) bool {
 	return slices.Contains([]string{methodSignedRank, methodAligned, methodMeans, MethodBoth, MethodAlignedBoth, methodUneven, methodNoisier, methodRankSum, MethodTwoSample}, method)
 }
 
-// The t test judges noisier arms, too: the p-value of their spread is below seemsNoisier or, under manyRounds rounds,
-// below mayBeNoisier. With looks, it judges all arms under manyRounds.
+// The t test judges noisier arms beside the rank test: the p-value of their spread is below seemsNoisier or, under
+// manyRounds rounds, below mayBeNoisier. With looks, the t test judges all arms under manyRounds.
 const (
 	manyRounds   = 10
 	seemsNoisier = 0.1

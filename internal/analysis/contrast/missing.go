@@ -15,8 +15,8 @@ type Missing struct{ Baseline, Treated, Both int }
 // Count returns the number of missing values or pairs.
 func (m Missing) Count() int { return m.Baseline + m.Treated + m.Both }
 
-// Add counts a round in which a trial failed: in the baseline, in the treated arm, or in both. If neither failed, it
-// counts nothing.
+// Add counts a round in which a trial failed: in the baseline, in the treated arm, or in both. If neither trial failed,
+// Add counts nothing.
 func (m *Missing) Add(baseline, treated bool) {
 	switch {
 	case baseline && treated:
@@ -33,7 +33,7 @@ func (m *Missing) Add(baseline, treated bool) {
 const farther = 1.5
 
 // Imputed fills in missing values so that the contrast grows (sign +1) or shrinks (−1). Failures of the arm that looks
-// worse lie beyond all values seen; others show no difference, apart from noise.
+// worse lie beyond all values seen; other failures show no difference, apart from noise.
 func (d *Data) Imputed(sign, margin float64) Data {
 	if d.imputed != nil {
 		return d.imputed(sign, margin)

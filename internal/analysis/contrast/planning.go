@@ -11,8 +11,8 @@ import (
 // change between overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
 
-// Aligned returns the rounds as the aligned rank test needs them. It returns false if the signed-rank test applies
-// instead.
+// Aligned returns the rounds as the aligned rank test needs them. If the signed-rank test applies, or the test of
+// means, Aligned returns false.
 func (d *Data) Aligned() (stats.AlignedRounds, bool) {
 	contrasts, deltas, _ := d.Units()
 	if d.Means || d.Controlled() == 0 && d.PositionEffects == nil {
@@ -35,7 +35,8 @@ func (d *Data) RoundsEach() int {
 	return most
 }
 
-// LastShort reports whether the last set-up has fewer rounds than the others. Further rounds can then join this set-up.
+// LastShort reports whether the last set-up has fewer rounds than other set-ups. Further rounds can join a short last
+// set-up.
 func (d *Data) LastShort() bool {
 	if d.SetUps == nil {
 		return false

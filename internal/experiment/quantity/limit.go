@@ -96,8 +96,8 @@ func AmountIn(unit string) string {
 	return "5MiB" + m.per
 }
 
-// bare lists units for which a limit may be a number without a unit: counts and shares. Except for "", a limit may be a
-// percentage, too.
+// bare lists units for which a limit may be a number without a unit: counts and shares. For the units except "", a
+// limit may be a percentage or a plain number.
 var bare = []string{"", "1", "share", "ratio"}
 
 var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}

@@ -36,7 +36,7 @@ const (
 
 // form is a pattern that matches a secret together with its name, such as --password=….
 type form struct {
-	least   Kind // first Kind of text in which the form is searched; it is searched in later Kinds, too
+	least   Kind // the form is searched in this Kind of text and in all later Kinds
 	pattern *regexp.Regexp
 	// name and value are group numbers of the pattern, for the secret's name and the secret itself. If name is 0, the
 	// field label holds the name.

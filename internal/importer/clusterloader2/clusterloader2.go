@@ -45,8 +45,8 @@ func read(f importer.File, data []byte) ([]importer.Trial, error) {
 	return readSummary(f.Name, text)
 }
 
-// stamp matches the time at the end of a file's name. Instead of colons, it may have dashes or underscores, as some
-// systems write them.
+// stamp matches the time at the end of a file's name. Instead of colons, the time may have dashes or underscores, as
+// some systems write times.
 var stamp = regexp.MustCompile(`_(\d{4}-\d\d-\d\dT\d\d)[:_-](\d\d)[:_-](\d\d)(Z|[+-]\d\d[:_-]?\d\d)$`)
 
 // trialOf returns a trial without values. The file's name gives the cell and the start. A name without a time was

@@ -2,7 +2,7 @@
 //
 // Each job is a cell. The metrics are the bandwidth and IOPS of each kind of I/O, latencies and their percentiles, and
 // CPU time. The headline is IOPS for small blocks and bandwidth for large blocks. Jobs without a stonewall between them
-// run at the same time, on the same disk. A fact records this.
+// run at the same time, on the same disk. A fact gives the number of such concurrent jobs.
 //
 // fio measures three latencies: submission (slat), completion (clat) and their sum (lat). In names of metrics,
 // "latency" means completion, and "total-latency" means the sum.

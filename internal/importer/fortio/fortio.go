@@ -183,7 +183,7 @@ func (r *result) facts() map[string]string {
 		}
 	}
 	facts["percentiles not resolved"] = strings.Join(unresolved, ", ")
-	if s := r.Sizes; s != nil && s.Count > 0 { // sizes in the result count headers, too
+	if s := r.Sizes; s != nil && s.Count > 0 { // sizes in the result count headers beside bodies
 		facts["response size"] = fmt.Sprintf("%g to %g B", s.Min, s.Max)
 		if s.Min == s.Max {
 			facts["response size"] = fmt.Sprintf("%g B", s.Min)

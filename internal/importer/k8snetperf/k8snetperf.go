@@ -1,5 +1,5 @@
 // Package k8snetperf reads the results of k8s-netperf: the file result-N.csv and the output of --json. The JSON
-// contains losses, retransmissions and the CPU time of the nodes, too.
+// contains losses, retransmissions and the CPU time of the nodes beside the values of the CSV.
 //
 // Each row is a trial. Driver, profile, node placement, network, service, parallelism, message size and burst name its
 // cell. Properties of a complete run, such as a secondary network, are facts, since arms may differ in them.

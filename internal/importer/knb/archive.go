@@ -23,7 +23,7 @@ const (
 )
 
 // endings lists the file name extensions of the entries that are read. Entries whose names are in the map environment
-// are read, too.
+// need no extension.
 var endings = []string{".bw", ".log", ".avg", ".metrics"}
 
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}

@@ -239,8 +239,8 @@ func assignments(text io.Reader, take func(*Row) error) error {
 	return take(all)
 }
 
-// documents reads JSON documents. Its argument list is a path in them: the value there is a row or, if it is a list,
-// each of its elements.
+// documents reads JSON documents. The argument list is a path in each document: the value at the path is a row or, if
+// the value is a list, each of its elements.
 func documents(in io.Reader, list string, take func(*Row) error) error {
 	d := json.NewDecoder(in)
 	d.UseNumber()

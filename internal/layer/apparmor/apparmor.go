@@ -1,11 +1,12 @@
-// Package apparmor puts subjects into an AppArmor profile. It allows everything except the actions that its rules deny.
+// Package apparmor puts subjects into an AppArmor profile. The profile allows everything except the actions
+// that its rules deny.
 //
 //   - apparmor: {rules: [1, 8, 64]}
 //   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
 //
 // AppArmor checks the path of each opened file by one automaton, compiled from all rules. More rules can cost time only
 // because they make the automaton larger. The first rule denies the files that the prober (package wrapper) creates.
-// The others are for paths that no program uses. With rules: 0 no profile is loaded.
+// The other rules are for paths that no program uses. With rules: 0 no profile is loaded.
 //
 // Tare loads the profile, which apparmor_parser compiles, under a unique name, and removes it when the layer is taken
 // down. The run's ledger names the profile before it is loaded. With this entry, tare clean --switches and tare resume
@@ -154,8 +155,8 @@ const (
 
 type profile struct{ name, text string }
 
-// everything lists the kinds of actions; a rule for each allows them all. AppArmor denies kinds without a rule.
-// apparmor_parser ignores unknown kinds.
+// everything lists the kinds of actions; the rule for a kind allows all its actions. AppArmor denies kinds without a
+// rule. apparmor_parser ignores unknown kinds.
 var everything = []string{"file", "capability", "network", "mount", "remount", "umount", "pivot_root", "ptrace", "signal", "unix", "dbus", "change_profile"}
 
 func (c *config) text(called string) string {

@@ -5,8 +5,10 @@
 //
 // Proof, before every trial: a process that is started like a subject reports its variables. In an arm with the layer
 // each variable must have the layer's value. In an arm without the layer none may have it. Values are hidden if they
-// come from the environment, or if the variable's name suggests a secret (package environ). They are compared by their
-// SHA-256, and the run stores neither value nor hash. A value that does not come from the layer is not stored either.
+// come from the environment, or if the variable's name suggests a secret (package environ). Hidden values are compared
+// by
+// their SHA-256, and the run stores neither value nor hash. A value that does not come from the layer is not stored
+// either.
 package env
 
 import (

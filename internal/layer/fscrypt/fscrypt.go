@@ -109,8 +109,8 @@ func policyCheck(stack testbed.VolumeStack, dir, want string) ([]layer.Check, er
 	return []layer.Check{c}, nil
 }
 
-// ProveOff shows that the volume has no policy. If no layer of the arm encrypts, ProveOff shows that the marker is
-// on the device in clear, too.
+// ProveOff shows that the volume has no policy and, if no layer of the arm encrypts, that the marker is on the device
+// in clear.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	stack, err := volumes.Stack(s.Site)
 	if err != nil {

@@ -45,8 +45,8 @@ func Reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-// Validate adds to errs every problem of a field's keys. With labels = true, it checks values as Kubernetes labels,
-// too. taken returns why users may not set a key; "" if they may.
+// Validate adds to errs every problem of a field's keys and, with labels = true, of its values as Kubernetes labels.
+// taken returns why users may not set a key; "" if they may.
 func Validate(errs *experiment.FieldErrors, field string, given map[string]string, labels bool, taken func(key string) string) {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := field + "." + key

@@ -102,7 +102,7 @@ func (c *config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 }
 
 // ProveOff checks that the kernel reports the testbed's values for the layer's properties, except those that the arm's
-// own layer of this kind sets.
+// own layer link sets.
 func (c *config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
 	on, err := shaper(s.Site)
 	if err != nil {

@@ -82,8 +82,8 @@ func (c *config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return up, nil
 }
 
-// ProveOff shows that the layer's objects do not exist at the site of another arm, except those that this arm's own
-// layer of the kind has.
+// ProveOff shows that the layer's objects do not exist at the site of another arm, except those that the other arm's
+// own layer manifests has.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {

@@ -42,8 +42,8 @@ func (o object) identity() string {
 
 var (
 	kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-	// These regular expressions take long to compile, since they have large repeat counts. Tare compiles them at
-	// their first use, and so starts faster.
+	// The regular expressions versioned and objectName take long to compile, since they have large repeat counts. Tare
+	// compiles them at their first use, and so starts faster.
 	versioned = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?/)?v[0-9][a-z0-9]{0,30}$`)
 	})

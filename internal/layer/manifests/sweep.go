@@ -15,8 +15,8 @@ import (
 	"tare/internal/testbed"
 )
 
-// Users choose the names of factors: a level of the factor rules replaces $(rules) in the texts. A level can set the
-// length of a list or the number of objects, too.
+// Users choose the names of factors: a level of the factor rules replaces $(rules) in the texts. Beside texts, a level
+// can set the length of a list or the number of objects.
 
 const itemNumber = "$(item)" // placeholder for the number, from 1, of a list's item or of an object's copy
 
@@ -52,7 +52,7 @@ func (c *config) filled() *config {
 }
 
 // variants returns the layer with all factors at their first level. One layer follows for each further level of a
-// factor, the others at their first.
+// factor, with the other factors at their first level.
 func (c *config) variants() []*config {
 	list := []*config{c.filled()}
 	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {

@@ -134,8 +134,8 @@ func (a *active) raise(ctx context.Context) error {
 	return err
 }
 
-// ownAddresses finds each node's address in the network of its pods. Connections between them take the pods' route, for
-// example through a tunnel.
+// ownAddresses finds each node's address in the network of its pods. Connections between these addresses take the pods'
+// route, for example through a tunnel.
 func (a *active) ownAddresses(ctx context.Context) error {
 	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
 	if !ok {

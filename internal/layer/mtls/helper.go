@@ -111,8 +111,8 @@ type markerOutcome struct {
 	hidden bool // true: the wire does not show the datagram either, which bypasses the proxies
 }
 
-// sendMarker sends a random marker to the server pod and looks for it on the wire. With seen = true and no marker
-// there, a datagram past the proxies shows whether a tunnel hides both.
+// sendMarker sends a random marker to the server pod and looks for it on the wire. With seen = true and no marker on
+// the wire, a datagram past the proxies shows whether a tunnel hides marker and datagram.
 func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendRequest, seen bool) (m markerOutcome, err error) {
 	o.Marker = evidence.Marker()
 	m.size = len(o.Marker)

@@ -36,8 +36,8 @@ func (s side) place(p placement) testbed.Place {
 	return s.pod()
 }
 
-// mark is set on the sockets of the client's proxy and of probes: the rules do not redirect them. Istio uses 1337, too,
-// for another purpose.
+// mark is set on the sockets of the client's proxy and of probes: the rules do not redirect connections of these
+// sockets. Istio uses 1337 for another purpose.
 const mark = 1337
 
 type implementation struct {

@@ -126,8 +126,8 @@ func parseServerInfo(text string) (what string, workers int, err error) {
 	return "envoy " + strings.Join(append(fields[1:2:2], fields[4:]...), ", "), info.Options.Concurrency, nil
 }
 
-// haproxy is HAProxy 2.6 or newer. Before 3.0 it cannot mark sockets, so rules in a pod recognise them by their user.
-// Only one TLS version is configured, since HAProxy does not count versions.
+// haproxy is HAProxy 2.6 or newer. Before 3.0 it cannot mark sockets, so rules in a pod recognise HAProxy's sockets by
+// their user. Only one TLS version is configured, since HAProxy does not count versions.
 var haproxy = implementation{
 	program:   string(haProxy),
 	version:   []string{"-v"},

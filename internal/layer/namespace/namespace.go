@@ -126,8 +126,8 @@ func (c *config) look(ctx context.Context, s *kube.Site, on bool) ([]layer.Check
 	return c.checks(ns, on), nil
 }
 
-// ProveOff shows that the arm's namespace has none of the layer's labels and annotations, except those that its own
-// layer of this kind sets.
+// ProveOff shows that the arm's namespace has none of the layer's labels and annotations, except those that the arm's
+// own layer namespace sets.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c = layer.Without(c, s.Own); len(c.Labels)+len(c.Annotations) == 0 {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 	"tare/internal/testbed/kube"
 )
 
-// These are the names of placeholders. The documentation of a layer lists those that the layer replaces.
+// Names of placeholders. The documentation of a layer lists the placeholders that the layer replaces.
 const (
 	Namespace = "TARE_NAMESPACE" // namespace of the arm's site
 	Context   = "TARE_CONTEXT"   // context of the kubeconfig for the arm's cluster

@@ -71,7 +71,7 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	}
 	ns, err := s.ReadNamespace(ctx)
 	if errors.IsForbidden(err) {
-		return nil // Tare may not read the namespace; if it allows no such pods, making them fails later
+		return nil // Tare may not read the namespace; if it does not allow the pods, making them fails later
 	}
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func uids(views []podView) []types.UID {
 }
 
 // offBeside lists the settings of c whose checks show that c is off in another arm. That arm has a pod layer, own. Most
-// settings that own sets, too, are left out: the proof of own shows them.
+// settings that both c and own set are left out: the proof of own shows them.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *layer.Without(c, own)
 	if len(rest.NodeSelector) > 0 { // all labels are checked together: the layer chooses only nodes that have all of them
@@ -192,8 +192,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.aspects(false, sandbox)
 	}
-	// A privileged container normally has all capabilities and no seccomp filter. The arm's own layer may change both,
-	// so only the flag is evidence.
+	// A privileged container normally has all capabilities and no seccomp filter. The arm's own layer may change the
+	// capabilities and the filter, so only the flag privileged is evidence.
 	rest.Privileged = false
 	return append(rest.aspects(false, sandbox), unprivileged())
 }
@@ -338,8 +338,7 @@ func (a aspect) check(views []podView) layer.Check {
 	return k
 }
 
-// checks makes the checks of some settings (aspects) in all pods. It makes those whose field spec equals the argument
-// spec.
+// checks makes, in all pods, the checks of those settings (aspects) whose field spec equals the argument spec.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
 	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })

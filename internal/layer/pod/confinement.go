@@ -49,7 +49,7 @@ const (
 
 func (c *Config) seccomp() aspect {
 	want, mode := c.Seccomp.OrZero(), seccompFilter
-	if want == unconfined || c.Privileged { // also for privileged containers, since container runtimes give them no filter
+	if want == unconfined || c.Privileged { // off if unconfined, and in privileged containers, which container runtimes give no filter
 		mode = seccompOff
 	}
 	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s podView) shown {
@@ -145,7 +145,7 @@ func bounding(s podView) (capSet, string) {
 }
 
 // capabilities returns the check that the bounding set of the pod's programs is as expected. For programs that run as
-// root, the set must be in effect, too.
+// root, the effective set must equal the bounding set.
 func (c *Config) capabilities() aspect {
 	if c.Capabilities == nil {
 		return aspect{}

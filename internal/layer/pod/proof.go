@@ -12,7 +12,7 @@ import (
 )
 
 // aspects lists the layer's settings with checks that they are on or, with on = false, off in an arm without a pod
-// layer. Settings that all pods have then get no check. sandbox is that of the RuntimeClass.
+// layer. With on = false, settings that all pods have get no check. sandbox is the sandbox of the RuntimeClass.
 func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {

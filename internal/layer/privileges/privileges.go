@@ -5,12 +5,12 @@
 //   - no-new-privs
 //
 // Tare's launcher takes the privileges away, and then executes the subject (package launcher). On a cluster both layers
-// are refused, since Tare's pods there have no capabilities and can get no new privileges anyway. The layer pod sets
+// are refused, since Tare's pods have no capabilities and can get no new privileges anyway. The layer pod sets
 // the privileges of pods.
 //
 // Proofs for capabilities: a subject's /proc/self/status shows none of the dropped capabilities, and an action that
 // needs one of them (changing the root, opening a raw socket, mounting) is denied. Outside the layer, the subject has
-// them and the action is allowed. Proof for no-new-privs: the flag there.
+// these capabilities and the action is allowed. Proof for no-new-privs: the flag NoNewPrivs in /proc/self/status.
 package privileges
 
 import (

@@ -11,9 +11,11 @@
 //     off: 'Encryption: +Disabled'
 //
 // An applied manifest does not show that anything acts on it. A program in the pod under test, in its sidecar or in the
-// agent on its node can show this. In the arm with the layer, the program's standard output must match the pattern on,
-// or contain a number that grows during the trial. In the other arms, the output must match the pattern off. Without a
-// pattern off, the program must succeed there and its output must not match the pattern on.
+// agent on its node can show whether something acts on the manifest. In the arm with the layer, the program's standard
+// output must match the pattern on, or contain a number that grows during the trial. In the other arms, the output must
+// match the pattern off. Without a pattern off, the program must succeed in the other arms and its output must not
+// match
+// the pattern on.
 package proof
 
 import (
@@ -187,7 +189,7 @@ func (c *config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 // name for the check and its pods.
 type offChecks map[*config]map[string]layer.Check
 
-// ProveOff makes the checks at another arm's site, except for those that the arm's own proof layer has, too.
+// ProveOff makes the layer's checks at another arm's site, except for those that the other arm's own proof layer has.
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*config)
 	kept := layer.Kept[offChecks](s.Run, c)

@@ -22,8 +22,8 @@ type runner struct {
 	name, program, install string
 	elsewhere              bool // set if another process starts the command, such as a daemon, and not the program
 	alive                  []string
-	// list returns the command that prints the names of a run's leftovers, one per line. remove, followed by these
-	// names, removes them.
+	// list returns the command that prints the names of a run's leftovers, one per line. remove, followed by the names,
+	// is the command that removes the leftovers.
 	list   func(label string) []string
 	remove []string
 }

@@ -102,8 +102,8 @@ type active struct {
 	done   bool // set when the layer has been taken down
 }
 
-// begin makes sure that the switch is off before the first site. A switch that is on ends the run, since others may
-// need it. With found: restore, it is turned on again after the run.
+// begin makes sure that the switch is off before the first site. A switch that is on ends the run, since someone else
+// may need the switch. With found: restore, begin turns the switch off until the end of the run.
 func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++

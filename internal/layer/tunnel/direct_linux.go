@@ -14,8 +14,8 @@ import (
 const (
 	// routes is the number of the routing table that leads into the tunnel. wg-quick(8) uses the same number.
 	routes = 51820
-	// wireRule and tunnelRule are priorities of routing rules. With them, the kernel applies both rules before the rule
-	// of the routing table main.
+	// wireRule and tunnelRule are priorities of two routing rules, which the kernel thus applies before the rule of the
+	// routing table main.
 	wireRule, tunnelRule = 32000, 32001
 )
 

@@ -77,8 +77,8 @@ type Engine interface {
 type Opening struct {
 	Kernel bool `json:"kernel,omitempty"`
 	MTU    int  `json:"mtu,omitempty"` // MTU of the tunnel; 0: the MTU of the pod's interface minus Protocol.Overhead
-	// Own holds the addresses of the end's pod; empty: the end is on a node. The tunnel's interface gets them as source
-	// addresses.
+	// Own holds the addresses of the end's pod; empty: the end is on a node. The tunnel's interface gets the pod's
+	// addresses as source addresses.
 	Own     []netip.Addr   `json:"own,omitempty"`
 	Address netip.Addr     `json:"address"` // address by which the peers reach this end
 	Behind  []netip.Prefix `json:"behind"`  // addresses that peers reach through this end

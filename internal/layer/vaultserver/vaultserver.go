@@ -46,7 +46,8 @@ type Settings struct {
 	Members int
 }
 
-// Over returns a copy of s with the settings that the others set. If several others set one, the last counts.
+// Over returns a copy of s with the settings that the elements of others set. If several elements set the same setting,
+// the last counts.
 func (s Settings) Over(others ...Settings) Settings {
 	for _, o := range others {
 		if o.TLS != nil {
@@ -62,7 +63,7 @@ func (s Settings) Over(others ...Settings) Settings {
 	return s
 }
 
-// Servers are the members of one Vault cluster. A workload keeps them running at a site (testbed.Held).
+// Servers are the members of one Vault cluster. A workload keeps the servers running at a site (testbed.Held).
 type Servers interface {
 	// State returns the servers' state, as seen from the client's pod.
 	State(ctx context.Context) (*State, error)

@@ -140,7 +140,7 @@ type Daemon struct {
 	Mode           os.FileMode
 	// Command returns the command that starts the daemon in the foreground.
 	Command func(ctx context.Context, files, through string) (testbed.Command, error)
-	// Settle makes those checks that need to be made only once per set-up. Every layer must have it.
+	// Settle makes those checks that need to be made only once per set-up. Every layer must have Settle.
 	Settle func(testbed.VolumeStack) []layer.Check
 
 	site    testbed.Site

@@ -12,16 +12,16 @@
 //   - in an arm without the layer, the same action is allowed;
 //   - afterwards, no container or other leftover exists (Wrapper.Left).
 //
-// An action that fails outside the wrapper, too, shows nothing. If no evidence remains, the run ends before its first
-// trial.
+// An action that fails both inside and outside the wrapper shows nothing. If no evidence remains, the run ends before
+// its first trial.
 //
 // # Problems that are detected when the layer is put up
 //
 // A sandbox with its own root hides Tare's executable. Tare then passes the executable into the sandbox as an open
 // file. If the sandbox closes that file, Tare can observe nothing inside. The layer is still measured, with a caveat.
 //
-// Some sandboxes run programs where their CPU time does not count as the sandbox's. The prober detects this by using
-// CPU time. The subjects' CPU time and memory are then unavailable.
+// Some sandboxes run programs where their CPU time does not count as the sandbox's. The prober detects such a
+// sandbox by using CPU time. In such a sandbox, the subjects' CPU time and memory are unavailable.
 package wrapper
 
 import (

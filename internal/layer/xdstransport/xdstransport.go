@@ -1,5 +1,5 @@
 // Package xdstransport is a layer that sets the transport between the simulated sidecars of the workload xds and their
-// server. Arms can then differ in the transport:
+// server. With the layer, arms can differ in the transport:
 //
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}

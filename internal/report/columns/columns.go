@@ -46,8 +46,8 @@ func Shorten(s string, n int, gap string) string {
 	return first(s, room-tail) + gap + last(s, tail)
 }
 
-// Abbreviate shortens each name to at most n columns. Names whose short forms would be equal keep the part in
-// which they differ.
+// Abbreviate shortens each name to at most n columns. Names whose short forms would be equal keep the part in which the
+// names differ.
 func Abbreviate(names []string, n int) map[string]string {
 	out, taken := map[string]string{}, map[string][]string{}
 	for _, name := range names {

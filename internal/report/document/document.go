@@ -1,6 +1,6 @@
 // Package document describes the content of an output before the output form (terminal, Markdown or page) is chosen:
 // headings, paragraphs, tables, pictures. Package report builds a Document. The packages text, markdown, html and tex
-// write it.
+// write the Document.
 //
 // Strings in a document come from users, tools and machines. All writers show them as text, whatever they contain. Only
 // an SVG is markup.

@@ -20,8 +20,8 @@ import (
 //
 //	BenchmarkNetwork.tcp/arm=wireguard/workload=network 1 9.1e+08 tcp-bandwidth-bit/s 0.00042 tcp-rtt-sec
 //
-// The command benchstat -col /arm compares the arms. It takes them as independent samples, and so detects less than
-// Tare, whose rounds are pairs. It does not correct for the number of comparisons.
+// The command benchstat -col /arm compares the arms. benchstat takes the trials as independent samples, and so
+// detects less than Tare, whose rounds are pairs. benchstat does not correct for the number of comparisons.
 //
 // A unit is the metric's name and its unit of measurement, since all values of one line need different units. Unit
 // lines state which direction is better. The number of iterations is 1, because a trial is one measurement.

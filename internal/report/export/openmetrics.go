@@ -21,7 +21,7 @@ import (
 // The types stateset and info would fit better. But node_exporter's textfile collector and the Pushgateway read an
 // older text format without these types.
 //
-// Series have no timestamps, so their time is that of the scrape. The start of the run is a series of its own.
+// Series have no timestamps, so their time is the time of the scrape. The start of the run is a series of its own.
 func openMetrics(w io.Writer, r Run) error {
 	out := bufio.NewWriter(w)
 	for _, f := range families(r) {

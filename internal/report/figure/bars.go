@@ -84,7 +84,7 @@ func (d *drawing) bars(g BarGroup, left, top, width float64) {
 	}
 }
 
-// Sizes of the pictures of one metric, in pixels. Box plot and run chart have the same rows, so that they
+// Sizes of the pictures of one metric, in pixels. Box plot and run chart have the same rows, so that the two pictures
 // line up side by side.
 const (
 	boxesWidth    = 400

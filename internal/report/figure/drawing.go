@@ -2,8 +2,9 @@
 // values of arms (Bars), a metric against a factor (Lines) and over many runs (History). Callers pass all numbers and
 // words. The package escapes every string.
 //
-// Elements have literal colours as attributes, so that every SVG viewer shows them. The style sheet css overrides them
-// on dark pages, by the classes of the elements. Attributes and rules are generated from the tables in this file.
+// Elements have literal colours as attributes, so that every SVG viewer shows them. The style sheet css overrides the
+// colours on dark pages, by the classes of the elements. Attributes and rules are generated from the tables in this
+// file.
 package figure
 
 import (

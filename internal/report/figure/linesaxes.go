@@ -198,7 +198,7 @@ func (c *linesChart) drawOverheads() {
 	}
 	if m := c.Margin; m > 0 {
 		c.rect(c.left, y(m), c.right-c.left, y(-m)-y(m), "band")
-		for _, v := range c.X { // the band hides the lines of the grid, so they are drawn again
+		for _, v := range c.X { // the band hides the lines of the grid, so the lines are drawn again
 			c.line(c.x(v), y(m), c.x(v), y(-m), "grid")
 		}
 	}

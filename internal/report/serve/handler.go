@@ -154,7 +154,7 @@ func show(w http.ResponseWriter, status int, d *document.Document) error {
 
 // access serves only readers who know the token, and only GET and HEAD requests. The first address that a reader opens
 // contains the token. The response sets a cookie derived from the token, so that no link and no browser history
-// contains the token. A server on another port may receive the cookie, which opens these pages but does not reveal the
+// contains the token. A server on another port may receive the cookie, which opens Tare's pages but does not reveal the
 // token. Other web pages cannot make requests in the reader's name: the browser sends no cookie with them, and access
 // rejects foreign host names that resolve to this machine.
 type access struct {

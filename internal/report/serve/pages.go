@@ -20,7 +20,7 @@ import (
 )
 
 // Addresses of the pages. The pages of a run lie beside its files in runs/NAME/, as in a run directory. Links from a
-// page to the files therefore work in both.
+// page to the files therefore work in runs/NAME/ and in a run directory.
 const (
 	indexPage   = "index.html"
 	historyPage = "history.html"

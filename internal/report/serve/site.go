@@ -105,8 +105,8 @@ func (s *site) addPages(all []*reading, skipped []history.Skipped) {
 	}
 }
 
-// addRun adds those files of a run that the run's chain covers. For each directory of the run, it also adds a page that
-// lists the files.
+// addRun adds those files of a run that the run's chain covers, and for each directory of the run a page that lists the
+// directory's files.
 func (s *site) addRun(r *run) error {
 	run, contents, err := journal.Contents(r.dir)
 	if errors.Is(err, journal.ErrNoChain) {

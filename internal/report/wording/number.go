@@ -31,7 +31,7 @@ const (
 	mostNamed     = 3     // cells that an answer names
 	minUneven     = 1.5   // a cost this many times the cost in another cell makes an answer name the worse cell
 	maxMetrics    = 6     // metrics that a finding names
-	maxFacts      = 6     // a sentence names so many differing facts, and then the number of the rest; one more is named, too
+	maxFacts      = 6     // differing facts that a sentence names before it counts the rest; a rest of one is named
 	mostDiffering = 5     // largest number of differing machine properties that a sentence names
 	maxQuoted     = 160   // characters quoted from a line of a program's output
 	minLoss       = 0.001 // smallest share of lost packets or segments that a sentence mentions

@@ -11,8 +11,8 @@ import (
 	"tare/internal/text/safetext"
 )
 
-// Ending states how many rounds an unfinished run has, why others are missing, and which command adds them: "9 of 10
-// rounds; …; tare resume runs/night continues it"; "": the run is finished.
+// Ending states how many rounds an unfinished run has, why the other rounds are missing, and which command adds them:
+// "9 of 10 rounds; …; tare resume runs/night continues it"; "": the run is finished.
 func Ending(r *analysis.Run) string {
 	e := r.Ending
 	if e == nil {

@@ -129,8 +129,8 @@ func NotShared(a compare.NotShared) string {
 	return When(a.Other != nil, "unit, direction or scale differ in "+runs(a.Other))
 }
 
-// PropertyValues lists a machine property, a value for each run. If processor flags differ, the first run has their
-// number, and other runs have the flags they add or lack.
+// PropertyValues lists a machine property, a value for each run. If processor flags differ, the value of the first run
+// is its number of flags, and the values of other runs are the flags that they add or lack.
 func PropertyValues(p compare.Property) []string {
 	list := slices.Clone(p.Values)
 	first := slices.IndexFunc(list, func(v string) bool { return v != "" })

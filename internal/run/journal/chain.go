@@ -23,7 +23,7 @@ import (
 // every later line.
 //
 // The chain reveals damage and careless edits. It is no signature: a forger can write the whole record anew. A chain
-// that was published or signed earlier reveals a forgery, too.
+// that was published or signed earlier reveals even a forgery.
 //
 // Before version 2 of the plan, the chain of the trials started empty, and only the last note held the chain of the
 // last trial. The oldest runs have no chains.

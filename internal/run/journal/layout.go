@@ -66,8 +66,8 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// walk calls the function visit for the directories that Find searches. If visit returns true for a directory, its
-// subdirectories are visited, too.
+// walk calls the function visit for the directories that Find searches. If visit returns true for a directory, walk
+// goes on to its subdirectories.
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {

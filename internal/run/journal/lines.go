@@ -123,8 +123,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// lineLog is a file to which only lines are added. The length of its whole lines is known. Bytes behind them belong to
-// a line whose writing failed.
+// lineLog is a file to which only lines are added. The length of its whole lines is known. Bytes behind the whole lines
+// belong to a line whose writing failed.
 type lineLog struct {
 	file *os.File
 	dir  string // the run directory, for error messages

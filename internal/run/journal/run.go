@@ -24,7 +24,7 @@ type Run struct {
 	Plan        *experiment.Plan     // plan of the run; numbers whose type is not known are json.Numbers
 	Environment *machine.Environment // environment of the first session; nil if none was recorded
 	Trials      []Trial              // in the order of Seq
-	Notes       []Note               // in the order in which they were written
+	Notes       []Note               // in the order in which the notes were written
 	Sessions    []Session
 	Rounds      int // number of rounds that a pilot or an extension has fixed; 0: not fixed
 	ExtraRounds int // number of extra rounds, which replace rounds that the machine's condition spoilt

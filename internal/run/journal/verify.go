@@ -264,8 +264,8 @@ func verifyImported(root *os.Root, v *verified) error {
 	return err
 }
 
-// neverCopied reports whether the record names a copy that was never made. Older Tares did so if they kept only series
-// or histograms of the file.
+// neverCopied reports whether the record names a copy that was never made. Older Tares recorded a copy even if they
+// kept only series or histograms of the file.
 func neverCopied(root *os.Root, f *ImportedFile) bool {
 	return len(f.Within) == 0 && slices.ContainsFunc([]string{".series.json", ".histograms.json"}, func(name string) bool {
 		_, err := root.Stat(f.Raw + name)

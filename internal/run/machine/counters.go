@@ -121,7 +121,7 @@ type Totals struct {
 	CPUs       int           `json:"cpus"`    // online CPUs
 	Busy       time.Duration `json:"busy"`    // CPU time of all tasks, guests and interrupts included
 	Interrupts time.Duration `json:"kernel"`  // CPU time of irq and softirq
-	Steal      time.Duration `json:"steal"`   // CPU time that the hypervisor has taken for others
+	Steal      time.Duration `json:"steal"`   // CPU time that the hypervisor has taken for other guests
 	Waiting    time.Duration `json:"waiting"` // time in which at least one task waited for a CPU (pressure); -1: unknown
 	Load       float64       `json:"load"`    // load average over 1 minute
 }

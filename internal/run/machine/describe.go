@@ -145,15 +145,15 @@ func CipherDrivers(files procfs.FS) map[string]string {
 	return drivers
 }
 
-// hasAES reports whether the processor has AES instructions. Only x86 and ARM tell this; other processors count as
-// having them.
+// hasAES reports whether the processor has AES instructions. Only x86 and ARM processors tell; other processors count
+// as having AES instructions.
 func hasAES(e *Environment) bool {
 	known := slices.Contains(e.CPU.Flags, "fpu") || slices.Contains(e.CPU.Flags, "asimd")
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
-// softwareAES reports whether a driver computes AES without AES instructions. "" counts, too: the kernel lists no mode
-// that was never requested.
+// softwareAES reports whether a driver computes AES without AES instructions. The driver "" counts as one without AES
+// instructions: the kernel lists no mode that was never requested.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }

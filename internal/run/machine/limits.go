@@ -60,8 +60,8 @@ func CheckLimits(needs Needs) error {
 	return nil
 }
 
-// Exhausted returns the limit of this process that caused an error; false: no limit did. After such an error, later
-// operations will fail, too.
+// Exhausted returns the limit of this process that caused an error; false: no limit did. After an error by a limit,
+// later operations will fail at the limit.
 func Exhausted(err error) (limit, bool) {
 	switch start, is := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, syscall.EMFILE):

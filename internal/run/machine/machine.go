@@ -110,8 +110,8 @@ type Cluster struct {
 	Platform string     `json:"platform"`       // "linux/amd64"
 	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
 	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
-	// Components maps names of DaemonSets and Deployments to their images. Only those that can affect results are in
-	// it, such as the network plug-in.
+	// Components maps names of DaemonSets and Deployments to their images. It has only components that can affect
+	// results, such as the network plug-in.
 	Components map[string]string `json:"components,omitempty"`
 	// StandIns maps names of components to remarks on their parts that only imitate something real.
 	StandIns map[string]string `json:"standIns,omitempty"`

@@ -51,7 +51,7 @@ func parseCPUInfo(text string) CPU {
 }
 
 // armModel names an ARM processor by its numbers in /proc/cpuinfo. It knows mainly processors of cloud servers; for
-// others, it returns the numbers.
+// other processors, it returns the numbers.
 func armModel(implementer, part string) string {
 	names := map[string]string{
 		"0x41 0xd03": "ARM Cortex-A53",

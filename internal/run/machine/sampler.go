@@ -22,15 +22,15 @@ import (
 //     as time of the process that it interrupts. Under network load, the first method then subtracts too much. With
 //     small datagrams of iperf3 on two processors, it missed a quarter of the machine's CPU time.
 //
-// Kernel threads, interrupts and softirqs may work for the trial or for others. Conditions.KernelCPU is their sum. They
-// never count as foreign.
+// Kernel threads, interrupts and softirqs may work for the trial or for other programs. Conditions.KernelCPU is their
+// sum. Apart from the limits below, none of the three counts as foreign.
 //
 // # Limits
 //
 // CPU time in /proc is in ticks of 10 ms: the shares of a trial under a second are coarse. With /proc/stat, work at
 // regular intervals may appear as more or less than it was. A kernel thread that ends within the trial counts as
-// foreign. In a container with its own process ids, all kernel threads do (Describe notes it). Under network load with
-// tick accounting, programs outside of such a container are underestimated.
+// foreign. In a container with its own process ids, all kernel threads count as foreign (Describe notes it). Under
+// network load with tick accounting, programs outside of such a container are underestimated.
 type Sampler struct {
 	root string // root directory of the machine's files
 	now  func() time.Time
@@ -120,7 +120,8 @@ func (s Activity) Plus(o Activity) Activity {
 	}
 }
 
-// plus adds the totals of an earlier reading or period to the totals t. With sign = -1, it subtracts them.
+// plus adds the totals of an earlier reading or period to the totals t. With sign = -1, it subtracts the earlier totals
+// from t.
 func (t Totals) plus(earlier Totals, sign time.Duration, cpus int) Totals {
 	sum := Totals{CPUs: cpus, Busy: t.Busy + sign*earlier.Busy, Interrupts: t.Interrupts + sign*earlier.Interrupts,
 		Steal: t.Steal + sign*earlier.Steal, Waiting: -1, Load: t.Load}

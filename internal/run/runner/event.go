@@ -125,8 +125,8 @@ func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
 	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, dropped: map[int]bool{}}
 }
 
-// progress counts the steps of the plan that need no further attempt. It estimates the time of all others from this
-// session's speed.
+// progress counts the steps of the plan that need no further attempt. It estimates the time of all other steps from
+// this session's speed.
 func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)

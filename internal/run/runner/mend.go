@@ -106,7 +106,7 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 	for a, other := range r.plan.Arms {
 		left = left || a != arm && !r.dropped[a] && other.Role == experiment.Treatment
 	}
-	_, reached := machine.Exhausted(why) // a limit of this process stops the other arms, too, so leaving one out is no help
+	_, reached := machine.Exhausted(why) // a limit of this process stops all arms, so leaving one out is no help
 	if reached || ctx.Err() != nil || !left || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
 		return why
 	}

@@ -82,8 +82,8 @@ func (s *sites) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// enter turns the previous site's layers off and the given site's on, and waits until they settle. switched is true if
-// any layer was switched.
+// enter turns the previous site's layers off and the given site's layers on, and waits until the switched layers
+// settle. switched is true if any layer was switched.
 func (s *sites) enter(ctx context.Context, p *armSite) (switched bool, err error) {
 	if s.on == p {
 		return false, nil
@@ -119,7 +119,7 @@ func (s *sites) leave(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// renewable reports whether every site can be taken down without the others.
+// renewable reports whether every site can be taken down without the other sites.
 func (s *sites) renewable() bool {
 	return !slices.ContainsFunc(s.list, func(p *armSite) bool {
 		_, ok := testbed.As[testbed.Closer](p.bare)
@@ -254,7 +254,7 @@ func (p *armSite) serve(ctx context.Context) error {
 		}
 		p.services[w.Shared()] = standing
 	}
-	for _, standing := range p.services { // the layers' proofs use the services, so the site must hold them
+	for _, standing := range p.services { // the site must hold the services, which the layers' proofs use
 		p.site = testbed.Holding(p.site, standing)
 	}
 	return nil

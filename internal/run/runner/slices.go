@@ -12,8 +12,8 @@ import (
 	"tare/internal/workload"
 )
 
-// slicedBlock runs one cell of one round with sliced trials. If one arm's trial is spoilt, all arms repeat theirs: they
-// must share slices.
+// slicedBlock runs one cell of one round with sliced trials. If one arm's trial is spoilt, all arms repeat their
+// trials, which must share slices.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
 	var busy *journal.Trial
 	for {

@@ -41,8 +41,8 @@ type TriedLayer struct {
 	Later  bool  // set if a trial adds further proofs
 }
 
-// Try sets up every arm, makes proofs, tries the workloads that can be tried, and takes all down. If an arm fails,
-// others are still tried. Results so far come with an error. The caller closes the testbed.
+// Try sets up every arm, makes proofs, tries the workloads that can be tried, and takes all arms down. If an arm fails,
+// other arms are still tried. An error comes with the results so far. The caller closes the testbed.
 func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
 	all, err := plan(x, bed, nil)
 	if err != nil {
@@ -96,7 +96,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 }
 
 // try makes the proofs that come before a trial, and returns their results by layer. A failed proof does not stop the
-// others.
+// other proofs.
 func (p *armSite) try(ctx context.Context) []TriedLayer {
 	var layers []TriedLayer
 	for _, e := range p.evidence() {

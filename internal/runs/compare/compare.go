@@ -1,7 +1,8 @@
 // Package compare compares runs of different times, machines or versions of a layer.
 //
 // A result has three parts. The first part lists the properties in which the runs differ, such as the machine
-// (differences.go). Any of these may cause a difference in the numbers. The second part compares overheads, each
+// (differences.go). Any of these properties may cause a difference in the numbers. The second part compares overheads,
+// each
 // against the baseline of its own run (changes.go). The third part compares levels, which are the values of an arm:
 // every arm is compared with one arm of one run, the reference (changes.go).
 //

@@ -177,7 +177,7 @@ func listed(values []string, most int) string {
 }
 
 // compareCells compares parameters of cells that several runs have. A parameter with equal values in all cells appears
-// once, others by cell.
+// once, other parameters appear by cell.
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // properties by path
 	var order []string

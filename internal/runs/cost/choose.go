@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment/quantity"
 )
 
-// Error is an error in the user's options, with a hint how to correct them.
+// Error is an error in the user's options, with a hint how to correct the options.
 type Error struct{ Text, Hint string }
 
 func (e *Error) Error() string { return e.Text }

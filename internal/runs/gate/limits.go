@@ -115,7 +115,7 @@ func family(a experiment.PlannedArm) string {
 }
 
 // of returns the limit of an arm on a metric in a cell; false: none. Limits of the command line come before the plan's,
-// and limits for one arm before those for all.
+// and limits for one arm before limits for all arms.
 func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
 	var best quantity.Limit
 	var rank, near int // how closely the best limit so far fits: rank for the arm, near for metric and cell

@@ -189,8 +189,8 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// withstand sets the parts of a case that must hold despite failed trials. It assumes that these are worse, or better,
-// than all others and the limit.
+// withstand sets the parts of a case that must hold despite failed trials. It assumes that failed trials are worse, or
+// better, than all other trials and the limit.
 func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
 	c.seen = j.rules.Exceeds(d, c.Limit.Value)
 	c.P, c.stands = c.seen, c.Overhead

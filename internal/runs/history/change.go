@@ -174,8 +174,8 @@ func search(x []float64, alpha float64, least int) []int {
 	return changes
 }
 
-// interlude finds the values [from, to) that differ most from those around them. found is true if fewer than a share
-// alpha of surrogates differ as much.
+// interlude finds the values [from, to) that differ most from the surrounding values. found is true if fewer than a
+// share alpha of surrogates differ as much.
 func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, to int, found bool) {
 	// lengthStep is the ratio of successive lengths of tried interludes. All lengths would take quadratic time
 	// (Walther, Annals of Statistics 38, 2010).

@@ -119,8 +119,8 @@ type Point struct {
 // no stretch.
 type Stretch struct {
 	First int `json:"first"` // the index of the first run
-	// Differs lists the parameters of the stretch that differ from those of the last included run before it. For the
-	// first stretch, Differs is empty.
+	// Differs lists the parameters of the stretch that differ from those of the last included run before the stretch.
+	// For the first stretch, Differs is empty.
 	Differs []Difference `json:"-"`
 
 	asked parameters
@@ -194,7 +194,7 @@ type Run struct {
 
 	values   []value
 	path     string // the absolute path of the directory, without links
-	identity uint64 // number that a run shares with its copies, as they share their start
+	identity uint64 // number that tells a run and its copies from other runs of the same start
 	facts    facts
 }
 

@@ -209,8 +209,8 @@ type value struct {
 	invalid bool
 }
 
-// gather collects the values of valid trials in the order of the trials. With withInvalid = true, it collects
-// the values of invalid trials, too.
+// gather collects the values of valid trials in the order of the trials. With withInvalid = true, it collects the
+// values of valid and invalid trials.
 func gather(trials []journal.Trial, withInvalid bool) series {
 	s := series{}
 	for i := range trials {

@@ -2,8 +2,9 @@
 //
 // Tare sees other processes of Tare only within its process id namespace (clean, doctor, leftovers, strays). A marker,
 // a
-// cgroup and a directory name their owner's namespace, and Tare leaves those of another namespace alone. So a test in a
-// namespace of its own may kill a Tare, look for processes, or ask for leftovers. It neither sees nor ends the
+// cgroup and a directory name their owner's namespace, and Tare leaves markers, cgroups and directories of another
+// namespace alone. So a test in a
+// namespace of its own may kill a Tare, look for processes, or ask for leftovers. Such a test neither sees nor ends the
 // processes
 // of another test suite, campaign or run.
 package apart

@@ -113,7 +113,7 @@ var errForeign = errors.New("it exists already and is not of this run; " +
 	"Tare changes and deletes only what it made: give it another name, or delete it first")
 
 // apply creates an object, or changes an existing object of this run. It first checks the owner: server-side apply
-// would change others' objects, too.
+// would also change objects of other owners.
 func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.client.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -183,7 +183,7 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 }
 
 // Record writes into the cluster record that objects of these kinds will be made with the site's labels. Close and
-// Clean then remove them.
+// Clean then remove the objects.
 func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -19,7 +19,8 @@
 //	accounting  measures the resources that pods use, and other load on their nodes
 //
 // Every object is recorded in the cluster before it is made, and has the owner's label. Close removes exactly these
-// objects. If Tare was killed, inventory.Clean removes them. Every wait has a limit. The error after it names the
+// objects. If Tare was killed, inventory.Clean removes the objects. Every wait has a limit. The error after the limit
+// names the
 // awaited state, the events and the pods' last log lines.
 package kube
 

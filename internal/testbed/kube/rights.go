@@ -146,7 +146,7 @@ func scope(ctx context.Context, client cluster.Client, u Use) testbed.Finding {
 // examination holds findings about one cluster. They come from requests that make nothing on the cluster.
 type examination struct {
 	Context  string
-	Reach    testbed.Finding   // namespaces in which the user's rights hold; a run is possible whatever they are
+	Reach    testbed.Finding   // namespaces in which the user's rights hold; whatever the result, a run is possible
 	Findings []testbed.Finding // the API server and the required rights; a run needs all of them
 	Optional []testbed.Finding // rights without which a run records less
 }

@@ -121,7 +121,7 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 func (s *Site) Labels() map[string]string { return s.bed.session.Owner.Labels(s.arm, "") }
 
 // Owners returns the owner references that objects of the site need, so that the cluster removes these objects if Tare
-// is lost. Apply sets them itself.
+// is lost. Apply sets owner references itself.
 func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {

@@ -145,7 +145,7 @@ func (s *site) makeGroups() error {
 		return errors.New("this process may not make cgroups (see tare doctor)")
 	}
 	var g groups
-	// The group g.all must be made before the others, because the loop makes them inside it.
+	// The group g.all must be made first, because the loop makes the other groups inside g.all.
 	for _, to := range []**process.Group{&g.all, &g.servers, &g.others} {
 		made, err := of.Group(g.all, marker{owner: s.bed.owner, serial: int(serials.Add(1))}.scope())
 		if err != nil {

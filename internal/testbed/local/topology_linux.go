@@ -265,8 +265,8 @@ func (n *node) MTU() int { return n.network.mtu }
 
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia routes the node's traffic to the pods in prefix over the interface dev; "": over the wire. With dev, its
-// pods' packets to them, or to their service, have at most mtu bytes.
+// RouteVia routes the node's traffic to the pods in prefix over the interface dev; "": over the wire. With dev, packets
+// of the node's pods to the pods in prefix, or to the service, have at most mtu bytes.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
 	if n.index == 0 && prefix == podNetwork(1) {

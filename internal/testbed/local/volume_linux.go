@@ -71,7 +71,8 @@ func (n *network) openVolume(want experiment.Volume, how experiment.LocalVolume)
 	return volumeSite{n, v}, nil
 }
 
-// ownMounts gives the calling thread a mount namespace. Unmounts on the machine take effect there, too.
+// ownMounts gives the calling thread a mount namespace. Unmounts on the machine take effect in this namespace as on the
+// machine.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)

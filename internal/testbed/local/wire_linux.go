@@ -298,7 +298,7 @@ func (n *network) Shaped() (testbed.Shape, error) {
 }
 
 // shaped returns the interface to the wire and the wire's properties, such as its delay. root is the queueing
-// discipline that sets them; nil: none.
+// discipline that sets these properties; nil: no discipline.
 func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
 	if link, err = n.link(ethernet); err != nil {
 		return nil, s, nil, err

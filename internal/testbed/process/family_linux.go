@@ -113,7 +113,8 @@ const (
 	variablesLimit = 50 * time.Millisecond // limit for a process with arguments, whose variables must appear soon
 )
 
-// Environment reads the variables of a process. If it finds none, an exec may still hide them, for up to unsettled.
+// Environment reads the variables of a process. If it finds no variables, an exec may still hide them, for up to
+// unsettled.
 func Environment(pid int) (variables []string, unsettled time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || len(text) > 0 {

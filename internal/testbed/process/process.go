@@ -21,7 +21,8 @@ const OutputDelay = 2 * time.Second
 // EndLimit is how long killed descendants may take to end. A process that waits for a disk ends only after the wait.
 const EndLimit = 10 * time.Second
 
-// leftGrace is how long descendants may run after the program's end. Then Tare kills them (Usage.Left).
+// leftGrace is how long descendants may run after the program's end. After leftGrace, Tare kills the descendants
+// (Usage.Left).
 const leftGrace = 2 * time.Second
 
 // OutputLimit is the maximum size of one output stream, in bytes. A program that writes more is killed.
@@ -45,8 +46,8 @@ func (l Intervals) Until(done <-chan struct{}, look func()) {
 	}
 }
 
-// looks holds the pauses between readings of a program's memory: short at first, then long, so that they do not disturb
-// a long trial.
+// looks holds the pauses between readings of a program's memory: short at first, then long, so that the readings do not
+// disturb a long trial.
 var looks = Intervals{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}

@@ -172,7 +172,7 @@ func (s *Group) has(pid int) bool {
 var unreported atomic.Int64
 
 // Unreported returns the CPU time of those processes of programs for which no parent waited. getrusage does not report
-// it.
+// this time.
 func Unreported() time.Duration { return time.Duration(unreported.Load()) }
 
 // used returns the CPU time of all processes that have run in the cgroup, even of those for which no parent waited. An

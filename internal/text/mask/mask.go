@@ -1,9 +1,9 @@
 // Package mask removes known secrets from texts. Secrets are the values that a run reads from variables and files. Tare
 // must never write them anywhere.
 //
-// A secret is found in its original form, each of its lines by itself. Common encodings are found, too: base64 (even
-// inside a longer value), hexadecimal, escapes for a URL, JSON or a shell, and dumps of xxd, od and hexdump. Every text
-// is searched in its original form and folded (see folder).
+// A secret is found in its original form, each of its lines by itself, and in common encodings: base64 (even inside a
+// longer value), hexadecimal, escapes for a URL, JSON or a shell, and dumps of xxd, od and hexdump. Every text is
+// searched in its original form and folded (see folder).
 //
 // Secrets in other encodings are not found. Values shorter than Least are not masked, because they would occur
 // everywhere.
@@ -257,7 +257,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes the text that was held back. A secret's beginning at the end of the text is masked, too.
+// Close writes the text that was held back. At the end of the text, a secret's beginning is masked like a whole secret.
 func (w *Writer) Close() error {
 	if len(w.held) == 0 {
 		return nil

@@ -1,7 +1,7 @@
-// Package fio reads the JSON of fio 3.x (--output-format=json and json+). The storage workload and the importer both
-// make trials from it, but by different rules.
+// Package fio reads the JSON of fio 3.x (--output-format=json and json+). The storage workload and the importer make
+// trials from this JSON, by different rules.
 //
-// report.go reads the file. job.go computes a job's values and interprets its options.
+// report.go reads the JSON. job.go computes a job's values and interprets the job's options.
 package fio
 
 import (

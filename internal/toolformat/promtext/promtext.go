@@ -20,7 +20,7 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		fields := strings.Fields(lines.Text()) // name and value; some lines have a time, too
+		fields := strings.Fields(lines.Text()) // name, value and, in some lines, a time
 		if len(fields) < 2 {
 			continue
 		}

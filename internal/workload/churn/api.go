@@ -74,7 +74,7 @@ var contentTypes = map[string]string{
 }
 
 type request struct {
-	method, path string // path contains the query string, too, such as ?limit=500
+	method, path string // path includes the query string, such as ?limit=500
 	accept       string
 	body         []byte
 }

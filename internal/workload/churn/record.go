@@ -139,7 +139,7 @@ func (out *outcome) values() map[string]float64 {
 	return values
 }
 
-// failed returns the share of requests that failed. A request whose object was never ready counts as failed, too.
+// failed returns the share of requests that failed. A request whose object was never ready counts as a failed request.
 func (out *outcome) failed() float64 {
 	return float64(len(out.requests)-out.succeeded+out.unready) / float64(len(out.requests))
 }

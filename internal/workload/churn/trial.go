@@ -145,8 +145,8 @@ func (p *target) path(r schema.GroupVersionResource) string {
 	return root(r.Group, r.Version) + "/namespaces/" + p.namespace + "/" + r.Resource
 }
 
-// query returns the URL path and query string that select the trial's objects. The query string contains the
-// parameters, too.
+// query returns the URL path and query string that select the trial's objects. Beside the selector, the query string
+// contains the parameters.
 func (p *target) query(r schema.GroupVersionResource, parameters url.Values) string {
 	parameters.Set("labelSelector", p.selector)
 	return p.path(r) + "?" + parameters.Encode()

@@ -25,8 +25,8 @@ const (
 	snippetShown = 160      // bytes of the output that an error shows
 )
 
-// output writes one of the program's outputs to a file. If metrics are read from the output, the first 16 MiB are
-// kept in memory, too.
+// output writes one of the program's outputs to a file. If metrics are read from the output, the first 16 MiB are kept
+// both in the file and in memory.
 type output struct {
 	file io.WriteCloser
 	keep bool
@@ -264,7 +264,7 @@ func (p path) String() string {
 }
 
 // number returns the number at the path in a document that was decoded with UseNumber. A string that holds a number
-// counts, too.
+// counts as a number.
 func (p path) number(document any) (float64, error) {
 	at := document
 	for i, part := range p {

@@ -71,7 +71,7 @@ type values struct {
 	fill      *strings.Replacer
 }
 
-// variables returns the program's environment variables: those in the file and, in a pod or node, TARE_PEER,
+// variables returns the program's environment variables: those in the experiment file and, in a pod or node, TARE_PEER,
 // TARE_SERVICE and TARE_PORT.
 func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
 	given, err := c.Env.Resolve(ctx)

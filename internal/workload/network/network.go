@@ -179,8 +179,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
 }
 
-// wireRate returns the rate of the wire in bit/s; 0: unlimited. A limit that a layer has set counts, too, if the
-// site can read its shaper.
+// wireRate returns the rate of the wire in bit/s; 0: unlimited. The rate includes a limit that a layer has set, if the
+// site can read the shaper.
 func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	shaper, ok := testbed.As[testbed.Shaper](site)
 	if !ok {

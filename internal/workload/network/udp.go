@@ -75,7 +75,7 @@ func (c *Config) measureUDP(ctx context.Context, p peers, rate, before float64) 
 		if err != nil {
 			return workload.Result{}, err
 		}
-		// The layers' CPU time covers all measurements, so the usage and the traffic must cover all of them too.
+		// The layers' CPU time covers all measurements, so the usage and the traffic must cover all measurements.
 		total.client, total.server = total.client.Plus(o.client), total.server.Plus(o.server)
 		total.moved += o.moved
 		if loss = o.loss; loss <= float64(c.LossLimit) {
@@ -123,15 +123,14 @@ func (o runOptions) sized(client *iperf3.Report) error {
 // above zero. Steps whose loss may be temporary are repeated, as in ETSI GS NFV-TST 009, section 12.3.3:
 //
 //   - The first step offers the link's rate, or as much as the sender can send. If the loss is within the limit, this
-//     rate is the result. Otherwise it is the upper end of a bracket around the result. The next step tries the rate
-//     that was received, which may be the link's capacity.
+//     rate is the result. If the loss is higher, the rate is the upper end of a bracket around the result. The next
+//     step tries the rate that was received, which may be the link's capacity.
 //   - Each further step takes a quarter off the rate until the loss is within the limit. Then each step tries the
-//     geometric mean of the bracket's ends, until they differ by no more than resolution. The lower end is the
-//     result.
+//     geometric mean of the bracket's ends, until they differ by no more than resolution. The lower end is the result.
 //   - A step whose loss is at most passing times the limit is repeated once: a pause of the receiver's CPU can lose
 //     this many packets.
-//   - If the sender clearly misses the offered rate in a step within the limit, the search ends: the sender cannot
-//     send more.
+//   - If the sender clearly misses the offered rate in a step within the limit, the search ends: the sender cannot send
+//     more.
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // each step offers this share of the rate before, until the loss is within the limit

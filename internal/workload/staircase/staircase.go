@@ -56,7 +56,7 @@ func Spaced(quantity fmt.Stringer) string {
 const (
 	doubling = math.Ln2 // the first step of a search doubles the load; steps are differences of logarithms
 	// settling is the number of first turns (changes of direction) with the finest step that do not count. Noise may
-	// have caused them far from the capacity.
+	// have caused the first turns far from the capacity.
 	settling = 2
 )
 

@@ -273,7 +273,7 @@ func (s *podStarter) once(ctx context.Context) (start, error) {
 	return one, errors.Join(err, s.like.Delete(ctx, p.name))
 }
 
-// used returns the resources that a started pod has used so far, if its node counts them.
+// used returns the resources that a started pod has used so far, if the pod's node counts resources.
 func (s *podStarter) used(ctx context.Context, p *progress) (testbed.Usage, error) {
 	wall := time.Since(p.begun)
 	used, known, err := s.like.Used(ctx, []string{p.uid})

@@ -21,15 +21,15 @@
 //
 // # Density
 //
-// With instances, a trial starts this many instances, which keep running. It waits, and then reads the resources that
-// all instances use together. A process outside of the instance is not counted.
+// With instances, a trial starts this many instances, which keep running. The trial waits, and then reads the resources
+// that all instances use together. A process outside of the instance is not counted.
 //
 // On this machine the memory is PSS: a page that n processes share counts 1/n for each. A line through the levels of
-// instances has the shared pages in its base, and not in its slope. Cgroups would count the kernel's own memory, too.
-// But they count a shared page for the first process that touched it.
+// instances has the shared pages in its base, and not in its slope. Cgroups would also count the kernel's own memory.
+// But cgroups count a shared page for the first process that touched it.
 //
 // On a cluster the memory is the working set of the pods' cgroups, which includes the runtime's own processes. Only the
-// node can read it (testbed.kubernetes.accounting).
+// node can read the working set (testbed.kubernetes.accounting).
 package startup
 
 import (

@@ -209,7 +209,7 @@ func (d direct) MarshalJSON() ([]byte, error) {
 func (d direct) MarshalText() ([]byte, error) { return []byte(d), nil }
 
 // tolerated is how many bytes of a file may be in the page cache after direct I/O: another process may have read them.
-// I/O through the cache exceeds this in a second, unless slower than 64 I/Os per second.
+// I/O through the cache exceeds tolerated in a second, unless the I/O is slower than 64 I/Os per second.
 const tolerated = 256 << 10
 
 // cached reports whether the trial's I/O went through the page cache. With direct: true in the file, such I/O is an
@@ -234,7 +234,7 @@ func (t *trial) cached(ctx context.Context) (bool, error) {
 }
 
 // look returns how much of the trial's file, and of the files behind the volume, is in the page cache. With drop = true
-// it first drops them from there.
+// look first drops these files from the page cache.
 func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
 	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Request{Paths: append([]string{t.file}, t.backing...), Drop: drop})
 	if _, exited := errors.AsType[*testbed.ExitError](err); exited && ctx.Err() == nil {

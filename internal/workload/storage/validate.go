@@ -95,8 +95,8 @@ const constellation profile = "constellation"
 // Values lists the profiles.
 func (profile) Values() []string { return []string{string(constellation)} }
 
-// fill sets the duration and the warm-up of the profile, unless the file gives them. The workload's defaults already
-// fit the profile otherwise.
+// fill sets the duration and the warm-up of the profile, unless the file gives them. In all other fields, the
+// workload's defaults already fit the profile.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile == constellation && !given("duration") {
 		c.Duration = quantity.Duration(time.Minute)
@@ -113,7 +113,7 @@ type Cap struct {
 }
 
 // forBlock returns the caps for I/Os of one block size; 0: no cap is known. Since bandwidth is I/Os per second × block
-// size, each cap limits both.
+// size, a cap on one of the two limits the other.
 func (c *Cap) forBlock(block quantity.Size) (iops, bandwidth float64) {
 	if c == nil {
 		return 0, 0

@@ -1,6 +1,6 @@
 // Package syscalls measures small operations of the kernel, such as opening a file. In each operation, a sandbox or a
-// Linux security module has one or a few hooks. Most operations are taken from UnixBench. The others are connect, bind,
-// ptrace, mount and the check of a capability.
+// Linux security module has one or a few hooks. Most operations are taken from UnixBench. The other operations are
+// connect, bind, ptrace, mount and the check of a capability.
 //
 //	workloads:
 //	  - syscalls: {tests: [getppid, pipe, open], duration: 1s}
@@ -17,11 +17,11 @@
 // The headline is CPU time. Wall clock also contains waits for a CPU that other programs use. For example, on two CPUs
 // with a load of 5 to 17, runs of a second spread by 50 to 120 % in wall clock, and by 11 to 28 % in CPU time.
 //
-// Slices, processes, trials: a process measures batches of about a millisecond. Its value is the median of its batches.
-// Chance gives each process properties that all of its batches share, such as the location of its memory. Intervals
-// computed from batches would therefore claim differences between equal arms. Each trial, and each slice, starts new
-// processes. The value of a trial is the mean over its processes. The unit of analysis is the trial, or the set-up if
-// several trials share one (package internal/analysis/contrast).
+// Slices, processes, trials: a process measures batches of about a millisecond. The value of a process is the median of
+// its batches. Chance gives each process properties that all of its batches share, such as the location of its memory.
+// Intervals computed from batches would therefore claim differences between equal arms. Each trial, and each slice,
+// starts new processes. The value of a trial is the mean over its processes. The unit of analysis is the trial, or the
+// set-up if several trials share one (package internal/analysis/contrast).
 package syscalls
 
 import (

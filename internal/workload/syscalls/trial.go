@@ -69,8 +69,8 @@ func (t *trial) Run(ctx context.Context, i int) error {
 	return nil
 }
 
-// judge returns why a test that failed inside the layers breaks a rule. "": the kernel refuses the test without the
-// layers, too, so it is unavailable at this place.
+// judge returns why a test that failed inside the layers breaks a rule. "": the kernel refuses the test even without
+// the layers, so the test is unavailable at this place.
 func (c *Config) judge(ctx context.Context, site testbed.Site, inside *line) (reason string, err error) {
 	outside, err := ask(ctx, site, c.In, c.try(), false)
 	switch {
@@ -120,8 +120,8 @@ const (
 	coarsest    = 100_000 // longest step of a CPU clock, in ns; longer steps are too coarse to time batches
 )
 
-// Try does one operation inside the site's layers. It returns no error if the kernel refuses the operation without the
-// layers, too.
+// Try does one operation inside the site's layers. Try returns no error if the kernel refuses the operation even
+// without the layers.
 func (c *Config) Try(ctx context.Context, site testbed.Site) error {
 	inside, err := ask(ctx, site, c.In, c.try(), true)
 	if err != nil || inside.failed == nil {

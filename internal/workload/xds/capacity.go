@@ -155,8 +155,8 @@ func (r *trial) capacity(ctx context.Context) (result workload.Result, err error
 	return result, errors.Join(err, workload.KeepIndented(r.t.Raw, "search.json", record))
 }
 
-// try connects as many sidecars as t says, and records whether the server carried them. It waits for the server to be
-// at rest before and after.
+// try connects as many sidecars as t says, and records whether the server carried them. try begins and ends with a wait
+// for the server to come to rest.
 func (r *trial) try(ctx context.Context, number int, t *tryRecord) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
 		return err

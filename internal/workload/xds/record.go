@@ -26,7 +26,7 @@ func timeAt(q workload.Quantile, sorted []time.Duration, n int) (time.Duration, 
 }
 
 // addDistribution adds the mean and the quantiles of n times to values. Missing times count as longest: the mean and
-// quantiles that need them are left out.
+// quantiles that need a missing time are left out.
 func addDistribution(values map[string]float64, name string, times []time.Duration, n int) {
 	slices.Sort(times)
 	if len(times) == n {

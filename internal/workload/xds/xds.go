@@ -12,13 +12,13 @@
 // # A trial
 //
 // In the measured part all sidecars connect, at the rate. The trial waits until each has received the resources that it
-// asked for. With churn, all sidecars connect before the measured part, in which a share of them disconnects and
-// reconnects. Then come the changes: a command changes the server's configuration, and the trial waits until the push
-// has reached the last sidecar. After the trial all sidecars disconnect, and the server comes to rest.
+// asked for. With churn, all sidecars connect before the measured part, in which a share of the sidecars disconnects
+// and reconnects. Then come the changes: a command changes the server's configuration, and the trial waits until the
+// push has reached the last sidecar. After the trial all sidecars disconnect, and the server comes to rest.
 //
-// The load is open: the time until a sidecar is ready counts from the time at which it was due to connect. It therefore
-// includes the wait of a sidecar that the server rejected. A rejected sidecar reconnects as Envoy does, after a random
-// pause. The bound of the pause doubles each time.
+// The load is open: the time until a sidecar is ready counts from the time at which it was due to connect. The time
+// therefore includes the wait of a sidecar that the server rejected. A rejected sidecar reconnects as Envoy does, after
+// a random pause. The bound of the pause doubles each time.
 //
 // With an objective, a trial searches for the largest number of sidecars that the server carries.
 //

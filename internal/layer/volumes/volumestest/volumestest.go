@@ -16,8 +16,8 @@ import (
 // Size is the size of the volumes in bytes.
 const Size = 128 << 20
 
-// Up puts a layer on a volume and creates the volume. The checks are those of the set-up and of one trial. If the
-// system refuses the layer or a program is missing, Up skips the test.
+// Up puts a layer on a volume and creates the volume. The returned checks are those of the set-up and of one trial. If
+// the system refuses the layer or a program is missing, Up skips the test.
 func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Active, []layer.Check) {
 	t.Helper()
 	if found := kind.Probe(t.Context()); !slices.ContainsFunc(found, func(f testbed.Finding) bool { return f.Status == testbed.Works }) {

@@ -31,7 +31,8 @@ func (o Owner) alive() bool {
 	return err == nil && stat.Starttime == o.start && !stat.Gone()
 }
 
-// initial is the inode of the machine's first process id namespace (PROC_PID_INIT_INO), which contains all others.
+// initial is the inode of the machine's first process id namespace (PROC_PID_INIT_INO), which contains all other
+// namespaces.
 const initial = 0xEFFFFFFC
 
 // isEmpty reports whether this process sees no process in a process id namespace.
@@ -89,7 +90,7 @@ func Marked(pid int, self Owner) (o Owner, ok bool) {
 	}
 	o = Owner{pid: int(limit.Max >> spaceBits % (1 << pidBits)), start: never - limit.Max>>(spaceBits+pidBits)%(never+1), namespace: self.namespace}
 	if stat, err := proc.Read(o.pid); err == nil && stat.Starttime%(never+1) == o.start {
-		o.start = stat.Starttime // the mark has only the lower bits of the start time, and /proc has all of them
+		o.start = stat.Starttime // the mark has only the lower bits of the start time; /proc has the whole start time
 	}
 	return o, true
 }

@@ -196,8 +196,8 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 		}
 	}
 	for _, q := range queries {
-		// A sandbox with a kernel of its own has another boot id. Its counters are not used, since they omit the CPU
-		// time of the sandbox itself.
+		// A sandbox with a kernel of its own has another boot id. The sandbox's counters are not used, since they omit
+		// the CPU time of the sandbox itself.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
 			sum := *own
 			if before := r.own[q.pod.UID()]; before != nil {

@@ -182,7 +182,7 @@ func observedCPU(before, after *reading, p podRef) (time.Duration, bool) {
 	}
 	c, asked := after.cgroup(p), before.nodes[p.node].Time
 	if c == nil || asked.IsZero() || p.started.IsZero() || p.started.Before(asked.Truncate(time.Second)) {
-		return 0, false // the pod's CPU time before the first reading is unknown, so the difference is, too
+		return 0, false // the pod's CPU time before the first reading is unknown, so the growth is also unknown
 	}
 	return c.CPU, true
 }

@@ -194,8 +194,8 @@ func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	return max(0, own)
 }
 
-// identify looks for cgroups of no known container. At the first reading they count as the program's. Later, identify
-// reads the pod again to learn the name.
+// identify looks for cgroups of no known container. At the first reading, unknown cgroups count as the program's.
+// Later, identify reads the pod again to learn the name.
 func (m *meter) identify(ctx context.Context, p *pods.Pod, found []cgroup.Usage) error {
 	names := p.Containers()
 	first := m.unnamed == nil

@@ -44,7 +44,7 @@ const Program = "/var/run/tare/bin/tare-agent"
 // dial opens a connection to the agent: an exec of `tare-agent connect` in the pod. Closing it ends the exec.
 type dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Facts are properties of a process in the pod, as the process reads them. Proofs on a cluster use them.
+// Facts are properties of a process in the pod, as the process reads them. Proofs on a cluster use Facts.
 type Facts struct {
 	Version   string `json:"version"`   // version of Tare in the image
 	Kernel    string `json:"kernel"`    // kernel release, as of uname -r
@@ -315,7 +315,7 @@ func (e *versionError) Error() string {
 		"build the image again (make image) or name one of this version in testbed.kubernetes.image", e.Image, e.Here)
 }
 
-// sameVersion reports whether programs of two versions may work together. An unknown version fits all others.
+// sameVersion reports whether programs of two versions may work together. An unknown version fits all other versions.
 func sameVersion(a, b string) bool {
 	known := func(v string) bool { return v != "" && v != "unknown" && v != "devel" }
 	return !known(a) || !known(b) || plainVersion(a) == plainVersion(b)

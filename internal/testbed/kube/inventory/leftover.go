@@ -192,9 +192,9 @@ func (k servedKinds) lacks(i Item) bool {
 	return !known || namespaced != (i.Namespace != "")
 }
 
-// Everyone who may write ConfigMaps can forge the record of a session. Two rules keep tare clean from deleting others'
-// objects for a forger. First, a session counts as dead only if all its records and namespaces say so. Second, an item
-// outside of the record's namespace counts only if the session made the record's namespace.
+// Everyone who may write ConfigMaps can forge the record of a session. Two rules keep tare clean from deleting other
+// users' objects for a forger. First, a session counts as dead only if all its records and namespaces say so. Second,
+// an item outside of the record's namespace counts only if the session made the record's namespace.
 
 type sessionObjects struct {
 	owner      Owner

@@ -131,8 +131,8 @@ func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = labels.Merge(pod.Spec.NodeSelector, host)
 }
 
-// chooseMembers chooses the members' nodes. With same-node, all members get the server's node; otherwise they take
-// turns on nodes that are not the client's.
+// chooseMembers chooses the members' nodes. With same-node, all members get the server's node; without same-node,
+// members take turns on nodes that are not the client's.
 func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	on := []*corev1.Node{c.Server}
 	if len(r.Servers) > 1 && r.Placement != experiment.SameNode {
@@ -146,8 +146,8 @@ func (c *Choice) chooseMembers(r Request, nodes []*corev1.Node) error {
 	return nil
 }
 
-// chooseClients chooses the clients' nodes. With same-node, all clients get the first client's node; otherwise they
-// take turns on nodes without a server.
+// chooseClients chooses the clients' nodes. With same-node, all clients get the first client's node; without same-node,
+// clients take turns on nodes without a server.
 func (c *Choice) chooseClients(r Request, nodes []*corev1.Node) {
 	on := []*corev1.Node{c.Client}
 	if len(r.Clients) > 1 && r.Placement != experiment.SameNode {
@@ -179,8 +179,8 @@ func contains(list []*corev1.Node, n *corev1.Node) bool {
 	return slices.ContainsFunc(list, func(other *corev1.Node) bool { return other.Name == n.Name })
 }
 
-// chooseMemberNodes chooses the members' nodes beside the server's, first those of an earlier choice. Too few nodes are
-// an error only if r.Nodes is set.
+// chooseMemberNodes chooses the members' nodes beside the server's, first the nodes of an earlier choice. Too few nodes
+// are an error only if r.Nodes is set.
 func (c *Choice) chooseMemberNodes(r Request, nodes []*corev1.Node) ([]*corev1.Node, error) {
 	want := len(r.Servers) - 1
 	if r.Nodes > 0 {

@@ -32,7 +32,7 @@ type Maker struct {
 	Record  *inventory.Record // record to which a pod is added before it is made
 	Owner   inventory.Owner
 	Limits  experiment.Timeouts
-	Version string // version of Tare, which the agents must have, too
+	Version string // version of Tare; the agents must have the same version
 }
 
 // Pod is one of Tare's pods, with the connections to its agents. A lost pod can be made again from the plan.

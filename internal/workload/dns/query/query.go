@@ -20,8 +20,8 @@ import (
 	"tare/internal/workload/http/load"
 )
 
-// truncated and foreign are kinds of errors that only DNS has. An error code is a kind, too: its name, such as
-// "servfail", or number, such as "rcode-11".
+// truncated and foreign are kinds of errors that only DNS has. Error codes are further kinds: the code's name, such as
+// "servfail", or its number, such as "rcode-11".
 const (
 	truncated load.Kind = "truncated" // the response did not fit into a datagram
 	foreign   load.Kind = "foreign"   // the question in the response is not the query's question

@@ -75,8 +75,8 @@ var (
 	ipv6 = [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1}
 )
 
-// answer encodes the response to a query into a buffer. It returns the name and kind that were asked for, too. ok is
-// false for bytes that are no query.
+// answer encodes the response to a query into a buffer. Beside the response, it returns the name and kind that were
+// asked for. ok is false for bytes that are no query.
 func answer(query, buffer []byte) (reply []byte, asked name, kind Kind, ok bool) {
 	var p dnsmessage.Parser
 	head, err := p.Start(query)

@@ -211,8 +211,8 @@ func Merge(results ...*Result) *Result {
 	return sum
 }
 
-// Join adds up the results of consecutive spans, such as the slices of a trial. Unlike Merge, it adds up Duration
-// and Elapsed, too.
+// Join adds up the results of consecutive spans, such as the slices of a trial. Unlike in Merge, Duration and Elapsed
+// are sums, not maxima.
 func Join(results ...*Result) *Result {
 	sum := Merge(results...)
 	sum.Duration, sum.Elapsed = 0, 0

@@ -6,34 +6,34 @@
 // In an open loop every request has an intended time, from a constant or a Poisson process. The intended time does not
 // depend on the server. The latency counts from the intended time to the last byte of the response. If the server
 // stalls, all requests that fall due during the stall have a longer latency. A closed loop sends no requests during a
-// stall, and therefore does not see their wait. This error is called coordinated omission (G. Tene, How NOT to Measure
-// Latency, 2013).
+// stall, and therefore does not see the wait of the requests due. This error is called coordinated omission (G. Tene,
+// How NOT to Measure Latency, 2013).
 //
-// The time to first byte counts from the intended time, too, and ends with the first byte of the response.
+// The time to first byte also counts from the intended time, and ends with the first byte of the response.
 //
 // A closed loop has a number of workers. Each worker sends its next request when its last response is complete. The
 // latency counts from the time of sending. Closed loops exist for comparison with other tools that have them.
 //
-// Two parts of an open loop's latency are recorded separately, too. Waited is the time for which a request was due, but
-// all connections were busy. Its cause is the server, or too few connections. Lag is the time by which the generator
-// was late although a connection was free. If Lag is not small compared with the latency, the result does not describe
-// the server.
+// Two parts of an open loop's latency are also recorded by themselves. Waited is the time for which a request was due,
+// but all connections were busy. The cause of Waited is the server, or too few connections. Lag is the time by which
+// the generator was late although a connection was free. If Lag is not small compared with the latency, the result does
+// not describe the server.
 //
 // Every request that falls due within the measured time ends exactly once: as OK, or as an error of one kind.
 //
 // # How it works
 //
-// One goroutine, the pacer, sleeps until the next request is due (package pause). It writes the request to the
+// One goroutine, the pacer, sleeps until the next request is due (package pause). The pacer writes the request to the
 // connection that has been free for longest. Each connection has a goroutine that reads. On Linux, a few event loops
-// read instead if the load is HTTP/1.1 without TLS (eventLoops). When a response is complete and another request is
-// overdue, the reader sends that request at once.
+// read, instead of these goroutines, if the load is HTTP/1.1 without TLS (eventLoops). When a response is complete and
+// another request is overdue, the reader sends that request at once.
 //
 // Requests are encoded before the load begins. Responses are parsed without allocating memory. The client of net/http
 // takes several times the CPU time per request, which a server on the same machine would lack.
 //
 // A session has connections, which stay open between spans of load. Each connection has slots, and a link: its current
-// network connection. A slot carries one request at a time. An activeSpan is a span of load under way. It hands each
-// due request to a free slot. A Client runs sessions for another process.
+// network connection. A slot carries one request at a time. An activeSpan is a span of load under way. The activeSpan
+// hands each due request to a free slot. A Client runs sessions for another process.
 package load
 
 import (

@@ -52,7 +52,7 @@ func inspect(name string, drop bool) (r file, err error) {
 		return r, err
 	}
 	defer func() { _ = f.Close() }()
-	size, err := f.Seek(0, 2) // finds the size of a block device, too, which Stat does not
+	size, err := f.Seek(0, 2) // unlike Stat, also finds the size of a block device
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}

@@ -39,7 +39,7 @@ type Request struct {
 	Heap string `json:"heap,omitempty"` // asks for the size of the server's heap; holds the address of the server's metrics
 }
 
-// Open describes the sidecars and the server that they connect to. It is the first request.
+// Open describes the sidecars and the server that the sidecars connect to. Open is a client's first request.
 type Open struct {
 	Server    string           `json:"server"` // HOST:PORT
 	Protocol  sidecar.Protocol `json:"protocol"`
@@ -211,8 +211,8 @@ func address(number int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 1+number/block, number/last%last, 1+number%last)
 }
 
-// heap returns the bytes in use on a server's heap. It reads them from the server's metrics, under the name that
-// Prometheus' collector for Go uses.
+// heap returns the bytes in use on a server's heap. heap reads the number from the server's metrics, under the name
+// that Prometheus' collector for Go uses.
 func heap(ctx context.Context, url string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

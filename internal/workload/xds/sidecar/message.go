@@ -15,7 +15,7 @@ import (
 )
 
 // incoming parses a stream's messages (DiscoveryResponse or DeltaDiscoveryResponse) while they arrive. Of a resource
-// that cannot name others, it keeps only the first bytes, for the type.
+// that cannot name other resources, incoming keeps only the first bytes, for the type.
 type incoming struct {
 	in interface {
 		io.Reader
@@ -37,7 +37,7 @@ const (
 
 const (
 	// peek is the number of bytes at the beginning of each resource that are always kept. The resource's type must
-	// stand within them.
+	// stand within these first bytes.
 	peek = 512
 	// mostPiece is the number of bytes that are read at a time.
 	mostPiece = 4096

@@ -136,7 +136,7 @@ func first(packed []byte) (url []byte, ok bool) {
 }
 
 // wrapped returns the bytes of the Any inside a Resource of a delta response. b has only the Resource's first bytes. ok
-// is false if the Any begins after them.
+// is false if the Any begins after b.
 func wrapped(b []byte) (packed []byte, ok bool) {
 	for {
 		number, kind, n := protowire.ConsumeTag(b)

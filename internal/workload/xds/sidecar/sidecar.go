@@ -226,8 +226,8 @@ func (s *sidecar) acknowledge(t Type, wrong error) {
 	s.ask(request{of: t, version: s.versions[t], nonce: s.nonces[t], names: s.names[t].list(), wrong: wrong})
 }
 
-// subscribe asks the server for the resources of a type that the sidecar wants now. If they equal before, the names
-// wanted earlier, it asks for nothing.
+// subscribe asks the server for the resources of a type that the sidecar wants now. If the wanted names equal before,
+// the names wanted earlier, subscribe asks for nothing.
 func (s *sidecar) subscribe(of Type, before names) {
 	wanted := s.names[of]
 	if wanted == before {

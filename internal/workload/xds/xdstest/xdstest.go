@@ -52,7 +52,7 @@ type Options struct {
 	TLS    *tls.Config
 	Token  string // token that streams must present; "": none
 	Refuse int    // number of streams to refuse before one is served
-	Most   int    // largest number of streams at the same time; others are refused; 0: no limit
+	Most   int    // largest number of streams at the same time; further streams are refused; 0: no limit
 	Record bool   // keep the requests for Server.Requests
 }
 
@@ -132,8 +132,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// admit refuses a stream that lacks the token, and a stream that exceeds the limits Refuse and Most. It serves all
-// others.
+// admit refuses a stream that lacks the token, the first Refuse streams with the token, and streams beyond the limit
+// Most. admit serves all other streams.
 func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if want := s.options.Token; want != "" {
 		given, _ := metadata.FromIncomingContext(stream.Context())
@@ -161,7 +161,7 @@ func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerIn
 }
 
 // Change replaces the configuration, and pushes it to the sidecars. Every call changes endpoints of the first cluster.
-// Other types keep their version if they are unchanged.
+// Types other than endpoints keep their version if their resources are unchanged.
 func (s *Server) Change(mesh Mesh) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -206,7 +206,7 @@ type Usage struct {
 	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
 }
 
-// Plus adds up the usage of two cgroups of a pod. Throttled becomes unknown if it is unknown for one of them.
+// Plus adds up the usage of two cgroups of a pod. Throttled becomes unknown if it is unknown for one of the cgroups.
 func (u Usage) Plus(o Usage) Usage {
 	u.CPU, u.System, u.WorkingSet = u.CPU+o.CPU, u.System+o.System, u.WorkingSet+o.WorkingSet
 	known := u.Throttled >= 0 && o.Throttled >= 0
