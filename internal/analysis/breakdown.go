@@ -213,7 +213,7 @@ func (f *costFit) missing(p PartName) (n contrast.Missing) {
 		for k, broke := range failed {
 			more, less = more || broke && weights[k] > negligible, less || broke && weights[k] < -negligible
 		}
-		n.Add(less || !more, more || !less) // to be safe, the round counts for both arms if no failed level changes the part
+		n.Add(less || !more, more || !less) // if no failed level has an effect on the estimate, the round counts as failed for both arms
 	}
 	return n
 }

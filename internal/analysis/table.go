@@ -176,8 +176,8 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts returns the numbers of planned, done, valid, failed and lost trials. Rounds that make up for another, left-out
-// arm may exceed the plan.
+// counts returns the numbers of planned, done, valid, failed and lost trials. More trials than planned may be done:
+// they make up for rounds in which another arm was left out.
 func (t *table) counts(rounds int, trials []journal.Trial) (c Counts) {
 	for k, cell := range t.slots {
 		for a, arm := range cell {

@@ -8,8 +8,8 @@ import (
 // Step is one trial to run, as indices into the plan's Cells and Arms.
 type Step struct{ Cell, Arm int }
 
-// leastRows is the least number of rounds over which arm orders are balanced. In n rounds, balancing raises the
-// variance of a sum at most n/(n-1)-fold.
+// leastRows is the least number of rounds over which arm orders are balanced. Balancing over n rounds raises the
+// variance of a sum of values at most n/(n-1)-fold: little, from 24 rounds on.
 const leastRows = 24
 
 // The random draws of a plan come from separate streams.

@@ -111,7 +111,7 @@ func (p pairing) String() string { return p.how }
 // trials are not paired.
 func (p *pairing) byFiles() bool { return p.how != "" && p.how != byRound }
 
-// common names what the files of a round have in common, for messages.
+// common returns, for messages, the thing that the files of one round have in common.
 func (p *pairing) common() string {
 	switch {
 	case p.layout != nil:

@@ -201,7 +201,7 @@ func resampledSize(t noise, b belief, a *Aim, n int) int {
 // noise is assumed to be normal.
 type Side struct {
 	Below, Above float64 // one-sided significance levels for a result below and above the limit
-	Assurance    float64 // required chance of a result, whether above the limit or below it
+	Assurance    float64 // required chance that the result is shown to lie above the limit or below it
 	Limit        int     // largest number of values to try
 }
 

@@ -198,8 +198,8 @@ func (l *loaded) Off() error {
 	return errors.Join(append(errs, l.gone())...)
 }
 
-// goneLimit is how long Off waits until its programs are detached. A child process that is being started briefly holds
-// copies of Off's closed links.
+// goneLimit is how long Off waits until its programs are detached, because a child process that is just being started
+// briefly holds copies of the links that Off closed.
 const goneLimit = time.Second
 
 func (l *loaded) gone() error {

@@ -54,7 +54,7 @@ var Formats = []Format{
 // directory returns the name of a run directory, without the path that leads to it.
 func directory(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole // resolves ".", which has no name
+		dir = whole // a path such as "." becomes absolute, since "." is no name
 	}
 	return filepath.Base(dir)
 }

@@ -63,8 +63,8 @@ func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 // BendRatio is the usual value of bendRatio, a parameter of the function Overheads.
 const BendRatio = 12
 
-// Overheads returns an axis that covers all intervals, zero and the margin. It bends if the largest bound is more than
-// bendRatio times the typical bound.
+// Overheads returns an axis that covers all intervals, zero and the margin. If the largest bound is more than bendRatio
+// times the typical bound, the axis is not linear (Axis.Bend).
 func Overheads(list []analysis.Interval, margin, bendRatio float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}

@@ -260,8 +260,8 @@ func newColumn(table document.Table, at int) *column {
 	return c
 }
 
-// naturalWidths gives every column the width of its content. A column of names gets at most the width that the argument
-// names gives.
+// naturalWidths gives every column the width of its content. The width of a column of names is limited by the argument
+// names.
 func (g *grid) naturalWidths(names int) {
 	for _, c := range g.side {
 		c.width = 0

@@ -175,7 +175,7 @@ func Spread(c *combine.Comparison) string {
 		return Missing
 	}
 	m := c.Metric
-	m.Better = experiment.Lower // a spread has no direction, so words such as "more" or "less" are left out
+	m.Better = experiment.Lower // a spread is neither a cost nor a gain; with lower as better, the sign stays, and no word such as "less"
 	return plain.Interval(m, c.Spread)
 }
 

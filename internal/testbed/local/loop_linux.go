@@ -126,8 +126,8 @@ const (
 	alignment  = 4096    // alignment of addresses and lengths for direct I/O
 )
 
-// writeMark writes a marker through all parts of the volume. It then counts how often the device's file contains the
-// marker.
+// writeMark writes a marker into the volume, through every layer of its storage. It then counts how often the device's
+// file contains the marker.
 func (v *volume) writeMark() error {
 	var drawn [16]byte
 	_, _ = rand.Read(drawn[:])
