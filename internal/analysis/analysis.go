@@ -95,20 +95,21 @@ type Run struct {
 	Trials   Counts    `json:"trials"`
 	Family   int       `json:"family"` // number of hypotheses whose p-values Holm's correction adjusts together
 	// Failures are the failures of the program by cell and arm. Cells without a failure are left out.
-	Failures    []Failures        `json:"failures,omitempty"`
-	Comparisons []Comparison      `json:"comparisons"`
-	Controls    []Comparison      `json:"controls"` // comparisons of the control with the baseline
-	Warnings    []Warning         `json:"warnings,omitempty"`
-	Behaviours  []Warning         `json:"-"` // the warnings, also in Warnings, about programs that behave otherwise than in the baseline
-	Cells       []CellSummary     `json:"cells"`
-	Scaling     []Scaling         `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
-	PowerLaws   []PowerLaw        `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect a power law
-	Breakdowns  []Breakdown       `json:"breakdowns,omitempty"` // the parts of a layer's cost, for layers with a factor that counts something, such as filter rules
-	Factorial   *Factorial        `json:"factorial,omitempty"`  // effects of the layers of a factorial design, alone and together
-	Published   []PublishedSource `json:"published,omitempty"`  // numbers of documents that the experiment file lists, beside those of this run
-	Invalids    []journal.Trial   `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
-	Proofs      []ProofSummary    `json:"proofs,omitempty"`
-	Harness     Harness           `json:"harness"`
+	Failures    []Failures      `json:"failures,omitempty"`
+	Comparisons []Comparison    `json:"comparisons"`
+	Controls    []Comparison    `json:"controls"` // comparisons of the control with the baseline
+	Warnings    []Warning       `json:"warnings,omitempty"`
+	Behaviours  []Warning       `json:"-"` // the warnings, also in Warnings, about programs that behave otherwise than in the baseline
+	Cells       []CellSummary   `json:"cells"`
+	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
+	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, for workloads that expect a power law
+	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts of a layer's cost, for layers with a factor that counts something, such as filter rules
+	Factorial   *Factorial      `json:"factorial,omitempty"`  // effects of the layers of a factorial design, alone and together
+	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
+	Proofs      []ProofSummary  `json:"proofs,omitempty"`
+	Harness     Harness         `json:"harness"`
+	// Published holds the numbers of documents that the experiment file lists, beside those of this run.
+	Published []PublishedSource `json:"published,omitempty"`
 }
 
 // Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there is none.

@@ -135,11 +135,11 @@ func figure(r analysis.Reason) *Figures {
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
-		return []member{{"missing", Ending(v)}, {"answer", answers(v)}, {"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)},
+		return []member{{"missing", Ending(v)}, {"published", worded(v.Published)}, {"answer", answers(v)}, {"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)},
 			{"observational", Observation(v.Observation)}, {"failures", worded(v.Failures)},
 			{"comparisons", worded(v.Comparisons)}, {"controls", worded(v.Controls)}, {"warnings", worded(v.Warnings)},
 			{"cells", worded(v.Cells)}, {"scaling", worded(v.Scaling)}, {"powerLaws", worded(v.PowerLaws)},
-			{"breakdowns", worded(v.Breakdowns)}, {"factorial", optional(v.Factorial)}, {"published", worded(v.Published)}}
+			{"breakdowns", worded(v.Breakdowns)}, {"factorial", optional(v.Factorial)}}
 	case analysis.Failures:
 		return []member{{"text", Failed(&v, "baseline")}, {"reason", figure(v.Reason)}}
 	case analysis.Comparison:
