@@ -20,7 +20,7 @@ func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
 	d.Add(publishedBlocks(t, decimals)...)
-	return d.Add(publishedValues(t.Published, wording.Confidence(float64(t.Plan.Judged())))...)
+	return d.Add(publishedValues(t.Published, wording.Confidence(float64(t.Plan.Judged())), true)...)
 }
 
 // AsTheyVary stands for as many decimals as show two digits of the spread of the values.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"tare/internal/analysis"
@@ -10,21 +11,42 @@ import (
 	"tare/internal/report/wording"
 )
 
-// publishedValues shows the numbers of documents beside the run's own, with the document under its numbers.
-func publishedValues(sources []analysis.PublishedSource, confidence string) []doc.Block {
-	t := doc.Table{Columns: []doc.Column{{Title: "metric", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "published", Right: true},
+// mostPublished is the largest number of published numbers on a terminal without --all.
+const mostPublished = 12
+
+// publishedValues shows the numbers of documents beside the run's own, below the name of the document.
+func publishedValues(sources []analysis.PublishedSource, confidence string, all bool) []doc.Block {
+	t, n := publishedValueTable(sources, math.MaxInt)
+	if n == 0 {
+		return nil
+	}
+	short := doc.On(doc.Terminal, t)
+	if n > mostPublished && !all {
+		first, _ := publishedValueTable(sources, mostPublished)
+		short = doc.On(doc.Terminal, first, doc.Say(fmt.Sprintf("%d published numbers more (--all shows them)", n-mostPublished)))
+	}
+	return []doc.Block{doc.Section{ID: "published-values", Title: "Published and measured", Flush: true, Blocks: []doc.Block{short,
+		doc.On(doc.Markdown|doc.Page, doc.Say(fmt.Sprintf("Numbers of documents beside those of this run, with %s intervals: "+
+			"inside and outside say whether the interval contains the published number, overlap and apart whether it has values in common with a published range. "+
+			"Nothing is tested: other machines may give other numbers.", confidence)), t)}}}
+}
+
+// publishedValueTable makes the table of the first published numbers. n counts all of them.
+func publishedValueTable(sources []analysis.PublishedSource, most int) (t doc.Table, n int) {
+	t = doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "published", Right: true},
 		{Title: "measured here", Right: true}, {Title: "ratio", Right: true}, {Title: "reading", Kind: doc.Prose}}}
 	for _, s := range sources {
-		g := doc.Group{Title: doc.Words(join(", ", plain(s.Source), when(s.Revision != "", "revision "+plain(s.Revision)))), Parts: []doc.Part{{}}}
-		if s.URL != "" {
-			g.Title = append(g.Title, doc.Span{Words: " ("}, doc.Span{Words: plain(s.URL), Link: s.URL}, doc.Span{Words: ")"})
-		}
+		title := join(", ", plain(s.Source), when(s.Revision != "", "revision "+plain(s.Revision))) + when(s.URL != "", " ("+plain(s.URL)+")")
+		g := doc.Group{Title: doc.Words(title), Parts: []doc.Part{{}}}
 		noted := map[string]bool{} // a row of the file has its remarks once, although it may name several cells
 		for _, p := range pointers(s.Rows) {
+			if n++; n > most {
+				continue
+			}
 			row := doc.Row{Cells: doc.Cells(plain(p.Metric.Name)+" "+wording.In(plain(p.Cell)), plain(p.Arm)+when(p.Against != "", " against "+plain(p.Against)),
 				wording.PublishedNumber(p), wording.PublishedHere(p), wording.PublishedRatio(p), brief(wording.PublishedReading(p)))}
 			about := join("; ", plain(p.Row.Label), plain(p.Row.Note), when(p.Row.Unknown != nil, "not in the document: "+strings.Join(plainAll(p.Row.Unknown), ", ")))
-			if key := p.Arm + " " + about; about != "" && !noted[key] {
+			if key := p.Row.Metric + " " + p.Arm + " " + about; about != "" && !noted[key] {
 				noted[key], row.Notes = true, []string{about}
 			}
 			g.Add(row)
@@ -33,13 +55,7 @@ func publishedValues(sources []analysis.PublishedSource, confidence string) []do
 			t.Groups = append(t.Groups, g)
 		}
 	}
-	if t.Groups == nil {
-		return nil
-	}
-	return []doc.Block{doc.Section{ID: "published-values", Title: "Published and measured", Flush: true, Blocks: []doc.Block{
-		doc.On(doc.Markdown|doc.Page, doc.Say(fmt.Sprintf("Numbers of documents beside those of this run, with %s intervals: "+
-			"inside and outside say whether the interval contains the published number, overlap and apart whether it has values in common with a published range. "+
-			"Nothing is tested: other machines may give other numbers.", confidence))), t}}}
+	return t, n
 }
 
 // marks returns the published numbers about an arm on a metric: its differences from the baseline, or its values.

@@ -112,13 +112,15 @@ func PublishedText(p *analysis.Published) string {
 
 // unread states why there is no reading.
 func unread(p *analysis.Published) string {
-	few, ok := p.Reason.(analysis.TooFewValues)
-	switch noun := noun(p.Against != ""); {
-	case !ok:
-		return Why(&analysis.Comparison{Reason: p.Reason, Metric: p.Metric, Paired: true, Rounds: p.Trials})
-	case p.Trials == 0:
-		return "no valid " + noun + lossText(few.Loss)
-	default:
-		return Count(p.Trials, strings.TrimSuffix(noun, "s"), noun) + ", too few for an interval" + lossText(few.Loss)
+	switch r := p.Reason.(type) {
+	case analysis.TooFewValues:
+		noun := noun(p.Against != "")
+		if p.Trials == 0 {
+			return "no valid " + noun + lossText(r.Loss)
+		}
+		return Count(p.Trials, strings.TrimSuffix(noun, "s"), noun) + ", too few for an interval" + lossText(r.Loss)
+	case analysis.NoSpread:
+		return Why(&analysis.Comparison{Reason: r, Metric: p.Metric, Paired: true, Rounds: p.Trials})
 	}
+	return Reason(p.Reason)
 }
