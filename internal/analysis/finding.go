@@ -185,6 +185,8 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
+	// InTurn says that every trial set its arm up, while no other arm was up.
+	InTurn struct{}
 	// Busy: before the first trial, the machine was too busy for Tare's limits on its load, so the run went on without
 	// these limits.
 	Busy struct {
@@ -267,6 +269,7 @@ func (OddSeries) Kind() string              { return "odd-series" }
 func (Omission) Kind() string               { return "omission" }
 func (Switching) Kind() string              { return "switching" }
 func (Sliced) Kind() string                 { return "sliced" }
+func (InTurn) Kind() string                 { return "in-turn" }
 func (Busy) Kind() string                   { return "busy" }
 func (Bound) Kind() string                  { return "bound" }
 func (StandIn) Kind() string                { return "stand-in" }
@@ -286,7 +289,7 @@ var severity = []string{
 	Extended{}.Kind(), Omission{}.Kind(), OddSeries{}.Kind(), UnequalSpread{}.Kind(), Interrupted{}.Kind(), LevelChanges{}.Kind(),
 	// Findings because of which an overhead's size or interval may be wrong.
 	WeakClaim{}.Kind(), NormalPairs{}.Kind(), NormalSamples{}.Kind(), Autocorrelation{}.Kind(), OrderEffect{}.Kind(),
-	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), Remark{}.Kind(),
+	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), InTurn{}.Kind(), Remark{}.Kind(),
 }
 
 // Severity returns the rank of a finding in the order of importance to a reader, from 0.

@@ -156,6 +156,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list = append(list, omissions(plan, run)...)
 	list = append(list, t.switching()...)
 	list = append(list, sliced(plan)...)
+	if plan.InTurn() {
+		warn(InTurn{})
+	}
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
 		for _, on := range env.Clusters {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -114,8 +115,14 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	} else {
 		say("%d rounds", p.Rounds)
 	}
-	say("%d trials, about %s without setting up", p.Trials(p.Rounds)*len(p.Cells), span(p.Duration(p.Rounds)))
-	say("all arms are set up %s", setUps(p))
+	trials := p.Trials(p.Rounds) * len(p.Cells)
+	if each := p.SetUpPerTrial(); each > 0 {
+		say("%d trials, about %s, including %s for setting up (assumed: %s a trial)", trials, span(p.Duration(p.Rounds)), span(time.Duration(trials)*each), brief(each))
+		say("every arm is set up for each of its trials, and no two arms are up at a time")
+	} else {
+		say("%d trials, about %s without setting up", trials, span(p.Duration(p.Rounds)))
+		say("all arms are set up %s", setUps(p))
+	}
 	drawn := ""
 	if !seeded {
 		drawn = " (drawn now; another one at the next call)"

@@ -185,6 +185,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Journal:   j,
 		Sampler:   bed.sampler,
 		Ready:     func(ctx context.Context) error { return bed.record(ctx, j, env) },
+		Inspect:   bed.inspect,
 		Rounds:    analysis.NeededRounds,
 		Decided:   analysis.Decided,
 		Fewest:    analysis.FewestRounds(&expansion.Plan),

@@ -31,6 +31,7 @@ type bed struct {
 	sampler runner.Sampler
 	// clusters describes the clusters on which the sites are. It is nil if the testbed is local.
 	clusters func(context.Context) ([]machine.Cluster, error)
+	inspect  func(context.Context) error // inspects the sites that are up, for clusters; nil if the testbed is local
 }
 
 // openBed makes the testbed of an experiment. The function say gets messages about waiting. The journal is nil
@@ -50,7 +51,7 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 		if err != nil {
 			return nil, err
 		}
-		return &bed{Testbed: k, sampler: k.Sampler(), clusters: k.Describe}, nil
+		return &bed{Testbed: k, sampler: k.Sampler(), clusters: k.Describe, inspect: k.Inspect}, nil
 	}
 	if err := local.Trials(); err != nil {
 		return nil, err

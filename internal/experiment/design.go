@@ -112,15 +112,18 @@ const (
 	SetUpsAuto       SetUps = 0  // a new set-up before every round if a set-up is cheap, and otherwise before every group of rounds
 	SetUpsOnce       SetUps = 1  // a single set-up; the result is then valid only for this set-up
 	SetUpsEveryRound SetUps = -1 // a new set-up before every round
+	SetUpsEveryTrial SetUps = -2 // arms in turn: an arm is set up before each of its trials, and taken down after it
 )
 
-var setUpsNames = map[SetUps]string{SetUpsAuto: "auto", SetUpsOnce: "once", SetUpsEveryRound: "every-round"}
+var setUpsNames = map[SetUps]string{
+	SetUpsAuto: "auto", SetUpsOnce: "once", SetUpsEveryRound: "every-round", SetUpsEveryTrial: "every-trial",
+}
 
 // Describe and Pattern describe the valid texts of SetUps.
 func (SetUps) Describe() string {
-	return "auto, every-round, once, or the number of set-ups in the run, such as 6"
+	return "auto, every-round, every-trial, once, or the number of set-ups in the run, such as 6"
 }
-func (SetUps) Pattern() string { return `^(auto|every-round|once|[1-9][0-9]{0,5})$` }
+func (SetUps) Pattern() string { return `^(auto|every-round|every-trial|once|[1-9][0-9]{0,5})$` }
 
 // UnmarshalText parses a number of set-ups or a special value.
 func (s *SetUps) UnmarshalText(text []byte) error {
@@ -232,10 +235,10 @@ func (x *Experiment) switched() (kind, arm string) {
 	return "", ""
 }
 
-// slicing returns the setting for the slices of trials. It is slicesNone if a layer acts on all arms: such arms cannot
-// alternate by slices.
+// slicing returns the setting for the slices of trials. It is slicesNone if arms cannot alternate by slices: only one
+// arm is up at a time, or a layer acts on all arms.
 func (x *Experiment) slicing() Slices {
-	if kind, _ := x.switched(); kind != "" {
+	if kind, _ := x.switched(); kind != "" || x.Design.SetUps == SetUpsEveryTrial {
 		return slicesNone
 	}
 	return x.Design.Slices
@@ -246,6 +249,10 @@ func (l *loader) sliceable(x *Experiment, e *Expansion) {
 	const at = "design.slices"
 	if x.Design.Slices == slicesNone || x.Design.Slices == slicesAuto {
 		return
+	}
+	if x.Design.SetUps == SetUpsEveryTrial {
+		l.file.ReportAt(at, "trials cannot be cut into slices: arms alternate by slices, and with setups: every-trial only one arm is up at a time",
+			"leave slices out, or write setups: every-round")
 	}
 	if kind, arm := x.switched(); kind != "" {
 		l.file.ReportAt(at, fmt.Sprintf("trials cannot be cut into slices: the layer %s of arm %s is turned on and off for all arms between trials", kind, arm),

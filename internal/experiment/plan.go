@@ -293,11 +293,32 @@ const (
 	aroundSlice = 10 * time.Millisecond
 )
 
-// Duration estimates the duration of a number of rounds, without repeats of trials.
+// These are assumed times for setting up an arm and taking it down. A plan cannot know them: layers and services differ.
+const (
+	setUpLocal   = 200 * time.Millisecond
+	setUpCluster = 10 * time.Second
+)
+
+// InTurn reports whether arms are up in turn: each arm only during its own trials, and never two at a time.
+func (p *Plan) InTurn() bool { return p.SetUps == SetUpsEveryTrial }
+
+// SetUpPerTrial returns the assumed time for setting up an arm and taking it down, if every trial does so; else 0.
+func (p *Plan) SetUpPerTrial() time.Duration {
+	switch {
+	case !p.InTurn():
+		return 0
+	case p.Testbed == TestbedKubernetes:
+		return setUpCluster
+	}
+	return setUpLocal
+}
+
+// Duration estimates the duration of a number of rounds, without repeats of trials. It includes setting up only if
+// every trial sets its arm up.
 func (p *Plan) Duration(rounds int) time.Duration {
 	var round time.Duration
 	for _, c := range p.Cells {
-		round += c.Expected + aroundTrial + time.Duration(c.Slices)*aroundSlice
+		round += c.Expected + aroundTrial + time.Duration(c.Slices)*aroundSlice + p.SetUpPerTrial()
 	}
 	return time.Duration(p.Trials(rounds)) * round
 }

@@ -87,7 +87,7 @@ func (s *sheet) facts() []doc.Fact {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
 	wires, usedUp := s.resources()
-	return known("Run", state, "Rounds", number(r.Rounds)+s.stopped(), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
+	return known("Run", state, "Rounds", number(r.Rounds)+s.stopped(), "Set-ups", wording.SetUps(&s.plan, r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Wire", wires, "Used up", usedUp, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))

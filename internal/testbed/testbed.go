@@ -1,7 +1,8 @@
 // Package testbed defines the interfaces of testbeds and of their sites.
 //
 // A Site surrounds the commands of one arm, at one level of the testbed's factors. Open prepares the site, the arm's
-// layers are put up, and the site is made ready. It stays until all arms are set up anew, or until the run ends.
+// layers are put up, and the site is made ready. It stays until all arms are set up anew, or until the run ends. If arms
+// are up in turn, it stays for one trial.
 //
 // Features that only some testbeds have are small optional interfaces of the site. The function As finds them, even in
 // wrappers, as errors.As does for errors:

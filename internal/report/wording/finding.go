@@ -127,6 +127,9 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Sliced:
 		return fmt.Sprintf("trials were cut into %d slices, between which the arms alternated: the traces of one arm in caches, connections or a throttled clock affect the next one, "+
 			"and a slice begins without the warm-up of the arm's slice before; a run without slices shows whether this matters (tare compare)", f.Slices)
+	case analysis.InTurn:
+		return "every arm was set up right before each of its trials: the values include a fresh start (empty caches, new processes and connections), " +
+			"and after a longer warm-up an overhead may differ"
 	case analysis.StandIn:
 		return fmt.Sprintf("a stand-in is on the cluster: %s says that %s", f.Component, f.Says)
 	case analysis.Remark:

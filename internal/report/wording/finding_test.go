@@ -79,6 +79,7 @@ func TestFinding(t *testing.T) {
 				"time in randread (at trial 41), time in randread (at trial 41), 2 more: the interval describes a mixture of levels, not one level"},
 		{analysis.Omission{Metrics: []string{"latency-p99", "latency-max"}},
 			"latency-p99, latency-max of a closed loop: while a response is slow, its worker sends nothing, and the requests that would have waited are missing (coordinated omission)"},
+		{analysis.InTurn{}, "every arm was set up right before each of its trials: the values include a fresh start (empty caches, new processes and connections), and after a longer warm-up an overhead may differ"},
 		{analysis.Sliced{Slices: 8}, "trials were cut into 8 slices, between which the arms alternated: the traces of one arm in caches, connections or a throttled clock affect the next one, " +
 			"and a slice begins without the warm-up of the arm's slice before; a run without slices shows whether this matters (tare compare)"},
 		{analysis.Switching{Arms: []analysis.SwitchedArm{{Arm: "plain", After: 1, Valid: 6}, {Arm: "layer", After: 6, Valid: 6}}},

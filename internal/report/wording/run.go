@@ -38,10 +38,12 @@ func Occasion(r *analysis.Run) string {
 
 // SetUps states how many times all arms of a run were set up: "anew for every round", or "6, each for about 2 rounds";
 // "" if unknown.
-func SetUps(s analysis.SetUps) string {
+func SetUps(p *experiment.Plan, s analysis.SetUps) string {
 	switch {
 	case !s.Known():
 		return ""
+	case p.InTurn():
+		return "anew for every trial, one arm at a time"
 	case s.Shared():
 		return fmt.Sprintf("%d, each for about %s rounds", s.Count, Number(float64(s.Rounds)/float64(s.Count), 2))
 	case s.Once() && s.Count == 1:

@@ -9,16 +9,18 @@ import (
 
 func TestSetUps(t *testing.T) {
 	for _, c := range []struct {
+		plan experiment.SetUps
 		of   analysis.SetUps
 		want string
 	}{
-		{analysis.SetUps{}, ""},
-		{analysis.SetUps{Count: 12, Rounds: 12, Sessions: 1}, "anew for every round"},
-		{analysis.SetUps{Count: 6, Rounds: 15, Sessions: 1}, "6, each for about 2.5 rounds"},
-		{analysis.SetUps{Count: 1, Rounds: 12, Sessions: 1}, "one, for all rounds"},
-		{analysis.SetUps{Count: 2, Rounds: 12, Sessions: 2}, "one in each session"},
+		{0, analysis.SetUps{}, ""},
+		{0, analysis.SetUps{Count: 12, Rounds: 12, Sessions: 1}, "anew for every round"},
+		{experiment.SetUpsEveryTrial, analysis.SetUps{Count: 12, Rounds: 12, Sessions: 1}, "anew for every trial, one arm at a time"},
+		{0, analysis.SetUps{Count: 6, Rounds: 15, Sessions: 1}, "6, each for about 2.5 rounds"},
+		{0, analysis.SetUps{Count: 1, Rounds: 12, Sessions: 1}, "one, for all rounds"},
+		{0, analysis.SetUps{Count: 2, Rounds: 12, Sessions: 2}, "one in each session"},
 	} {
-		if got := SetUps(c.of); got != c.want {
+		if got := SetUps(&experiment.Plan{SetUps: c.plan}, c.of); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.of, got, c.want)
 		}
 	}

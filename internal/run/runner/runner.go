@@ -45,6 +45,9 @@ type Options struct {
 	Sampler   Sampler
 	// Ready is called once all sites are set up, before the first trial; nil: nothing is called.
 	Ready func(ctx context.Context) error
+	// Inspect is called while the site of one arm is up, if arms are up in turn: for each arm, before Ready; nil: nothing
+	// is called.
+	Inspect func(ctx context.Context) error
 	// Rounds returns the total number of rounds that a goal of precision needs, computed from the trials of the
 	// pilot (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
@@ -213,7 +216,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			if stands || attempts >= pass || !r.takesPart(step.Arm, round) {
 				continue
 			}
-			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
+			t, err := r.turn(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
 			if err != nil {
 				if err := r.dropAlone(ctx, step.Arm, round, err); err != nil {
 					return err

@@ -33,7 +33,7 @@ func groupsOf(p *experiment.Plan) groups {
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsOnce:
 		return every(0)
-	case p.SetUps == experiment.SetUpsEveryRound || n >= p.Rounds:
+	case p.SetUps == experiment.SetUpsEveryRound || p.InTurn() || n >= p.Rounds:
 		return every(1)
 	case p.Precision > 0:
 		return every(max(p.Rounds/n, 1))
@@ -72,6 +72,10 @@ func (r *run) begin(ctx context.Context) error {
 		r.setUp = max(r.setUp, t.SetUp)
 		older = older || t.SetUp == 0
 	}
+	if r.plan.InTurn() {
+		r.groups = groupsOf(r.plan)
+		return r.rehearse(ctx)
+	}
 	if err := r.setUpAll(ctx, 0); err != nil {
 		return err
 	}
@@ -81,7 +85,7 @@ func (r *run) begin(ctx context.Context) error {
 	case r.plan.SetUps != experiment.SetUpsAuto:
 		r.groups = groupsOf(r.plan)
 		if r.groups.setUps > 0 && !r.sites.renewable() {
-			return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, which a new set-up needs: omit it, or set it to once", r.plan.SetUps)
+			return r.notRenewable()
 		}
 	case fixed:
 		r.groups = every(k)
@@ -91,6 +95,10 @@ func (r *run) begin(ctx context.Context) error {
 		r.undecided = true
 	}
 	return nil
+}
+
+func (r *run) notRenewable() error {
+	return fmt.Errorf("design.setups: %v: the sites of this testbed cannot be taken down one by one, which a new set-up needs: omit it, or set it to once", r.plan.SetUps)
 }
 
 // decide fixes the number of rounds per set-up before the second round. It compares the durations of a set-up and a
@@ -148,6 +156,10 @@ func (r *run) renew(ctx context.Context, round int) error {
 	if !r.groups.begins(round) || !r.used {
 		return nil
 	}
+	if r.plan.InTurn() { // every trial sets its arm up: the trials of a round count as one set-up
+		r.setUp, r.used = r.setUp+1, false
+		return nil
+	}
 	if err := r.sites.leave(ctx); err != nil {
 		return fmt.Errorf("turn a layer off: %w", err) // the run ends: a layer that acts on all arms might stay on
 	}
@@ -174,10 +186,8 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 			continue
 		}
 		up = append(up, p)
-		if err := p.down(whole); err != nil {
-			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", p.arm, err)); err != nil {
-				return err
-			}
+		if err := r.layersDown(whole, p); err != nil {
+			return err
 		}
 	}
 	errs := make([]error, len(up))
@@ -197,8 +207,20 @@ func (r *run) takeDown(ctx context.Context, round int) error {
 	return nil
 }
 
+// layersDown takes an arm's services and layers down. A failure is only noted.
+func (r *run) layersDown(ctx context.Context, p *armSite) error {
+	if err := p.down(ctx); err != nil {
+		return r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", p.arm, err))
+	}
+	return nil
+}
+
+// setUpsLeft counts the set-ups to come, if they are not part of the trials' time.
 func (r *run) setUpsLeft(round, total int) int {
 	n := 0
+	if r.plan.InTurn() {
+		return n
+	}
 	for ; round <= total; round++ {
 		if r.groups.begins(round) {
 			n++

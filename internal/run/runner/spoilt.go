@@ -78,11 +78,18 @@ func (r *run) dropSpoilt(ctx context.Context, round int) error {
 				continue
 			}
 			if e.Environment() {
-				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
-				quiet, waited, err := r.waitForQuiet(ctx, r.sites.cells[c][a], e.Last)
+				e.Sliceable = cell.Slices == 0 && !r.plan.InTurn() && r.Expansion.Cells[c].Workload.Measures().Slice != nil
+				var quiet, waited bool
+				err := r.whileUp(ctx, r.sites.cells[c][a], func() (err error) {
+					quiet, waited, err = r.waitForQuiet(ctx, r.sites.cells[c][a], e.Last)
+					return err
+				})
 				switch {
 				case err != nil:
-					return err
+					if err := r.dropAlone(ctx, a, round+1, err); err != nil {
+						return err
+					}
+					continue
 				case !quiet:
 					return e
 				case waited || workload.IndependentOfValues(e.Last.Rule):

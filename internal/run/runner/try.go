@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,8 +42,9 @@ type TriedLayer struct {
 	Later  bool  // set if a trial adds further proofs
 }
 
-// Try sets up every arm, makes proofs, tries the workloads that can be tried, and takes all arms down. If an arm fails,
-// other arms are still tried. An error comes with the results so far. The caller closes the testbed.
+// Try sets up every arm, makes proofs, tries the workloads that can be tried, and takes all arms down. If arms are up in
+// turn, each is tried and taken down before the next. If an arm fails, other arms are still tried. An error comes with
+// the results so far. The caller closes the testbed.
 func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
 	all, err := plan(x, bed, nil)
 	if err != nil {
@@ -50,7 +52,20 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 	}
 	defer func() { err = errors.Join(err, all.close(context.WithoutCancel(ctx))) }()
 	seen := map[*armSite]bool{}
-	var ready []*armSite // the site of each entry of tried; nil: the site's set-up failed
+	var ready []*armSite // the site of each entry of tried; nil: the site's set-up failed, or the site was tried and taken down
+	prove := func(i int, p *armSite) error {
+		_, err := all.enter(ctx, p)
+		if alone, ok := errors.AsType[*armError](err); ok && ctx.Err() == nil {
+			tried[i].Err = alone.err
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		tried[i].Layers = p.try(ctx)
+		tried[i].Workloads = all.try(ctx, x, p, events)
+		return ctx.Err()
+	}
 	for c, armSites := range all.cells {
 		for _, p := range armSites {
 			if seen[p] {
@@ -71,25 +86,25 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 			} else {
 				events(SiteReady{Arm: p.arm})
 			}
-			tried, ready = append(tried, one), append(ready, p)
+			tried = append(tried, one)
+			if p != nil && x.Plan.InTurn() {
+				if err := prove(len(tried)-1, p); err != nil {
+					return tried, err
+				}
+				if err := errors.Join(all.leave(ctx), p.remove(ctx)); err != nil {
+					return tried, fmt.Errorf("arm %s cannot be taken down: %w", p.arm, err)
+				}
+				p = nil
+			}
+			ready = append(ready, p)
 		}
 	}
 	for i, p := range ready {
 		if p == nil {
 			continue
 		}
-		_, err := all.enter(ctx, p)
-		if alone, ok := errors.AsType[*armError](err); ok && ctx.Err() == nil {
-			tried[i].Err = alone.err
-			continue
-		}
-		if err != nil {
+		if err := prove(i, p); err != nil {
 			return tried, err
-		}
-		tried[i].Layers = p.try(ctx)
-		tried[i].Workloads = all.try(ctx, x, p, events)
-		if ctx.Err() != nil {
-			return tried, ctx.Err()
 		}
 	}
 	return tried, nil

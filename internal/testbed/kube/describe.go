@@ -19,75 +19,96 @@ import (
 	"tare/internal/testbed/kube/placement"
 )
 
-// Describe describes the clusters of the ready sites, makes the accounting pods, and finds the missing counters.
-func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
-	var clusters []*clusterRun
-	sites := map[*clusterRun][]*Site{}
+// sitesOf holds what Inspect has found at the sites of one cluster. It outlives the sites, which may be up in turn.
+type sitesOf struct {
+	arms   []machine.ArmNodes
+	nodes  []string                     // nodes of pods, with duplicates
+	images map[string]map[string]string // image digests, by node and container
+	notes  []string
+}
+
+// Inspect inspects the ready sites, makes their accounting pods, and finds the missing counters.
+func (t *Testbed) Inspect(ctx context.Context) error {
+	t.mu.Lock()
+	if t.missing == nil {
+		t.missing = &accounting.Missing{}
+	}
+	t.mu.Unlock()
 	for _, s := range t.opened() {
 		if len(s.podList()) == 0 {
 			continue // no trial runs at a site without pods
 		}
 		on, err := s.cluster(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if sites[on] == nil {
-			clusters = append(clusters, on)
+		if !slices.Contains(t.used, on) {
+			t.used = append(t.used, on)
 		}
-		sites[on] = append(sites[on], s)
+		if err := on.inspect(ctx, s); err != nil {
+			return fmt.Errorf("describe the cluster of context %s: %w", on.Context, err)
+		}
+		if err := on.counter.Inspect(ctx, s.accountingSite(on), t.missing); err != nil {
+			return err
+		}
 	}
-	var list []machine.Cluster
-	missing := &accounting.Missing{}
-	for _, on := range clusters {
-		c, err := on.describe(ctx, sites[on])
+	return nil
+}
+
+// Describe inspects the ready sites, and describes the clusters of all sites that were inspected since the testbed was
+// made.
+func (t *Testbed) Describe(ctx context.Context) (list []machine.Cluster, err error) {
+	if err := t.Inspect(ctx); err != nil {
+		return nil, err
+	}
+	for _, on := range t.used {
+		c, err := on.describe(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("describe the cluster of context %s: %w", on.Context, err)
 		}
 		list = append(list, c)
-		for _, s := range sites[on] {
-			if err := on.counter.Inspect(ctx, s.accountingSite(on), missing); err != nil {
-				return nil, err
-			}
-		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.missing = missing
 	if len(list) > 0 {
-		list[0].Notes = append(list[0].Notes, missing.Notes()...)
+		list[0].Notes = append(list[0].Notes, t.missing.Notes()...)
 	}
 	return list, nil
 }
 
-func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
+func (on *clusterRun) inspect(ctx context.Context, s *Site) error {
+	if _, err := on.counter.Prepare(ctx, s.accountingSite(on)); err != nil {
+		return err
+	}
+	of := &on.inspected
+	if of.images == nil {
+		of.images = map[string]map[string]string{}
+	}
+	of.nodes = append(of.nodes, s.nodes()...)
+	of.arms = placement.AddNodes(of.arms, shorten(s.arm), s.nodes())
+	for _, p := range s.podList() {
+		addDigests(of.images, p.Seen())
+	}
+	usage, err := s.usageNote(ctx)
+	if err != nil {
+		return err
+	}
+	for _, note := range []string{usage, s.memberNote(), s.clientNote()} {
+		if note != "" && !slices.Contains(of.notes, note) {
+			of.notes = append(of.notes, note)
+		}
+	}
+	return nil
+}
+
+func (on *clusterRun) describe(ctx context.Context) (machine.Cluster, error) {
 	version, err := on.Client.Discovery().ServerVersion()
 	if err != nil {
 		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", cluster.Explain(err))
 	}
 	c := machine.Cluster{
 		Context: on.Context, UID: on.UID, Version: shorten(version.GitVersion), Platform: shorten(version.Platform),
+		Arms: on.inspected.arms, Notes: slices.Clone(on.inspected.notes),
 	}
-	images := map[string]map[string]string{} // image digests, by node and container
-	var names []string
-	for _, s := range sites {
-		if _, err := on.counter.Prepare(ctx, s.accountingSite(on)); err != nil {
-			return c, err
-		}
-		names = append(names, s.nodes()...)
-		c.Arms = placement.AddNodes(c.Arms, shorten(s.arm), s.nodes())
-		for _, p := range s.podList() {
-			addDigests(images, p.Seen())
-		}
-		usage, err := s.usageNote(ctx)
-		if err != nil {
-			return c, err
-		}
-		for _, note := range []string{usage, s.memberNote(), s.clientNote()} {
-			if note != "" && !slices.Contains(c.Notes, note) {
-				c.Notes = append(c.Notes, note)
-			}
-		}
-	}
+	names := slices.Clone(on.inspected.nodes)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		n, err := on.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -100,7 +121,7 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 			return c, counts.Disturbed(ctx, err)
 		}
 		described := describeNode(n, facts)
-		described.Images = images[name]
+		described.Images = on.inspected.images[name]
 		c.Nodes = append(c.Nodes, described)
 	}
 	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)

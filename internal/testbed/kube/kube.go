@@ -58,7 +58,8 @@ type Testbed struct {
 	number  int                 // number of sites so far that got a new unique name
 	sites   []*Site             // open sites
 	retired []*Site             // closed sites, whose namespaces still exist for further sites
-	missing *accounting.Missing // counters that are unknown in some arm; nil until Describe is called
+	missing *accounting.Missing // counters that are unknown in some arm; nil until Inspect is called
+	used    []*clusterRun       // clusters with inspected sites
 }
 
 var _ interface {
@@ -266,6 +267,8 @@ type clusterRun struct {
 	nodes   *placement.Chooser
 	pods    *pods.Maker
 	counter *accounting.Counter
+
+	inspected sitesOf // used by Inspect and Describe, one at a time
 
 	mu              sync.Mutex
 	nodesNamespaces map[string]string // namespaces that makeNodesNamespace has made, by level of Pod Security

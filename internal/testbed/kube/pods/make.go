@@ -218,7 +218,7 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 func shortage(message string) string {
 	for _, name := range []string{"cpu", "memory"} {
 		if strings.Contains(message, "Insufficient "+name) || strings.HasPrefix(message, "OutOf"+name) {
-			return "; the pods of all arms are up at the same time: lower " + name +
+			return "; the pods of all arms are up at the same time, unless design.setups is every-trial: set it, lower " + name +
 				"Request under testbed.kubernetes.resources, or choose other nodes"
 		}
 	}

@@ -13,7 +13,7 @@ func TestStuckForWantOfRoom(t *testing.T) {
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message}}}
 	}
 	hint := func(what string) string {
-		return "; the pods of all arms are up at the same time: lower " + what + "Request under testbed.kubernetes.resources, or choose other nodes"
+		return "; the pods of all arms are up at the same time, unless design.setups is every-trial: set it, lower " + what + "Request under testbed.kubernetes.resources, or choose other nodes"
 	}
 	const noCPU, noMemory = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.", "0/1 nodes are available: 1 Insufficient memory."
 	for _, c := range []struct {
