@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -134,11 +135,8 @@ func (x explainer) difference(p *Published, run *Run, c, a int) {
 		p.Against = base
 	}
 	if noise := run.Comparison(p.Cell, x.plan.ArmWith(experiment.Control), p.Metric.Name); noise != nil && noise.Rounds > 0 && !noise.PointOnly {
-		ends := slices.DeleteFunc([]*float64{p.Published.Point, p.Published.Lo, p.Published.Hi}, func(v *float64) bool { return v == nil })
-		if p.Published.Point != nil {
-			ends = ends[:1]
-		}
-		p.WithinNoise = !slices.ContainsFunc(ends, func(v *float64) bool { return *v < noise.Overhead.Lo || *v > noise.Overhead.Hi })
+		lo, hi := cmp.Or(p.Published.Point, p.Published.Lo), cmp.Or(p.Published.Point, p.Published.Hi)
+		p.WithinNoise = *lo >= noise.Overhead.Lo && *hi <= noise.Overhead.Hi
 	}
 	if own := run.Comparison(p.Cell, p.Arm, p.Metric.Name); p.Against == base && own != nil {
 		p.Trials, p.PointOnly, p.Reason = own.Rounds, own.PointOnly, own.Reason

@@ -150,6 +150,7 @@ func (l *loader) publishedNumber(r *PublishedRow, at string) {
 		{len(r.Numbers()) > 2, field, fmt.Sprintf("%s has %d numbers; expected one, or the two ends of a range", field, len(r.Numbers())), ""},
 		{len(r.Interval) > 0 && len(r.Interval) != 2, "interval", fmt.Sprintf("interval has %d numbers; expected its two ends", len(r.Interval)), ""},
 		{len(r.Interval) > 0 && !single, "interval", "a range has no interval", "give one number beside the interval"},
+		{len(r.Interval) == 2 && single && !between(r.Numbers()[0], r.Interval), "interval", fmt.Sprintf("the interval does not contain %s", r.Numbers()[0]), ""},
 		{r.AtMost && (!single || len(r.Interval) > 0), "atMost", "atMost is about one number without an interval", ""},
 		{r.Variance != nil && (len(r.Value) != 1 || r.Trials < 2 || len(r.Interval) > 0), "variance",
 			"variance needs one value, the number of trials (2 or more), and no interval", ""},
@@ -158,12 +159,11 @@ func (l *loader) publishedNumber(r *PublishedRow, at string) {
 			l.file.ReportAt(at+"."+c.at, c.message, c.hint)
 		}
 	}
-	if len(r.Interval) == 2 && single {
-		if ends := []float64{r.Interval[0].Number, r.Interval[1].Number}; r.Interval[0].Unit == r.Interval[1].Unit && r.Numbers()[0].Unit == r.Interval[0].Unit &&
-			(r.Numbers()[0].Number < slices.Min(ends) || r.Numbers()[0].Number > slices.Max(ends)) {
-			l.file.ReportAt(at+".interval", fmt.Sprintf("the interval does not contain %s", r.Numbers()[0]), "")
-		}
-	}
+}
+
+// between reports whether an amount lies between two amounts; true if the units of the three differ.
+func between(a quantity.Amount, ends []quantity.Amount) bool {
+	return a.Unit != ends[0].Unit || a.Unit != ends[1].Unit || (a.Number-ends[0].Number)*(a.Number-ends[1].Number) <= 0
 }
 
 // publishedMetric checks the units of a row against the metrics that its key names.

@@ -1,6 +1,8 @@
 package quantity
 
 import (
+	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,20 +14,18 @@ type Amount struct {
 	Decimals int // number of decimals in the text
 }
 
-const amountPattern = `^[+-]?` + decimal + `( ?[^\s0-9.,+\-].{0,39}| \S.{0,39})?$`
-
-var isAmount = regexp.MustCompile(amountPattern)
+var isAmount = regexp.MustCompile(Amount{}.Pattern())
 
 // Describe and Pattern describe the valid texts of an Amount.
 func (Amount) Describe() string { return `a number with its unit such as -10%, 1.25s or 13.4GB` }
-func (Amount) Pattern() string  { return amountPattern }
+func (Amount) Pattern() string  { return "^[+-]?" + limitPattern[1:] }
 
 // UnmarshalText parses an amount.
 func (a *Amount) UnmarshalText(text []byte) error {
 	written := string(text)
 	size := strings.TrimLeft(written, "+-")
 	if !isAmount.MatchString(written) || a.Limit.UnmarshalText([]byte(size)) != nil {
-		return &notAmountError{written}
+		return fmt.Errorf("%q is not %s", text, a.Describe())
 	}
 	number := size[:len(size)-len(strings.TrimLeft(size, "0123456789."))]
 	_, fraction, _ := strings.Cut(number, ".")
@@ -34,12 +34,6 @@ func (a *Amount) UnmarshalText(text []byte) error {
 		a.Number = -a.Number
 	}
 	return nil
-}
-
-type notAmountError struct{ text string }
-
-func (e *notAmountError) Error() string {
-	return strconv.Quote(e.text) + " is not " + Amount{}.Describe()
 }
 
 // MarshalText returns the text of the amount.
@@ -53,10 +47,6 @@ func (a Amount) String() string {
 // Rounding returns how far the number that was printed may be from the number before rounding: half a unit of the last
 // decimal, in the unit of the text.
 func (a Amount) Rounding() Amount {
-	half := a
-	half.Number = 0.5
-	for range a.Decimals {
-		half.Number /= 10
-	}
-	return half
+	a.Number = 0.5 * math.Pow10(-a.Decimals)
+	return a
 }
