@@ -92,7 +92,7 @@ func TestSchemaAgrees(t *testing.T) {
 		{"layers in every form", good, head + "workloads: [network]\narms:\n- name: plain\n- name: a\n  layers: [wireguard]\n- name: b\n  layers: [{wireguard: }, env: {set: {A: 1, B: x, C: true}}]\n- name: c\n  layers: [seccomp: {rules: [2, 3], action: errno}]\n"},
 		{"workloads in every form", good, head + "arms: [name: plain]\nworkloads:\n- network\n- {name: two, network: }\n- {name: three, network: {streams: 4, reverse: true}}\n- command: {run: [date, 1], metrics: [{name: x, regex: y, scale: 0.5}]}\n"},
 
-		{"published", good, least + "published: [{source: a, revision: 12, rows: [{arm: plain, metric: tcp-bandwidth, value: 9.40Gbit/s}, {arm: plain, metric: udp-bandwidth, value: [1Gbit, 2Gbit], about: true}]}]\n"},
+		{"published", good, least + "published: [{source: a, revision: 12, rows: [{arm: plain, metric: tcp-bandwidth, value: 9.40Gbit/s}, {arm: plain, metric: tcp-bandwidth, label: b, value: [1Gbit, 2Gbit], about: true}]}]\n"},
 
 		{"published without rows", bad, least + "published: [{source: a}]\n"},
 		{"published at no address", bad, least + "published: [{source: a, url: b, rows: []}]\n"},
