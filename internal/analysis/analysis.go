@@ -108,6 +108,8 @@ type Run struct {
 	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`
+	// Published holds the numbers of documents that the experiment file lists, beside those of this run.
+	Published []PublishedSource `json:"published,omitempty"`
 }
 
 // Comparison returns the comparison of an arm, which may be the control, on a metric in a cell; nil if there is none.

@@ -50,6 +50,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	run.Factorial = x.factorial(run, j)
 	t.withhold(run)
 	run.Breakdowns = x.breakdowns(run, j)
+	run.Published = x.published(run)
 	run.Warnings = warnings(t, run, env)
 	return run
 }

@@ -30,7 +30,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
 		Rounds: max(d.Rounds.Fixed, d.Rounds.AtMost), DecideAt: clone(d.Looks), Confidence: d.Confidence, Equivalence: d.Equivalence,
 		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Slices: d.Slices, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
-		Busy: x.busy,
+		Busy: x.busy, Published: clone(x.Published),
 	}
 	if d.Precision > 0 {
 		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds

@@ -39,6 +39,7 @@ type Experiment struct {
 	Limits      Limits                `yaml:"limits" doc:"limits beyond which a trial or the run is invalid"`
 	Budget      Budget                `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate enforces it"`
 	Allow       factor.Levels[string] `yaml:"allow" doc:"texts that are no secrets, by the name in the error of tare validate; or aspects in which all arms may differ from the baseline: stderr, exit, output, answers, files"`
+	Published   []PublishedSource     `yaml:"published" doc:"numbers that documents print about these arms and metrics; reports show them beside the measured ones"`
 	// Files holds the content of the files that parameters name, by their names in the experiment file. It is a part of
 	// the experiment.
 	Files map[string][]byte

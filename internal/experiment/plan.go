@@ -78,6 +78,8 @@ type Plan struct {
 	Budget Budget       `json:"budget,omitempty"` // the budget of all arms that have no budget of their own
 	Arms   []PlannedArm `json:"arms"`             // baseline first, control second
 	Cells  []Cell       `json:"cells"`            // the cells, in the order of the file
+	// Published holds numbers of documents about these arms and cells. Nothing that Tare decides depends on them.
+	Published []PublishedSource `json:"published,omitempty"`
 }
 
 // TestbedImport is the testbed of trials that another tool ran.

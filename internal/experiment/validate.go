@@ -170,6 +170,10 @@ func (l *loader) whole(x *Experiment) {
 	}
 	l.sliceable(x, &e)
 	l.budgets(x, e.Plan.Cells)
+	if x.Published != nil {
+		e.addArms(x)
+		l.published(x, e.Plan.Arms, e.Plan.Cells)
+	}
 }
 
 // possible reports layers and workloads that cannot work in this experiment, such as a layer that needs the other

@@ -41,7 +41,9 @@ func (s *sheet) forest() figure.Forest {
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
 			verdict := string(c.Verdict) + when(ifNormal(&c), " ("+ifNormalMark+")") + when(s.claimsObservational(c.Verdict) || claimsObservational(c), " "+observedMark)
-			of.Rows = append(of.Rows, forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, verdict))
+			row := forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, verdict)
+			row.Published = s.marks(g, c.Arm, false)
+			of.Rows = append(of.Rows, row)
 		}
 		f.Groups = append(f.Groups, of)
 	}

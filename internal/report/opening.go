@@ -106,7 +106,8 @@ func (s *sheet) bars(g group) figure.BarGroup {
 			continue
 		}
 		text, lo, hi := medianOrRange(a.Summary, g.metric.Unit)
-		of.Bars = append(of.Bars, figure.Bar{Arm: plain(a.Arm), Look: s.look(a.Arm), Value: plain(text), At: analysis.Interval{Point: a.Summary.Median, Lo: lo, Hi: hi}})
+		of.Bars = append(of.Bars, figure.Bar{Arm: plain(a.Arm), Look: s.look(a.Arm), Value: plain(text),
+			At: analysis.Interval{Point: a.Summary.Median, Lo: lo, Hi: hi}, Published: s.marks(g, a.Arm, true)})
 	}
 	return of
 }

@@ -19,7 +19,8 @@ import (
 func Published(t *published.Table, decimals int) *doc.Document {
 	t = labels.Shown(t, t.Plan)
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
-	return d.Add(publishedBlocks(t, decimals)...)
+	d.Add(publishedBlocks(t, decimals)...)
+	return d.Add(publishedValues(t.Published, wording.Confidence(float64(t.Plan.Judged())), true)...)
 }
 
 // AsTheyVary stands for as many decimals as show two digits of the spread of the values.

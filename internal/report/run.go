@@ -28,6 +28,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	rest := s.groups(false)
 	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without headline metrics, exploratory ones are shown
 	d.Add(s.resultBlocks(shown)...)
+	d.Add(publishedValues(s.run.Published, s.confidence(), o.All)...)
 	byBlock := notedSection("blocks", "Block by block", blockNote, tables(o.All, s.blockTable(true), s.blockTable(false)))
 	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), byBlock, s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
 	d.Add(doc.On(formsIf(o.All), s.partBlocks()...))

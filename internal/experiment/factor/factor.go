@@ -3,6 +3,7 @@
 package factor
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -42,6 +43,15 @@ func (l Levels[T]) MarshalJSON() ([]byte, error) {
 		return json.Marshal(l[0])
 	}
 	return json.Marshal([]T(l))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (l *Levels[T]) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(text, []byte("[")) {
+		return json.Unmarshal(text, (*[]T)(l))
+	}
+	*l = make(Levels[T], 1)
+	return json.Unmarshal(text, &(*l)[0])
 }
 
 // swept marks Levels for the function Is, whatever the element type T.

@@ -92,6 +92,8 @@ func AmountIn(unit string) string {
 		return "1ms" + m.per
 	case &m.family[0] == &bitUnits[0]:
 		return "200Mbit" + m.per
+	case &m.family[0] == &cpuUnits[0]:
+		return "0.5cores" + m.per
 	}
 	return "5MiB" + m.per
 }
@@ -104,8 +106,10 @@ var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6},
 
 var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
 
+var cpuUnits = []unit{{"cores", 1}, {"vCPU", 1}, {"millicores", 1e-3}}
+
 // families are groups of units that can be converted into each other.
-var families = [][]unit{timeUnits, sizesRead, bitUnits}
+var families = [][]unit{timeUnits, sizesRead, bitUnits, cpuUnits}
 
 // measure is a unit, split into its parts: "ms/Gbit" has the family of times, the size 0.001 (in s), and the rest
 // "/Gbit".

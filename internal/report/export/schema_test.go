@@ -22,6 +22,8 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
 	"tare/internal/test/golden"
 )
 
@@ -129,6 +131,8 @@ func TestSchemaTypes(t *testing.T) {
 	r.PowerLaws = []analysis.PowerLaw{{Metric: m, Arms: []analysis.PowerLawArm{{}, {Misfit: analysis.Misfit{Poor: true}}}}}
 	r.Breakdowns = []analysis.Breakdown{{Factor: "rules", Metric: m, Miss: &analysis.Miss{Poor: true},
 		Parts: []analysis.Part{{Comparison: c, Part: analysis.Installed, Amount: &analysis.Interval{}}}}}
+	r.Published = []analysis.PublishedSource{{Source: "A page", Rows: []analysis.Published{{Metric: m, Reason: analysis.NoControl{},
+		Row: experiment.PublishedRow{Arm: "a", Value: factor.Of(quantity.Amount{Limit: quantity.Limit{Number: 3, Unit: "s"}, Decimals: 1})}}}}}
 	r.Factorial = &analysis.Factorial{Effects: []analysis.Effect{{Of: []string{"a"}, Over: []string{"b"}, Comparison: c}}}
 
 	text := written(t, "json", Run{Analysis: &r})
@@ -155,6 +159,7 @@ func TestSchemaTypes(t *testing.T) {
 var constants = map[string][]any{
 	"analysis.Grade":         {"", "normal"},
 	"analysis.Verdict":       {"costs", "gains", "equivalent", "fails", "not resolved", "interim", "restated", "invalid"},
+	"analysis.Reading":       {"inside", "outside", "overlap", "apart"},
 	"experiment.Role":        {"baseline", "control", "treatment"},
 	"experiment.Better":      {"higher", "lower"},
 	"experiment.Scale":       {"ratio", "difference"},
@@ -188,6 +193,9 @@ func (s *describer) of(t reflect.Type) map[string]any {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return nullable(s.of(t.Elem()))
+	case factor.Is(t): // one value is written without a list
+		one := s.of(t.Elem())
+		return map[string]any{"anyOf": []any{one, map[string]any{"type": "array", "items": one}}}
 	case t == reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[time.Duration]():

@@ -26,6 +26,20 @@ type Analysis struct {
 	PowerLaws     []PowerLaw        `json:"powerLaws,omitempty"`     // how metrics depend on all factors together, where the workload expects a law
 	Breakdowns    []Breakdown       `json:"breakdowns,omitempty"`    // what the costs of layers are made of that have a factor which counts something
 	Factorial     *Factorial        `json:"factorial,omitempty"`     // what the layers of a factorial design do alone and together
+	Published     []PublishedSource `json:"published,omitempty"`     // numbers of documents that the experiment file lists, beside those of this run
+}
+
+// PublishedSource is a document with its numbers.
+type PublishedSource struct {
+	analysis.PublishedSource
+	Rows []Published `json:"rows"` // one for each cell that a row of the file names
+}
+
+// Published is a number of a document beside the same number of this run.
+type Published struct {
+	analysis.Published
+	Text   string           `json:"text"`             // in a line: "published 58 % less; here 4.4 % less [4.3, 4.4]: outside"
+	Reason *wording.Figures `json:"reason,omitempty"` // why there is no reading
 }
 
 // Answered is what the run says of one arm in short.

@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tare/internal/analysis"
 	"tare/internal/report/columns"
@@ -26,15 +27,28 @@ type Bar struct {
 	Look  Look
 	Value string            // value and interval as text
 	At    analysis.Interval // end of the bar, and the interval drawn over it
+
+	Published []Mark // published values
 }
 
 // Axis returns an axis that covers all bars of the group, and zero.
 func (g BarGroup) Axis() Axis {
 	var a Axis
+	var drawn []analysis.Interval
 	for _, b := range g.Bars {
-		a.Lo, a.Hi = min(a.Lo, bounded(b.At.Lo)), max(a.Hi, bounded(b.At.Hi))
+		drawn = append(drawn, b.At)
+	}
+	for _, i := range reached(drawn, g.marks()) {
+		a.Lo, a.Hi = min(a.Lo, bounded(i.Lo)), max(a.Hi, bounded(i.Hi))
 	}
 	return a
+}
+
+func (g BarGroup) marks() (list []Mark) {
+	for _, b := range g.Bars {
+		list = append(list, b.Published...)
+	}
+	return list
 }
 
 // Sizes of bars in pixels. Names and values stand above a bar, so that no line crosses them.
@@ -62,6 +76,10 @@ func (b Bars) Draw(wide bool) string {
 		}
 		d.h += barsHead + barPitch*float64(tallest) + barsFoot
 	}
+	if slices.ContainsFunc(b.Groups, func(g BarGroup) bool { return g.marks() != nil }) {
+		d.h += legendHeight
+		d.legend(0, d.h-6)
+	}
 	return d.svg("Values of the arms with their intervals", "")
 }
 
@@ -81,6 +99,7 @@ func (d *drawing) bars(g BarGroup, left, top, width float64) {
 		if lo, hi := x(b.At.Lo), x(b.At.Hi); b.At.Lo < b.At.Hi {
 			d.path("M"+at(lo, mid)+"H"+px(hi)+"M"+at(lo, mid-4)+"v8M"+at(hi, mid-4)+"v8", "range "+b.Look.class)
 		}
+		d.published(b.Published, axis, left, left+width-4, x(b.At.Lo), x(b.At.Hi), mid)
 	}
 }
 

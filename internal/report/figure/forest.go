@@ -54,6 +54,8 @@ type Row struct {
 	Drawn   bool              // the row has an overhead to draw
 	At      analysis.Interval // overhead and interval
 	Point   bool              // the overhead has no interval
+
+	Published []Mark // published overheads
 }
 
 // Draw draws the plot for a wide or for a narrow page.
@@ -86,6 +88,7 @@ type forest struct {
 	x0, x1            float64 // left and right edge of the plot
 	row               float64 // height of a row
 	names             map[string]string
+	marked            bool // some row has published overheads
 	verdictX, numberX float64
 }
 
@@ -101,17 +104,18 @@ const (
 func (f Forest) layOut(wide bool) *forest {
 	drawn := slices.Clone(f.Reach)
 	var arms []string
+	var marks []Mark
 	longest, numbers, verdicts := 0, 14, 0
 	for _, g := range f.Groups {
 		for _, r := range g.Rows {
 			if r.Drawn {
 				drawn = append(drawn, r.At)
 			}
-			arms = append(arms, safetext.Line(r.Arm))
+			arms, marks = append(arms, safetext.Line(r.Arm)), append(marks, r.Published...)
 			longest, numbers, verdicts = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers)), max(verdicts, columns.Width(r.Verdict))
 		}
 	}
-	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin, BendRatio), narrow: !wide}
+	p := &forest{Forest: f, axis: Overheads(reached(drawn, marks), f.Margin, BendRatio), narrow: !wide, marked: marks != nil}
 	var room float64 // width of the names
 	if p.narrow {
 		p.w, p.row = narrowWidth, 50
@@ -128,6 +132,9 @@ func (f Forest) layOut(wide bool) *forest {
 	if p.axis.Bend > 0 {
 		p.h += forestNote
 	}
+	if p.marked {
+		p.h += legendHeight
+	}
 	for _, g := range f.Groups {
 		p.h += forestHeader + forestGap + p.row*float64(len(g.Rows))
 	}
@@ -138,6 +145,10 @@ func (p *forest) x(v float64) float64 { return p.x0 + p.axis.At(v)*(p.x1-p.x0) }
 
 func (p *forest) draw() {
 	bottom := p.h - forestFoot
+	if p.marked {
+		p.legend(p.x0, p.h-6)
+		bottom -= legendHeight
+	}
 	if p.axis.Bend > 0 {
 		bottom -= forestNote
 		p.text((p.x0+p.x1)/2, bottom+33, "small muted", "middle", "scale: even near zero, logarithmic beyond ±"+wording.Share(p.axis.Bend))
@@ -209,4 +220,5 @@ func (p *forest) arm(r Row, y float64) {
 		p.path("M"+at(lo, plot)+"H"+px(hi)+"M"+at(lo, plot-4)+"v8M"+at(hi, plot-4)+"v8", "range "+r.Look.class)
 	}
 	p.marker(p.x(r.At.Point), plot, 4.5, r.Look, hollow)
+	p.published(r.Published, p.axis, p.x0, p.x1, p.x(r.At.Lo), p.x(r.At.Hi), plot)
 }

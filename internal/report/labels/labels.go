@@ -204,7 +204,7 @@ func (n *names) kindOf(v reflect.Value, kind string) string {
 
 // label returns the label of an identifier. Field is the name in JSON of the field that contains the identifier.
 func (n *names) label(field, id, kind string) string {
-	of := map[string]map[string]string{"arm": n.arms, "baseline": n.arms, "cell": n.cells}[field]
+	of := map[string]map[string]string{"arm": n.arms, "baseline": n.arms, "against": n.arms, "cell": n.cells}[field]
 	switch {
 	case id == "":
 		return ""

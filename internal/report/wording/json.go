@@ -135,7 +135,7 @@ func figure(r analysis.Reason) *Figures {
 func words(v any) []member {
 	switch v := v.(type) {
 	case *analysis.Run:
-		return []member{{"missing", Ending(v)}, {"answer", answers(v)}, {"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)},
+		return []member{{"missing", Ending(v)}, {"published", worded(v.Published)}, {"answer", answers(v)}, {"reasons", Reasons(v.Reasons)}, {"invalidity", figuresOf(v.Reasons)},
 			{"observational", Observation(v.Observation)}, {"failures", worded(v.Failures)},
 			{"comparisons", worded(v.Comparisons)}, {"controls", worded(v.Controls)}, {"warnings", worded(v.Warnings)},
 			{"cells", worded(v.Cells)}, {"scaling", worded(v.Scaling)}, {"powerLaws", worded(v.PowerLaws)},
@@ -160,6 +160,10 @@ func words(v any) []member {
 		return breakdownWords(&v)
 	case analysis.Factorial:
 		return []member{{"effects", worded(v.Effects)}}
+	case analysis.PublishedSource:
+		return []member{{"rows", worded(v.Rows)}}
+	case analysis.Published:
+		return []member{{"text", PublishedText(&v)}, {"reason", figure(v.Reason)}}
 	case analysis.Effect:
 		return comparisonWords(&v.Comparison, EffectSentence(&v))
 	}
@@ -240,7 +244,7 @@ func viewWords(v any) []member {
 	case *cost.Result:
 		return costWords(v)
 	case *published.Table:
-		return []member{{"observational", Observation(v.Observation)}, {"cells", worded(v.Cells)}}
+		return []member{{"observational", Observation(v.Observation)}, {"cells", worded(v.Cells)}, {"published", worded(v.Published)}}
 	case published.Cell:
 		return []member{{"metrics", worded(v.Metrics)}}
 	case published.Metric:

@@ -264,15 +264,20 @@ func missing(c *analysis.Comparison, l *analysis.Loss) string {
 	case c.Rounds == 1:
 		head = "only one valid pair"
 	}
+	return head + lossText(l)
+}
+
+// lossText states the main cause of missing values, after a colon; "" for nil.
+func lossText(l *analysis.Loss) string {
 	if l == nil {
-		return head
+		return ""
 	}
 	whose := cmp.Or(When(l.Baseline, ": of the baseline, "), ": ")
 	lost := fmt.Sprintf("%d of %d trials ", l.Lost, l.Trials)
 	if l.Metric != "" {
-		return head + whose + lost + "have no usable value of " + l.Metric
+		return whose + lost + "have no usable value of " + l.Metric
 	}
-	return head + whose + lost + "broke " + plural(len(l.Rules), "rule ", "rules ") + strings.Join(l.Rules, ", ")
+	return whose + lost + "broke " + plural(len(l.Rules), "rule ", "rules ") + strings.Join(l.Rules, ", ")
 }
 
 // values counts the values of two independent samples: "6 values per arm".

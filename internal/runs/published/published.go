@@ -46,6 +46,8 @@ type Table struct {
 	Margin      float64               `json:"margin"` // the margin of equivalence of the verdicts
 	Arms        []string              `json:"arms"`
 	Cells       []Cell                `json:"cells"`
+	// Published holds the numbers of documents that the experiment file lists, beside those of the run.
+	Published []analysis.PublishedSource `json:"published,omitempty"`
 	// Hidden is the number of exploratory metrics that Headline has left out, counted in each cell.
 	Hidden int              `json:"-"`
 	Plan   *experiment.Plan `json:"-"`
@@ -112,7 +114,7 @@ type Difference struct {
 // Of makes the table of a run. Of returns an error if the run has no arm with the name o.Reference.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
-		Observation: run.Observation, Plan: run.Plan, Margin: float64(run.Plan.Equivalence)}
+		Observation: run.Observation, Plan: run.Plan, Margin: float64(run.Plan.Equivalence), Published: run.Published}
 	shown := shownArms(run.Plan, o.Reference)
 	if o.Reference != "" && !slices.Contains(shown, o.Reference) {
 		return nil, fmt.Errorf("reference %q is no arm of this run; it has %s", o.Reference, strings.Join(shown, ", "))
