@@ -10,6 +10,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/analysis"
+	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/experiment/quantity"
 )
 
 const root = "../.."
@@ -124,7 +129,7 @@ func TestProblems(t *testing.T) {
 		{func(r *row) { r.File = "examples/none.yaml" }, "examples/none.yaml: no such file"},
 		{func(r *row) { r.Runs = []string{"none"} }, "run none: "},
 		{func(r *row) { r.Results[0].Arms = []string{"aks", "eks"} }, "no result on latency-mean@total of all arms aks, eks"},
-		{func(r *row) { r.Rows = []string{"none"} }, "run " + kept + ": "},
+		{func(r *row) { r.Rows = []string{"none"} }, "run " + kept + ": its experiment has no published row none"},
 	} {
 		r := good
 		r.Results = slices.Clone(good.Results)
@@ -135,6 +140,38 @@ func TestProblems(t *testing.T) {
 			got += err.Error() + "\n"
 		}
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// A published row counts if the run has a result for it, and if its number is one of the document's.
+func TestPublished(t *testing.T) {
+	row := func(measured *analysis.Interval) *analysis.Run {
+		p := analysis.Published{Row: experiment.PublishedRow{ID: "tcp", Difference: factor.Levels[quantity.Amount]{{Limit: quantity.Limit{Number: -58, Unit: "%"}}}}, Cell: "tcp", Arm: "wireguard",
+			Against: "plain", Metric: experiment.Metric{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher}, Measured: measured, Reading: analysis.Outside}
+		if measured == nil {
+			p.Reading, p.Reason = "", analysis.TooFewValues{}
+		}
+		return &analysis.Run{Published: []analysis.PublishedSource{{Rows: []analysis.Published{p}}}}
+	}
+	here := &analysis.Interval{Point: 0.044, Lo: 0.043, Hi: 0.045}
+	for _, c := range []struct {
+		run     *analysis.Run
+		numbers []string
+		want    string
+	}{
+		{row(here), []string{"10", "58%"}, "tcp-bandwidth, wireguard: published 58 % less; here 4.4 % less [4.3, 4.5]: outside"},
+		{row(here), []string{"10", "85%"}, "the published row tcp has the number -58%, and no figure of this row has it"},
+		{row(nil), []string{"58%"}, "the published row tcp has no result: no reading: "},
+		{&analysis.Run{}, nil, "its experiment has no published row tcp"},
+	} {
+		texts, err := published(c.run, "tcp", c.numbers)
+		got := strings.Join(texts, "\n")
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, c.want) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -24,7 +26,7 @@ func (l *ledger) measure(r *row) error {
 			err = l.ofFile(r, run.Plan)
 		}
 		if err == nil {
-			err = r.measure(run)
+			err = r.measure(run, l.numbers(r))
 		}
 		if err != nil {
 			return fmt.Errorf("run %s: %w", name, err)
@@ -54,9 +56,21 @@ func (l *ledger) run(name string) (*analysis.Run, error) {
 	return run, nil
 }
 
-func (r *row) measure(run *analysis.Run) error {
+// numbers lists the numbers of the row's figures.
+func (l *ledger) numbers(r *row) (all []string) {
+	for name, ids := range r.Figures {
+		for _, id := range ids {
+			if d := l.document(name); d != nil && d.figure(id) != nil {
+				all = append(all, d.figure(id).Numbers...)
+			}
+		}
+	}
+	return all
+}
+
+func (r *row) measure(run *analysis.Run, numbers []string) error {
 	for _, id := range r.Rows {
-		texts, err := published(run, id)
+		texts, err := published(run, id, numbers)
 		if err != nil {
 			return err
 		}
@@ -140,7 +154,34 @@ func moments(values []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// published describes the run's results beside a published row of its experiment.
-func published(*analysis.Run, string) ([]string, error) {
-	return nil, fmt.Errorf("this version of Tare has no published rows")
+// published describes the run's results beside a published row of its experiment, one text for each cell. The row must
+// have numbers of the document, which are given as the document prints them.
+func published(run *analysis.Run, id string, numbers []string) (texts []string, err error) {
+	for _, source := range run.Published {
+		for i := range source.Rows {
+			p := &source.Rows[i]
+			if p.Row.ID != id {
+				continue
+			}
+			if p.Measured == nil {
+				return nil, fmt.Errorf("the published row %s has no result: %s", id, wording.PublishedReading(p))
+			}
+			for _, a := range p.Row.Numbers() {
+				if !slices.ContainsFunc(numbers, func(n string) bool { return size(n) == math.Abs(a.Number) }) {
+					return nil, fmt.Errorf("the published row %s has the number %s, and no figure of this row has it", id, a)
+				}
+			}
+			texts = append(texts, p.Metric.Name+wording.When(len(run.Cells) > 1, " "+wording.In(p.Cell))+", "+p.Arm+": "+wording.PublishedText(p))
+		}
+	}
+	if texts == nil {
+		err = fmt.Errorf("its experiment has no published row %s", id)
+	}
+	return texts, err
+}
+
+// size returns the number that a document prints, without sign and unit.
+func size(number string) float64 {
+	v, _ := strconv.ParseFloat(strings.NewReplacer(",", "", "%", "", "+", "", "-", "").Replace(number), 64)
+	return v
 }
