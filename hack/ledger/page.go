@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"tare/internal/report/wording"
@@ -72,7 +72,7 @@ func (l *ledger) section(p func(string, ...any), d *document) {
 		about = append(about, d.Note)
 	}
 	p("%s\n\n", strings.Join(about, " "))
-	head := "| quantity | published | state | measured here | how |\n|---|---|---|---|---|\n"
+	head := "| quantity | published | state | result of the kept run | how |\n|---|---|---|---|---|\n"
 	earlier := map[string]int{}
 	for i := range l.rows {
 		r := &l.rows[i]
@@ -157,7 +157,7 @@ func (r *row) how() string {
 		parts = append(parts, "`"+cell(command)+"`")
 	}
 	if r.File != "" {
-		parts = append(parts, "["+wording.When(command == "", filepath.Base(r.File))+wording.When(command != "", "file")+"]("+relative(r.File)+")")
+		parts = append(parts, "["+wording.When(command == "", path.Base(r.File))+wording.When(command != "", "file")+"]("+relative(r.File)+")")
 	}
 	if r.Page != "" {
 		parts = append(parts, "[page]("+relative(r.Page)+")")
@@ -170,7 +170,7 @@ func (r *row) how() string {
 
 // relative returns the path of a file from the page's directory.
 func relative(file string) string {
-	if below, ok := strings.CutPrefix(file, filepath.Dir(pageFile)+"/"); ok {
+	if below, ok := strings.CutPrefix(file, path.Dir(pageFile)+"/"); ok {
 		return below
 	}
 	if below, ok := strings.CutPrefix(file, "docs/"); ok {

@@ -61,8 +61,8 @@ var states = []struct {
 	state         state
 	name, meaning string
 }{
-	{made, "made", "measured at the published size"},
-	{smaller, "made smaller", "measured at a smaller size; the factor and the reason stand in the row"},
+	{made, "made", "by a run of the published size, or from the published raw results"},
+	{smaller, "made smaller", "by a smaller run; the factor and the reason stand in the row"},
 	{notRun, "file ready", "the experiment file is ready, and no run of it is kept here yet"},
 	{notHere, "not here", "needs hardware, a product or a part of Tare that is missing; the row names it"},
 }
