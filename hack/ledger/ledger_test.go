@@ -163,6 +163,7 @@ func TestPublished(t *testing.T) {
 	}{
 		{row(here), []string{"10", "58%"}, "tcp-bandwidth, wireguard: published 58 % less; here 4.4 % less [4.3, 4.5]: outside"},
 		{row(here), []string{"10", "85%"}, "the published row tcp has the number -58%, and no figure of this row has it"},
+		{row(here), nil, "tcp-bandwidth, wireguard: published 58 % less; here 4.4 % less [4.3, 4.5]: outside"},
 		{row(nil), []string{"58%"}, "the published row tcp has no result: no reading: "},
 		{&analysis.Run{}, nil, "its experiment has no published row tcp"},
 	} {

@@ -83,7 +83,7 @@ func (l *ledger) section(p func(string, ...any), d *document) {
 			earlier[first.name]++
 			continue
 		}
-		p("%s| %s | %s | %s | %s | %s |\n", head, cell(r.What), cell(r.published(d)), cell(r.stateText()), cell(cmp.Or(strings.Join(r.measured, "; "), "–")), r.how())
+		p("%s| %s | %s | %s | %s | %s |\n", head, cell(r.What), cell(r.published(d)+wording.When(r.Derived != "", "; "+r.Derived)), cell(r.stateText()), cell(cmp.Or(strings.Join(r.measured, "; "), "–")), r.how())
 		head = ""
 	}
 	for _, other := range l.documents {

@@ -36,6 +36,7 @@ type row struct {
 	// Rows are ids of published rows in the experiment of the runs. Results are further results of the runs.
 	Rows    []string `yaml:"rows"`
 	Results []result `yaml:"results"`
+	Derived string   `yaml:"derived"` // how the published rows follow from the document's numbers; "": they are these numbers
 
 	measured []string // texts for the page
 }
