@@ -6,6 +6,7 @@ import (
 
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/workload/http"
 )
 
 func TestValidate(t *testing.T) {
@@ -14,7 +15,15 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		{func(*Config) {}, ""},
-		{func(c *Config) { c.Members = factor.Of(2) }, "members: 2 members survive no more than 1 do: give an odd number"},
+		{func(c *Config) { c.Members = factor.Of(2) }, ""},
+		{func(c *Config) { c.Signature.Verify = "pkcs1v15" }, "signature: no key of signing is an RSA key"},
+		{func(c *Config) {
+			c.Encryption, c.Payloads.Decrypt = factor.Of[EncryptionKey]("rsa-2048"), new(quantity.Size(191))
+		}, "payload: 191B do not fit a key rsa-2048"},
+		{func(c *Config) { c.Objective = &http.Objective{} }, ""},
+		{func(c *Config) { c.Objective = &http.Objective{Most: 299} }, "workers[0]: 300 is more than the 299 of objective.most"},
+		{func(c *Config) { c.Objective, c.Judged = &http.Objective{}, []string{"rate"} }, "headline: a search measures the capacity"},
+		{func(c *Config) { c.Objective, c.Rate = &http.Objective{}, factor.Of[quantity.Frequency](9) }, "objective: it limits no latency"},
 		{func(c *Config) { c.Workers, c.Rate = factor.Of(1), factor.Of[quantity.Frequency](1) }, "rate: there is workers too"},
 		{func(c *Config) {
 			c.Encryption, c.Payload = factor.Of[EncryptionKey]("rsa-2048"), factor.Of[quantity.Size](191)
@@ -43,7 +52,7 @@ func TestValidate(t *testing.T) {
 // Cells share servers if only their loads differ.
 func TestShared(t *testing.T) {
 	a, b := New().(*Config), New().(*Config)
-	b.Workers, b.Operations, b.Duration = factor.Of(7), operations{Sign: 1}, 1
+	b.Workers, b.Operations, b.Duration, b.Protocol, b.Profile = factor.Of(7), operations{Sign: 1}, nil, factor.Of(h2), vaultBenchmark
 	if a.Shared() != b.Shared() {
 		t.Error("another load has servers of its own")
 	}

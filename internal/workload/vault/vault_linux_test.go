@@ -69,7 +69,7 @@ func config(t *testing.T, members int) *Config {
 	}
 	c := New().(*Config)
 	c.Members, c.Workers, c.Secrets, c.Pace = factor.Of(members), factor.Of(8), 3, 1
-	c.Duration, c.Warmup = quantity.Duration(time.Second), quantity.Duration(100*time.Millisecond)
+	c.Duration, c.Warmup = factor.Of(quantity.Duration(time.Second)), quantity.Duration(100*time.Millisecond)
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -102,7 +102,7 @@ func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Res
 	}
 	if between != nil {
 		go func() {
-			time.Sleep(c.Duration.Std() / 3) // in the middle of the load, whose duration is fixed
+			time.Sleep(c.Duration.One().Std() / 3) // in the middle of the load, whose duration is fixed
 			between()
 		}()
 	}
@@ -271,10 +271,10 @@ func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 		return s.Leader
 	}
 	first := leader()
-	c.Duration = quantity.Duration(3 * time.Second)
+	c.Duration = factor.Of(quantity.Duration(3 * time.Second))
 	_, _, err = trialOf(m, c, servers, func() { call(m, servers, first, http.MethodPut, "sys/step-down", "") })
 	broke(m, err, workload.RuleServer, "")
-	c.Duration = quantity.Duration(time.Second)
+	c.Duration = factor.Of(quantity.Duration(time.Second))
 	fit.Await(t, "a trial with another leader", func() bool {
 		result, _, err := trialOf(m, c, servers, nil)
 		return err == nil && result.Failed == 0
