@@ -1,6 +1,8 @@
 package vault
 
 import (
+	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,5 +80,38 @@ func TestRequests(t *testing.T) {
 	}
 	if text := payload(100); len(text) != 100 || text != payload(100) {
 		t.Errorf("payload %q", text)
+	}
+}
+
+// The profile sends what vault-benchmark sent in the study, and the file's own values win.
+func TestProfile(t *testing.T) {
+	c := New().(*Config)
+	c.Profile, c.Members = vaultBenchmark, factor.Of(2)
+	c.fill(func(field string) bool { return field == "members" })
+	if errs := c.validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	h := c.load()
+	got := fmt.Sprintln(c.Members, c.TLS, h.Workers, h.Duration, h.Warmup, h.Timeout, c.Encryption, c.Signing, c.Protocol)
+	for _, r := range c.requests(&prepared{Mount: "m", Signature: "S", Ciphertext: "C"}) {
+		got += fmt.Sprintln(r.Path, r.Weight, string(r.Body))
+	}
+	want := `[2] [true] [1300] 10s 0s 1m [rsa-2048] [rsa-2048] [h2]
+/v1/m-transit/sign/signing 25 {"input":"","signature_algorithm":"pss"}
+/v1/m-transit/verify/signing 25 {"input":"","signature":"S","signature_algorithm":"pkcs1v15"}
+/v1/m-transit/encrypt/encryption 25 {"plaintext":"` + base64.StdEncoding.EncodeToString([]byte(payload(128))) + `"}
+/v1/m-transit/decrypt/encryption 25 {"ciphertext":"C"}
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if n := len(c.bodies()["decrypt"]["plaintext"]); n != base64.StdEncoding.EncodedLen(64) {
+		t.Errorf("the ciphertext holds %d characters", n)
+	}
+	c = New().(*Config)
+	c.Profile, c.Rate = vaultBenchmark, factor.Of[quantity.Frequency](100)
+	c.fill(func(field string) bool { return field == "rate" || field == "payload" })
+	if len(c.Workers) > 0 || c.Payloads != (payloads{}) {
+		t.Errorf("a rate has %v workers, a payload beside %+v", c.Workers, c.Payloads)
 	}
 }
