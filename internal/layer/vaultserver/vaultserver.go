@@ -65,7 +65,7 @@ func (s Settings) Over(others ...Settings) Settings {
 
 // Quorum states what raft makes of an even number of members.
 func Quorum(n int) string {
-	return fmt.Sprintf("raft needs %d of %d members for a quorum: the servers tolerate %d failed members, as %d of them would", n/2+1, n, n/2-1, n-1)
+	return fmt.Sprintf("raft needs %d of %d members for a quorum: %d of them may fail, as in a cluster of %d", n/2+1, n, n/2-1, n-1)
 }
 
 // Servers are the members of one Vault cluster. A workload keeps the servers running at a site (testbed.Held).

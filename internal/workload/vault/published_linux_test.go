@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -129,6 +130,7 @@ var limiter = testbed.Helper{Name: "vault-test-limiter", Run: func(ctx context.C
 		time.Sleep(20 * time.Millisecond) // the first requests of a try meet at the proxy
 	})}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
+	fmt.Println() // the proxy listens
 	return server.Serve(l)
 }}
 
@@ -143,6 +145,8 @@ func TestRealTimeSearchOfWorkers(t *testing.T) {
 	servers := up(m, c, site)
 	cmd := testbed.HelperAt(site, testbed.ClientPod, limiter.Name)
 	cmd.Env = append(cmd.Env, "LIMITER_TO="+servers.urls[0])
+	listens, out := io.Pipe()
+	cmd.Stdout = out
 	ctx, stop := context.WithCancel(context.Background()) // the servers' cleanup goes through the proxy
 	proxy, err := site.Start(ctx, testbed.ClientPod, cmd)
 	if err != nil {
@@ -152,6 +156,9 @@ func TestRealTimeSearchOfWorkers(t *testing.T) {
 		stop()
 		_, _ = proxy.Wait()
 	})
+	if _, err := listens.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	limited := config(t, 1)
 	limited.URL, limited.Token, limited.Objective = "http://"+limiterAt, "$TARE_TEST_VAULT", &tarehttp.Objective{}
 	limited.Duration = factor.Of(quantity.Duration(200 * time.Millisecond))
