@@ -218,6 +218,11 @@ func idle(slots []slot) (kinds []string) {
 }
 
 func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
+	for _, cell := range plan.Cells {
+		if cell.Remark != "" {
+			list = append(list, Warning{Cell: cell.ID, Finding: Remark{From: FromWorkload, Text: cell.Remark}})
+		}
+	}
 	for _, arm := range plan.Arms {
 		told := map[string]bool{"": true}
 		for _, p := range run.Proofs {

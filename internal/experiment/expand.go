@@ -212,7 +212,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Label: item.Label, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
+				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Remark: m.Remark, Slices: n, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})
