@@ -131,7 +131,7 @@ type ArmNodes struct {
 
 // Uplink is the network interface of a pod's default route.
 type Uplink struct {
-	Name     string          `json:"name"`
+	Name     string          `json:"name"`               // name in the pod: "eth0"
 	MTU      int             `json:"mtu"`                // largest IP packet by this interface and its route, in bytes
 	GSO      int             `json:"gso,omitempty"`      // size up to which the kernel hands the interface several packets as one, in bytes; 0: unknown
 	Offloads map[string]bool `json:"offloads,omitempty"` // whether an offload is on: "TSO", "GSO", "GRO", "TX checksum offload", "RX checksum offload"
