@@ -146,10 +146,11 @@ type (
 		Unusable int `json:"unusable"`
 		Valid    int `json:"valid"`
 	}
-	// OverCap: values exceed the limit of the hardware.
+	// OverCap: values exceed the limit of the hardware. With Burst ≥ Value, the hardware reaches them for a while.
 	OverCap struct {
 		Unit  string  `json:"unit"`
 		Cap   float64 `json:"cap"`
+		Burst float64 `json:"burst,omitempty"`
 		Value float64 `json:"value"` // median of the values
 	}
 	// StartUp: the start of a wrapper takes more than a tenth of the time that a metric measures.

@@ -211,9 +211,12 @@ type Metric struct {
 	Discrete bool   `json:"discrete,omitempty"` // set if equal values in all trials are normal, as with memory counted in pages
 	// FromStart is set if the start of the wrappers around the program is part of the measured time.
 	FromStart bool `json:"fromStart,omitempty"`
-	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A higher measured
-	// value cannot come from the hardware.
+	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A value above both Cap
+	// and Burst cannot come from the hardware.
 	Cap float64 `json:"cap,omitempty"`
+	// Burst is the largest value that the hardware reaches for a while, according to the file; 0: Cap is the limit of
+	// bursts, too.
+	Burst float64 `json:"burst,omitempty"`
 	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`
 }

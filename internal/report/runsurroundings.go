@@ -78,6 +78,15 @@ func clusterSection(c machine.Cluster) doc.Section {
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
 		pairs = append(pairs, name, c.Components[name])
 	}
+	for _, a := range c.Arms {
+		for _, u := range a.Uplinks {
+			properties, text := u.Properties(), u.Name
+			for _, name := range slices.Sorted(maps.Keys(properties)) {
+				text += ", " + name + " " + properties[name]
+			}
+			pairs = append(pairs, "Network interface of the pods of "+a.Arm, text)
+		}
+	}
 	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
 	images := map[string][]string{}
 	var rows []doc.Row

@@ -68,6 +68,8 @@ type Facts struct {
 	// Confidential is the kind of confidential VM: "SEV-SNP" or "TDX"; "" if neither devices nor the kernel log show
 	// one.
 	Confidential string `json:"confidential,omitempty"`
+	// Uplink is the network interface of the default route; nil if there is none.
+	Uplink *machine.Uplink `json:"uplink,omitempty"`
 }
 
 // CountersRequest is a request for Counters.
