@@ -148,7 +148,7 @@ func (d design) several(ctx context.Context, dir string, spin, runs int, t *tabl
 				equal++
 			}
 			found = append(found, 100*c.MDE)
-			one := fmt.Sprintf("%.2f [%.2f, %.2f]", 100*c.Overhead.Value, 100*c.Overhead.Lo, 100*c.Overhead.Hi)
+			one := fmt.Sprintf("%.2f [%.2f, %.2f]", 100*c.Overhead.Point, 100*c.Overhead.Lo, 100*c.Overhead.Hi)
 			fmt.Fprintf(os.Stderr, "%d spins, run %d: %s %s\n", spin, i+1, one, c.Verdict)
 			if runs <= 3 {
 				estimates += " " + one
