@@ -109,6 +109,7 @@ type Arm struct {
 	Name    string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Label   string                `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
 	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+	Joint   factor.Levels[string] `yaml:"joint" doc:"factors that several layers of the arm have, such as rules: the layers take their first levels together, then their second, instead of every combination"`
 	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
 	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
 	Factors []string              // factors of design.factorial that are on in this arm

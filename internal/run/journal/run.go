@@ -293,7 +293,9 @@ type Trial struct {
 	// Resources lists how much of each shared resource, such as processors, the trial used. A search counts only its
 	// tries near the result.
 	Resources []testbed.Resource `json:"resources,omitempty"`
-	Harness   Harness            `json:"harness,omitzero"`
+	// Quotas maps observed components to how near they came to their limits of CPU and memory.
+	Quotas  map[string]testbed.Quota `json:"quotas,omitempty"`
+	Harness Harness                  `json:"harness,omitzero"`
 	// Raw is the path of the raw output, relative to the run directory. It is a directory, or the file of an
 	// imported trial.
 	Raw    string            `json:"raw,omitempty"`

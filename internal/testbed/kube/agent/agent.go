@@ -79,6 +79,8 @@ type CountersRequest struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
+	// Quotas lists those of Cgroups whose quotas are read, too.
+	Quotas []string `json:"quotas,omitempty"`
 	// Follow asks the agent to begin sampling the memory of a pod; nil: nothing new is sampled.
 	Follow *Follow `json:"follow,omitempty"`
 	// Followed is the Name of an earlier Follow. The agent ends that sampling and returns the peak.
