@@ -106,6 +106,7 @@ type Run struct {
 	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // the parts of a layer's cost, for layers with a factor that counts something, such as filter rules
 	Factorial   *Factorial      `json:"factorial,omitempty"`  // effects of the layers of a factorial design, alone and together
 	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with the rule it broke
+	Quotas      []QuotaSummary  `json:"quotas,omitempty"`     // limits that observed components of a cluster reached
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`
 	// Published holds the numbers of documents that the experiment file lists, beside those of this run.

@@ -28,7 +28,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 		run.Sessions = sessions(trials, run.Start)
 	}
 	run.Harness = harness(trials)
-	run.Proofs = proofs(plan, trials)
+	run.Proofs, run.Quotas = proofs(plan, trials), quotas(trials)
 	run.Cells = cells(t, run.Start)
 	run.Scaling = scalings(t)
 	run.PowerLaws = powerLaws(t)

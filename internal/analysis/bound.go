@@ -90,8 +90,12 @@ func (t *table) resources(c int) (list []ResourceSummary) {
 
 func disk(cell experiment.Cell, values map[string]float64) (list []testbed.Resource) {
 	for _, m := range cell.Metrics {
-		if m.Cap > 0 && values[m.Name] > 0 {
-			list = append(list, testbed.Resource{Name: testbed.ResourceDisk, Used: min(1, values[m.Name]/m.Cap), Of: m.Cap})
+		if v := values[m.Name]; m.Cap > 0 && v > 0 {
+			of := m.Cap
+			if v > of {
+				of = max(of, m.Burst)
+			}
+			list = append(list, testbed.Resource{Name: testbed.ResourceDisk, Used: min(1, v/of), Of: of})
 		}
 	}
 	return list

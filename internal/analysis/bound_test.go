@@ -109,4 +109,14 @@ func TestDisk(t *testing.T) {
 	if r := run.Cells[0].Resources; len(r) != 3 || r[0].Name != testbed.ResourceDisk || !r[0].Exhausted || !r[0].Tested {
 		t.Errorf("%+v", r)
 	}
+	plan.Cells[0].Metrics[0].Cap, plan.Cells[0].Metrics[0].Burst = 50, 150 // values are about 100
+	run = Analyze(plan, testTrials(plan, 6, noisy(3, 0.01, nil)), nil)
+	if r := run.Cells[0].Resources; len(r) != 3 || r[0].Of != 150 || r[0].Exhausted {
+		t.Errorf("between cap and burst: %+v", r)
+	}
+	if i := slices.IndexFunc(run.Warnings, func(w Warning) bool { return w.Finding.Kind() == "over-cap" }); i < 0 {
+		t.Error("a value above the cap has no warning")
+	} else if f := run.Warnings[i].Finding.(OverCap); f.Cap != 50 || f.Burst != 150 {
+		t.Errorf("%+v", f)
+	}
 }

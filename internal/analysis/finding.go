@@ -146,10 +146,11 @@ type (
 		Unusable int `json:"unusable"`
 		Valid    int `json:"valid"`
 	}
-	// OverCap: values exceed the limit of the hardware.
+	// OverCap: values exceed the limit of the hardware. With Burst ≥ Value, the hardware reaches them for a while.
 	OverCap struct {
 		Unit  string  `json:"unit"`
 		Cap   float64 `json:"cap"`
+		Burst float64 `json:"burst,omitempty"`
 		Value float64 `json:"value"` // median of the values
 	}
 	// StartUp: the start of a wrapper takes more than a tenth of the time that a metric measures.
@@ -203,10 +204,11 @@ type (
 		Component string `json:"component"`
 		Says      string `json:"says"`
 	}
-	// Remark is a message from a layer about its implementation, from the machine, or from a session about its start.
+	// Remark is a message from a layer or a workload about its implementation, from the machine, or from a session about
+	// its start.
 	// It is passed on unchanged.
 	Remark struct {
-		From string `json:"from"` // FromLayer, FromMachine or FromSession
+		From string `json:"from"` // FromLayer, FromWorkload, FromMachine or FromSession
 		Text string `json:"text"`
 		// Session is the number of the session that the remark is about; 0: the remark is about no particular session.
 		Session int `json:"session,omitempty"`
@@ -215,9 +217,10 @@ type (
 
 // Sources of remarks.
 const (
-	FromLayer   = "layer"
-	FromMachine = "machine"
-	FromSession = "session"
+	FromLayer    = "layer"
+	FromWorkload = "workload"
+	FromMachine  = "machine"
+	FromSession  = "session"
 )
 
 // OddSeriesPlace names the metric and cell of a series that looks odd, with its diagnostics.

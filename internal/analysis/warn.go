@@ -180,7 +180,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 func overCap(cell string, m experiment.Metric, arms []ArmSeries) (list []Warning) {
 	for _, a := range arms {
 		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
-			list = append(list, Warning{Cell: cell, Metric: m.Name, Arm: a.Arm, Finding: OverCap{Unit: m.Unit, Cap: m.Cap, Value: v}})
+			list = append(list, Warning{Cell: cell, Metric: m.Name, Arm: a.Arm, Finding: OverCap{Unit: m.Unit, Cap: m.Cap, Burst: m.Burst, Value: v}})
 		}
 	}
 	return list
@@ -218,6 +218,11 @@ func idle(slots []slot) (kinds []string) {
 }
 
 func caveats(plan *experiment.Plan, run *Run) (list []Warning) {
+	for _, cell := range plan.Cells {
+		if cell.Remark != "" {
+			list = append(list, Warning{Cell: cell.ID, Finding: Remark{From: FromWorkload, Text: cell.Remark}})
+		}
+	}
 	for _, arm := range plan.Arms {
 		told := map[string]bool{"": true}
 		for _, p := range run.Proofs {

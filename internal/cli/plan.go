@@ -87,6 +87,11 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 		}
 		return []string{c.ID, length, "headline: " + headlines(c)}
 	}))
+	for _, c := range p.Cells {
+		if c.Remark != "" {
+			l.text("  ", c.ID+": "+c.Remark)
+		}
+	}
 	fmt.Fprintln(l.w, "\nDesign")
 	printDesign(l, p, seeded)
 	fmt.Fprintln(l.w, "\nOrder")

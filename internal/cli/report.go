@@ -100,6 +100,9 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 		table = flags.shown(table)
 	}
 	if out != "markdown" && out != "tex" {
+		if base, isArchive := strings.CutSuffix(run.Dir, ".tar.gz"); isArchive {
+			to = cmp.Or(to, base+"."+out)
+		}
 		to = cmp.Or(to, filepath.Join(run.Dir, "report."+out))
 		page := report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table, Decimals: digits}
 		if out == "html" {
@@ -280,7 +283,8 @@ docs/exports.md explains what is in each. A file is written whole or not at all.
   tare export runs/quickstart-20260102-150405 --as csv --to trials.csv
   tare export --as gobench > run.txt && benchstat -col /arm run.txt
   tare export --as openmetrics --to /var/lib/node_exporter/tare.prom
-  tare export runs/quickstart-20260102-150405 --as bundle --to quickstart.tar.gz`,
+  tare export runs/quickstart-20260102-150405 --as bundle --to quickstart.tar.gz
+  tare export runs/quickstart-20260102-150405 --as head --to quickstart-head.tar.gz`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -298,8 +302,13 @@ docs/exports.md explains what is in each. A file is written whole or not at all.
 			if err != nil {
 				return err
 			}
-			if damage, _ := checkPlan(run); damage != nil && f.Name == "bundle" {
-				return damage
+			if f.Binary != "" { // an archive of the run
+				if journal.IsArchive(run.Dir) {
+					return usage(fmt.Errorf("%s is an archive already", run.Dir))
+				}
+				if damage, _ := checkPlan(run); damage != nil {
+					return damage
+				}
 			}
 			if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
 				return hintedUsage(fmt.Errorf("--to %s is not a file", to), "without --to, stdout is written, which can be a pipe")

@@ -45,6 +45,9 @@ of 95 %, and its report states this. The verdicts of the first look are kept.`,
 			if err != nil {
 				return err
 			}
+			if journal.IsArchive(dir) {
+				return hintedUsage(fmt.Errorf("%s is an archive, and only a run directory can grow", dir), "tar -xzf %s", dir)
+			}
 			if err := undoRun(c.Context(), s, dir); err != nil {
 				return err
 			}

@@ -91,9 +91,12 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	return run, analysis.OfRun(run), nil
 }
 
-// runDir returns the named run directory, or without arguments the newest one.
+// runDir returns the named run directory or archive of a run, or without arguments the newest run directory.
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
+		if journal.IsArchive(args[0]) {
+			return args[0], nil
+		}
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
 			if _, err := journal.Open(args[0]); errors.As(err, new(*journal.DamageError)) {
 				return "", err

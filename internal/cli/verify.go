@@ -29,6 +29,7 @@ type verification struct {
 	Trials    int      `json:"trials"`
 	Notes     int      `json:"notes"`
 	Files     int      `json:"files"`     // number of raw files whose digests match
+	Absent    int      `json:"absent"`    // number of trials whose raw output is not here
 	Unchecked int      `json:"unchecked"` // number of raw files without a recorded digest
 	Uncovered []string `json:"uncovered"` // names of the raw files without a recorded digest
 	Chain     string   `json:"chain"`     // digest of the last note; empty if the record has no chain
@@ -44,7 +45,10 @@ func newVerify(s State) *cobra.Command {
 		Long: `Check that a run is unchanged since it was recorded: no line of its record was
 changed or removed, its plan, experiment and raw files are the recorded ones, and the
 experiment gives this plan, if this version of Tare made it. Without RUN, the newest run
-below runs/.
+below runs/. RUN is a run directory, or an archive that tare export made.
+
+A run without its directory raw/ is a head (tare export --as head): its record is
+checked, and the output says that the raw output is not here.
 
 Each line of the record holds a hash over all lines before it. The hash of the last
 line identifies the whole run: publish it with the results, and anyone with the run
@@ -64,10 +68,7 @@ Exit code 5: a run is damaged.`,
 				if err != nil {
 					return err
 				}
-				v, err := verify(dir)
-				if err == nil && v.Whole && signers != "" {
-					err = v.signedBy(c.Context(), signers)
-				}
+				v, err := verify(c.Context(), dir, signers)
 				if err != nil {
 					return err
 				}
@@ -92,10 +93,32 @@ Exit code 5: a run is damaged.`,
 	return c
 }
 
-// verify checks a run. The error reports that the check itself failed.
-func verify(dir string) (verification, error) {
+// verify checks a run directory or an archive, and with signers the signature. The error reports that the check itself
+// failed.
+func verify(ctx context.Context, named, signers string) (v verification, err error) {
+	dir := named
+	if journal.IsArchive(named) {
+		var remove func() error
+		dir, remove, err = journal.Unpack(named)
+		if damage, ok := errors.AsType[*journal.DamageError](err); ok {
+			return verification{Run: named, Damage: damage.Found(), Uncovered: []string{}, Remarks: []string{}}, nil
+		}
+		if err != nil {
+			return v, err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+	}
+	v, err = verifyDir(dir)
+	if err == nil && v.Whole && signers != "" {
+		err = v.signedBy(ctx, signers)
+	}
+	v.Run = named
+	return v, err
+}
+
+func verifyDir(dir string) (verification, error) {
 	run, got, err := journal.Verify(dir)
-	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files,
+	v := verification{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files, Absent: got.Absent,
 		Unchecked: len(got.Unchecked), Uncovered: append([]string{}, got.Unchecked...), Chain: got.Chain, Remarks: []string{}}
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
@@ -120,7 +143,7 @@ func verify(dir string) (verification, error) {
 	if errors.As(err, &damage) {
 		v.Whole, v.Damage = false, damage.Found()
 	} else if other != nil {
-		remark("the plan could not be made again of the experiment: " + other.Error())
+		remark("the plan could not be made again of the experiment: " + strings.TrimPrefix(other.Error(), dir+": "))
 	}
 	return v, nil
 }
@@ -144,7 +167,12 @@ func (v verification) print(s State) {
 		fmt.Fprintf(s.Stdout, "%s: DAMAGED: %s\n", dir, safetext.Name(v.Damage))
 		return
 	}
-	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
+	what := counted(v.Trials, "trial") + ", " + counted(v.Notes, "note")
+	if v.Absent > 0 {
+		fmt.Fprintf(s.Stdout, "%s: the record is whole: %s; the raw output of %s is not here (its digests are recorded)", dir, what, counted(v.Absent, "trial"))
+	} else {
+		fmt.Fprintf(s.Stdout, "%s: whole: %s, %s of raw output", dir, what, counted(v.Files, "file"))
+	}
 	if v.Unchecked > 0 {
 		fmt.Fprintf(s.Stdout, " (%d more without a digest: %s)", v.Unchecked, columns.Shorten(safetext.Name(strings.Join(v.Uncovered, ", ")), 500, "…"))
 	}

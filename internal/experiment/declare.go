@@ -216,6 +216,7 @@ type Measures struct {
 	CPU                   string    // name of a metric of CPU time that is not among the metrics of Cost; "": none
 	Loop                  *Loop     // two metrics that a closed loop ties together; nil: there are no such metrics
 	PowerLaw              *PowerLaw // law of a metric: it is a product of powers of the workload's factors; nil: no law
+	Remark                string    // weakness of the set-up that a reader of the results must know; "": none
 	// Searches is set if a trial begins with a search for its load. The limits on the machine's condition then hold
 	// during the search and the measured part.
 	Searches bool

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -71,12 +72,19 @@ func (x *Experiment) tooMany() error {
 
 // variants returns the number of combinations of the levels of an arm's layers, but at most maxTrials+1.
 func (a Arm) variants() int {
-	n := 1
+	n, counted := 1, map[string]bool{}
 	for _, l := range a.Layers {
-		n = min(n*variants(sweeps(l.Config)), maxTrials+1)
+		n = min(n*variants(slices.DeleteFunc(sweeps(l.Config), func(s sweep) bool {
+			again := counted[s.name]
+			counted[s.name] = a.joint(s)
+			return again
+		})), maxTrials+1)
 	}
 	return n
 }
+
+// joint reports whether layers of the arm take the factor's levels together.
+func (a Arm) joint(s sweep) bool { return slices.Contains(a.Joint, s.name) }
 
 func counted(n int, what string) string {
 	switch {
@@ -116,12 +124,13 @@ func (e *Expansion) addArm(v armVariant) {
 type armVariant struct {
 	planned PlannedArm
 	layers  []LayerItem
+	joint   map[string]int // the places of levels of joint factors, by factor
 }
 
 // armVariants returns an arm for each combination of its levels. The levels of the last factor of the last layer change
-// fastest.
+// fastest. A joint factor has its first level in all layers, then its second, and so on.
 func armVariants(a Arm) []armVariant {
-	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}}}
+	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Label: a.Label, Layers: []PlannedLayer{}}, joint: map[string]int{}}}
 	names := armFactorNames(a)
 	for i, item := range a.Layers {
 		factors := swept(sweeps(item.Config))
@@ -130,12 +139,22 @@ func armVariants(a Arm) []armVariant {
 			combinations(factors, func(levels []int) {
 				config := clone(item.Config)
 				chosen := append([]factor.Level(nil), v.planned.Levels...)
+				joint := maps.Clone(v.joint)
 				for k, s := range factors {
 					s.hold(config, levels[k])
+					if place, held := v.joint[s.name]; held && place != levels[k] {
+						return
+					} else if held {
+						continue // the first layer with the factor has set the level
+					}
+					if a.joint(s) {
+						joint[s.name] = levels[k]
+					}
 					chosen = append(chosen, factor.Level{Factor: names[i][k], Value: s.levels[levels[k]]})
 				}
 				planned := PlannedLayer{Kind: item.Kind, Config: strictyaml.Plain(config)}
 				next = append(next, armVariant{
+					joint:   joint,
 					planned: PlannedArm{Name: a.Name, Label: a.Label, Levels: chosen, Layers: append(v.planned.Layers[:len(v.planned.Layers):len(v.planned.Layers)], planned)},
 					layers:  append(clone(v.layers), LayerItem{Kind: item.Kind, Config: config}),
 				})
@@ -158,7 +177,9 @@ func armFactorNames(a Arm) [][]string {
 	for i, item := range a.Layers {
 		for _, s := range swept(sweeps(item.Config)) {
 			names[i] = append(names[i], s.name)
-			count[s.name]++
+			if !a.joint(s) {
+				count[s.name]++
+			}
 		}
 	}
 	for i, item := range a.Layers {
@@ -212,7 +233,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Label: item.Label, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
+				Metrics: metrics, Tests: config.Declare().Tests, Loop: m.Loop, PowerLaw: m.PowerLaw, Remark: m.Remark, Slices: n, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

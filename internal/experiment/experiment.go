@@ -109,6 +109,7 @@ type Arm struct {
 	Name    string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Label   string                `yaml:"label" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the arm that people see in reports; the arm's name if absent"`
 	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+	Joint   factor.Levels[string] `yaml:"joint" doc:"factors that several layers of the arm have, such as rules: the layers take their first levels together, then their second, instead of every combination"`
 	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
 	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
 	Factors []string              // factors of design.factorial that are on in this arm
@@ -211,9 +212,12 @@ type Metric struct {
 	Discrete bool   `json:"discrete,omitempty"` // set if equal values in all trials are normal, as with memory counted in pages
 	// FromStart is set if the start of the wrappers around the program is part of the measured time.
 	FromStart bool `json:"fromStart,omitempty"`
-	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A higher measured
-	// value cannot come from the hardware.
+	// Cap is the largest value that the hardware can reach, according to the file; 0: unknown. A value above both Cap
+	// and Burst cannot come from the hardware.
 	Cap float64 `json:"cap,omitempty"`
+	// Burst is the largest value that the hardware reaches for a while, according to the file; 0: Cap is the limit of
+	// bursts, too.
+	Burst float64 `json:"burst,omitempty"`
 	// Objective is the objective of a capacity: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" if the metric is no capacity.
 	Objective string `json:"objective,omitempty"`
 }

@@ -215,6 +215,7 @@ type Cell struct {
 	Tests    string         `json:"tests,omitempty"`    // the resource that the workload measures (Declaration.Tests); "": unspecified
 	Loop     *Loop          `json:"loop,omitempty"`     // two metrics that Little's law ties together in a closed loop
 	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // power law that the workload expects a metric to follow
+	Remark   string         `json:"remark,omitempty"`   // weakness of the set-up that a reader must know
 	Slices   int            `json:"slices,omitempty"`   // the number of slices of a trial; 0: trials are whole
 	Expected time.Duration  `json:"expected"`           // the duration of one trial, in ns
 }

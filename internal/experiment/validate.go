@@ -61,6 +61,7 @@ func (l *loader) arms(arms []Arm) {
 			first[a.Name] = i
 		}
 		l.armLayers(a, at, i == 0)
+		l.joint(a, at+".joint")
 	}
 	if len(arms) > 0 && len(arms[0].Allow) > 0 {
 		l.file.ReportKey("arms[0].allow", fmt.Sprintf("%s is the baseline, with which the others are compared", arms[0].Name), "write allow in the arm that may differ, or beside arms for all of them")
@@ -83,6 +84,36 @@ func (l *loader) armLayers(a Arm, at string, baseline bool) {
 		for _, s := range swept(sweeps(item.Config)) {
 			l.file.ReportAt(strictyaml.Join(at, item.Kind+"."+s.path),
 				fmt.Sprintf("the baseline cannot have several levels of %s", s.name), "give one value; other arms may list several")
+		}
+	}
+}
+
+// joint reports a joint factor that fewer than two layers of the arm have, or of which they have several numbers of
+// levels.
+func (l *loader) joint(a Arm, at string) {
+	for _, name := range a.Joint {
+		var kinds []string
+		var numbers []int
+		for _, item := range a.Layers {
+			if item.Config == nil {
+				return // reported as a problem of the layer
+			}
+			for _, s := range swept(sweeps(item.Config)) {
+				if s.name == name {
+					kinds, numbers = append(kinds, item.Kind), append(numbers, len(s.levels))
+				}
+			}
+		}
+		if len(kinds) < 2 {
+			l.file.ReportAt(at, fmt.Sprintf("%s of arm %s with several levels of %s; expected at least two", counted(len(kinds), "layer"), a.Name, name),
+				"a joint factor is a parameter of two or more layers, each with a list of levels")
+			continue
+		}
+		for i, n := range numbers {
+			if n != numbers[0] {
+				l.file.ReportAt(at, fmt.Sprintf("%s has %d levels in the layer %s, and %d in the layer %s", name, numbers[0], kinds[0], n, kinds[i]),
+					"the layers take their first levels together, then their second: give each layer as many levels")
+			}
 		}
 	}
 }

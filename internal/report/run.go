@@ -32,6 +32,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	byBlock := notedSection("blocks", "Block by block", blockNote, tables(o.All, s.blockTable(true), s.blockTable(false)))
 	d.Add(s.unlessMany(o.All, slices.Concat(s.factorialBlocks(o.All), byBlock, s.breakdownBlocks(o.All), s.scalingBlocks(o.All))...))
 	d.Add(doc.On(formsIf(o.All), s.partBlocks()...))
+	d.Add(s.quotaBlocks()...)
 	if o.Published != nil {
 		t := labels.Shown(o.Published, r.Plan)
 		intro := publishedTitle(t) + ". Most benchmarks are published in this form. Only the last column shows how certain a difference is."

@@ -78,6 +78,15 @@ func clusterSection(c machine.Cluster) doc.Section {
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
 		pairs = append(pairs, name, c.Components[name])
 	}
+	for _, a := range c.Arms {
+		for _, u := range a.Uplinks {
+			properties, text := u.Properties(), u.Name
+			for _, name := range slices.Sorted(maps.Keys(properties)) {
+				text += ", " + name + " " + properties[name]
+			}
+			pairs = append(pairs, "Network interface of the pods of "+a.Arm, text)
+		}
+	}
 	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
 	images := map[string][]string{}
 	var rows []doc.Row
@@ -203,6 +212,25 @@ func (s *sheet) partBlocks() []doc.Block {
 	}
 	return []doc.Block{doc.Section{ID: "parts", Title: "CPU time and memory by part", Fold: doc.Page, Blocks: []doc.Block{
 		doc.Say("CPU time and memory of the programs and of the layers' own processes: medians of the valid trials of an arm, with their interval by order statistics where there are enough. Memory is the largest resident size."), t}}}
+}
+
+// quotaBlocks shows whether observed components reached their limits.
+func (s *sheet) quotaBlocks() []doc.Block {
+	var rows []doc.Row
+	for _, q := range s.run.Quotas {
+		u := q.Quota
+		rows = append(rows, doc.Row{Cells: doc.Cells(plain(q.Component), plain(q.Arm), cmp.Or(plain(q.Cell), "before the first trial"),
+			cmp.Or(when(u.CPU > 0, wording.Value(u.CPU, "cores")), "none"), when(u.CPU > 0, wording.Share(q.Throttled)),
+			cmp.Or(when(u.Memory > 0, wording.Value(float64(u.Memory), "B")), "none"), when(u.Peak > 0, wording.Value(float64(u.Peak), "B")),
+			number(u.Restarts), wording.Quota(&q))})
+	}
+	if rows == nil {
+		return nil
+	}
+	return []doc.Block{doc.Section{ID: "quotas", Title: "Quotas of observed components", Short: "Quotas", Blocks: []doc.Block{
+		doc.Say("The limits of observed pods, and whether the pods reached them: at their start, and in the trials of each cell. Of several containers, the one nearest to a limit counts. Peak is the largest memory since the container's start, page cache included."),
+		doc.Simple([]doc.Column{{Title: "component", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "trials of", Kind: doc.Name}, {Title: "CPU limit", Right: true}, {Title: "throttled", Right: true},
+			{Title: "memory limit", Right: true}, {Title: "peak", Right: true}, {Title: "restarts", Right: true}, {Title: "verdict", Kind: doc.Prose}}, rows)}}}
 }
 
 // resources returns two texts. wires lists the link speeds of the run's cells ("1 Gbit/s", "unlimited"; "": unknown),

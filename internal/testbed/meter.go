@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -148,6 +149,61 @@ type Observed struct {
 	CPU    time.Duration // CPU time of all pods of the component during the sample
 	Wall   time.Duration // time between the two readings from which CPU is computed
 	Memory int64         // working set of all pods of the component at the end, in bytes
+	Quota  *Quota        // nil: unknown, as for the API server
+}
+
+// Quota says how near to their limits the containers of an observed component came in a trial. CPU and Memory each
+// describe the container that came nearest to that limit.
+type Quota struct {
+	CPU       float64    `json:"cpu,omitempty"`       // limit of CPU, in cores; 0: none
+	Periods   int        `json:"periods,omitempty"`   // periods of the CPU limit, usually of 100 ms, in which the container ran
+	Throttled int        `json:"throttled,omitempty"` // the periods in which the CPU limit stopped the container
+	Before    *Throttled `json:"before,omitempty"`    // the same from the container's start to the trial's; nil: there is no CPU limit
+	Memory    int64      `json:"memory,omitempty"`    // limit of memory, in bytes; 0: none
+	Peak      int64      `json:"peak,omitempty"`      // largest memory since the container's start, page cache included, in bytes
+	Kills     int        `json:"kills,omitempty"`     // processes that the kernel killed for lack of memory
+	Restarts  int        `json:"restarts,omitempty"`  // restarts of containers since the pods' start
+	Killed    bool       `json:"killed,omitempty"`    // set if the last end of a container, at any time, was for lack of memory
+}
+
+// Throttled counts periods of a CPU limit.
+type Throttled struct {
+	Periods   int `json:"periods"`   // number of periods in which the container ran
+	Throttled int `json:"throttled"` // the periods in which the limit stopped the container
+}
+
+// Share returns the share of periods in which the limit stopped the container.
+func (t Throttled) Share() float64 { return float64(t.Throttled) / float64(max(t.Periods, 1)) }
+
+// InTrial returns the periods of the trial.
+func (q *Quota) InTrial() Throttled { return Throttled{Periods: q.Periods, Throttled: q.Throttled} }
+
+// Worst joins the quotas of two containers. Of each limit it keeps the one that was nearer, and it adds up kills and
+// restarts. Both may be nil.
+func (q *Quota) Worst(o *Quota) *Quota {
+	if q == nil || o == nil {
+		return cmp.Or(q, o)
+	}
+	sum := *q
+	if o.CPU > 0 && (q.CPU == 0 || o.InTrial().Share() > q.InTrial().Share()) {
+		sum.CPU, sum.Periods, sum.Throttled, sum.Before = o.CPU, o.Periods, o.Throttled, o.Before
+	}
+	if o.Memory > 0 && (q.Memory == 0 || float64(o.Peak)/float64(o.Memory) > float64(q.Peak)/float64(q.Memory)) {
+		sum.Memory, sum.Peak = o.Memory, o.Peak
+	}
+	sum.Kills, sum.Restarts, sum.Killed = q.Kills+o.Kills, q.Restarts+o.Restarts, q.Killed || o.Killed
+	return &sum
+}
+
+// then joins the quotas of two periods of a trial, first q and then o. Both may be nil.
+func (q *Quota) then(o *Quota) *Quota {
+	if q == nil || o == nil {
+		return cmp.Or(q, o)
+	}
+	sum := *o
+	sum.Periods, sum.Throttled, sum.Before = q.Periods+o.Periods, q.Throttled+o.Throttled, q.Before
+	sum.Kills, sum.Peak = q.Kills+o.Kills, max(q.Peak, o.Peak)
+	return &sum
 }
 
 // Joined joins the samples of two periods of a trial, first s and then o, with their lengths. CPU times are added.
@@ -162,7 +218,7 @@ func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 			return sum
 		}),
 		Observed: joined(s.Observed, o.Observed, func(a, b Observed) Observed {
-			return Observed{CPU: a.CPU + b.CPU, Wall: a.Wall + b.Wall, Memory: b.Memory}
+			return Observed{CPU: a.CPU + b.CPU, Wall: a.Wall + b.Wall, Memory: b.Memory, Quota: a.Quota.then(b.Quota)}
 		}),
 	}
 	if s.Machine != nil && o.Machine != nil {

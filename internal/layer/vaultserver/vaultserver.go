@@ -63,6 +63,11 @@ func (s Settings) Over(others ...Settings) Settings {
 	return s
 }
 
+// Quorum states what raft makes of an even number of members.
+func Quorum(n int) string {
+	return fmt.Sprintf("raft needs %d of %d members for a quorum: %d of them may fail, as in a cluster of %d", n/2+1, n, n/2-1, n-1)
+}
+
 // Servers are the members of one Vault cluster. A workload keeps the servers running at a site (testbed.Held).
 type Servers interface {
 	// State returns the servers' state, as seen from the client's pod.
@@ -106,7 +111,7 @@ type Listener struct {
 type Config struct {
 	TLS     factor.Levels[bool]  `yaml:"tls" json:"tls,omitempty" doc:"TLS on the listener that clients use"`
 	Audit   factor.Levels[Audit] `yaml:"audit" json:"audit,omitempty" doc:"audit device: none, or file"`
-	Members factor.Levels[int]   `yaml:"members" json:"members,omitempty" min:"1" max:"9" doc:"members of the cluster, an odd number"`
+	Members factor.Levels[int]   `yaml:"members" json:"members,omitempty" min:"1" max:"9" doc:"members of the cluster. Raft needs more than half of them: an even number survives no more failures than one member less"`
 }
 
 // Kind describes the layer.
@@ -131,11 +136,6 @@ func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	if len(c.TLS)+len(c.Audit)+len(c.Members) == 0 {
 		errs.Add("tls", "no setting is given: the layer would do nothing")
-	}
-	for _, n := range c.Members {
-		if n%2 == 0 {
-			errs.Add("members", "%d members tolerate no more failures than %d: set an odd number", n, n-1)
-		}
 	}
 	return errs
 }
@@ -207,6 +207,9 @@ func (s *State) checks(want Settings, on bool) []layer.Check {
 	if want.Members > 0 {
 		voters := len(slices.DeleteFunc(slices.Clone(s.Peers), func(p Peer) bool { return !p.Voter }))
 		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
+		if n := want.Members; on && n%2 == 0 {
+			k.Caveat = Quorum(n)
+		}
 		checks = append(checks, k.Expect(on, voters == want.Members))
 	}
 	return checks

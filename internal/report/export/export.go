@@ -1,6 +1,6 @@
 // Package export writes a run in the formats of other programs. Trials become CSV for spreadsheets, notebooks and
 // databases, or Go benchmark results for benchstat. Estimates become OpenMetrics for Prometheus, and the analysis
-// becomes JSON. The format bundle is an archive of the run itself, for publication.
+// becomes JSON. The formats bundle and head are archives of the run itself, for publication.
 //
 // An exporter decides nothing. Package analysis decides which trials count, what an arm costs and how certain this is.
 // A format of trials holds valid and invalid trials, or its description states which trials it leaves out. Estimates
@@ -49,6 +49,7 @@ var Formats = []Format{
 	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: openMetrics},
 	{Name: "json", Doc: "the whole analysis", Write: func(w io.Writer, r Run) error { return report.JSON(w, r.Analysis) }},
 	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): the files that tare verify checks, and no others", Binary: "run.tar.gz", Write: bundle},
+	{Name: "head", Doc: "the bundle without raw output, whose digests stay in the record: small enough for a repository", Binary: "run.tar.gz", Write: head},
 }
 
 // directory returns the name of a run directory, without the path that leads to it.
@@ -153,13 +154,32 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // sumsFile lists the digests of all other files of a bundle, in the format of sha256sum.
 const sumsFile = "SHA256SUMS"
 
-// bundle writes a run as one archive to publish (tar.gz): exactly the files that the run's chain covers. Archives of
-// one run are identical; unpacked, they are run directories.
+// bundle writes a run as one archive to publish (tar.gz): exactly the files that the run's chain covers.
 func bundle(w io.Writer, r Run) error {
 	run, contents, err := journal.Contents(r.Record.Dir)
 	if err != nil {
 		return err
 	}
+	hasRaw := func(t journal.Trial) bool { return t.Raw != "" }
+	if slices.ContainsFunc(run.Trials, hasRaw) && !slices.ContainsFunc(contents, isRaw) {
+		return fmt.Errorf("run %s has no raw output: it is a head, which --as head writes", run.Dir)
+	}
+	return archive(w, run, contents)
+}
+
+// head writes the record of a run as an archive: a bundle without raw output. The run itself must be whole.
+func head(w io.Writer, r Run) error {
+	run, contents, err := journal.Contents(r.Record.Dir)
+	if err != nil {
+		return err
+	}
+	return archive(w, run, slices.DeleteFunc(contents, isRaw))
+}
+
+func isRaw(c journal.Content) bool { return strings.HasPrefix(c.Name, journal.RawDir+"/") }
+
+// archive writes files of a run (tar.gz). Archives of the same files are identical; unpacked, they are run directories.
+func archive(w io.Writer, run *journal.Run, contents []journal.Content) error {
 	began := time.Unix(0, 0)
 	if len(run.Sessions) > 0 {
 		began = run.Sessions[0].Start
@@ -188,7 +208,7 @@ func bundle(w io.Writer, r Run) error {
 		fmt.Fprintf(&sums, "%s  %s\n", c.SHA256, c.Name)
 	}
 	text := sums.String()
-	err = add(sumsFile, int64(len(text)), func(w io.Writer) error {
+	err := add(sumsFile, int64(len(text)), func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})

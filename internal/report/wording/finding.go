@@ -104,8 +104,12 @@ func runFinding(f analysis.Finding) string {
 	case analysis.UnusableValues:
 		return fmt.Sprintf("%d of %d valid trials have no usable value and are left out", f.Unusable, f.Valid)
 	case analysis.OverCap:
+		if f.Burst >= f.Value {
+			return fmt.Sprintf("the median is %s, within the burst of %s but above the %s that the device sustains by the experiment file: longer trials may use up the burst credits, and arms with different credits differ for that reason",
+				Value(f.Value, f.Unit), Value(f.Burst, f.Unit), Value(f.Cap, f.Unit))
+		}
 		return fmt.Sprintf("the median is %s, but by the experiment file the device gives at most %s: something else served the requests (a cache, or burst credits), and a difference between arms may come from there",
-			Value(f.Value, f.Unit), Value(f.Cap, f.Unit))
+			Value(f.Value, f.Unit), Value(max(f.Cap, f.Burst), f.Unit))
 	case analysis.StartUp:
 		part := cmp.Or(When(f.Most, "most"), "part")
 		return fmt.Sprintf("%s of this is the start of %s, which takes %s, while the program runs for %s; longer programs show less of it", part, f.Program, Value(f.Start, "s"), Value(f.Run, "s"))

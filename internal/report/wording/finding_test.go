@@ -64,6 +64,8 @@ func TestFinding(t *testing.T) {
 		{analysis.UnusableValues{Unusable: 1, Valid: 36}, "1 of 36 valid trials have no usable value and are left out"},
 		{analysis.StartUp{Program: "bwrap", Start: 0.009, Run: 0.003, Most: true}, "most of this is the start of bwrap, which takes 9 ms, while the program runs for 3 ms; longer programs show less of it"},
 		{analysis.Unexercised{Layer: "bpflsm"}, "hardly any trial there did what the layer bpflsm acts on (its hooks were hit rarely or never): the difference is not its effect, but comes from another layer of the arm, from the arm's set-up, or from chance"},
+		{analysis.OverCap{Unit: "1/s", Cap: 500, Burst: 600, Value: 590}, "the median is 590/s, within the burst of 600/s but above the 500/s that the device sustains by the experiment file: longer trials may use up the burst credits, and arms with different credits differ for that reason"},
+		{analysis.OverCap{Unit: "1/s", Cap: 500, Burst: 600, Value: 700}, "the median is 700/s, but by the experiment file the device gives at most 600/s: something else served the requests (a cache, or burst credits), and a difference between arms may come from there"},
 		{analysis.OverCap{Unit: "1/s", Cap: 2400, Value: 3000}, "the median is 3,000/s, but by the experiment file the device gives at most 2,400/s: something else served the requests (a cache, or burst credits), and a difference between arms may come from there"},
 		{analysis.LevelChanges{Rounds: []int{15}}, "the baseline's level changes at round 15"},
 		{analysis.OddSeries{Oddity: analysis.OddLevels, Places: []analysis.OddSeriesPlace{place}},

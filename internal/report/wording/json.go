@@ -139,7 +139,7 @@ func words(v any) []member {
 			{"observational", Observation(v.Observation)}, {"failures", worded(v.Failures)},
 			{"comparisons", worded(v.Comparisons)}, {"controls", worded(v.Controls)}, {"warnings", worded(v.Warnings)},
 			{"cells", worded(v.Cells)}, {"scaling", worded(v.Scaling)}, {"powerLaws", worded(v.PowerLaws)},
-			{"breakdowns", worded(v.Breakdowns)}, {"factorial", optional(v.Factorial)}}
+			{"breakdowns", worded(v.Breakdowns)}, {"factorial", optional(v.Factorial)}, {"quotas", worded(v.Quotas)}}
 	case analysis.Failures:
 		return []member{{"text", Failed(&v, "baseline")}, {"reason", figure(v.Reason)}}
 	case analysis.Comparison:
@@ -158,6 +158,8 @@ func words(v any) []member {
 		})}}
 	case analysis.Breakdown:
 		return breakdownWords(&v)
+	case analysis.QuotaSummary:
+		return []member{{"text", Quota(&v)}}
 	case analysis.Factorial:
 		return []member{{"effects", worded(v.Effects)}}
 	case analysis.PublishedSource:

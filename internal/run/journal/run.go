@@ -19,7 +19,7 @@ import (
 
 // Run is the content of a run directory.
 type Run struct {
-	Dir         string
+	Dir         string               // the run directory, or the archive of a run
 	Experiment  []byte               // the bytes of experiment.yaml, unchanged
 	Plan        *experiment.Plan     // plan of the run; numbers whose type is not known are json.Numbers
 	Environment *machine.Environment // environment of the first session; nil if none was recorded
@@ -86,10 +86,18 @@ type Note struct {
 	Text  string            `json:"text"`
 }
 
-// Open reads a run directory. It takes no lock and changes nothing. Another process may write the run meanwhile: an
-// incomplete last line is ignored.
-func Open(dir string) (*Run, error) {
-	root, err := os.OpenRoot(dir)
+// Open reads a run directory, or the archive of a run. It takes no lock and changes nothing. Another process may write
+// the run meanwhile: an incomplete last line is ignored.
+func Open(dir string) (r *Run, err error) {
+	at := dir
+	if IsArchive(dir) {
+		var remove func() error
+		if at, remove, err = Unpack(dir); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+	}
+	root, err := os.OpenRoot(at)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the run: %w", err)
 	}
@@ -285,7 +293,9 @@ type Trial struct {
 	// Resources lists how much of each shared resource, such as processors, the trial used. A search counts only its
 	// tries near the result.
 	Resources []testbed.Resource `json:"resources,omitempty"`
-	Harness   Harness            `json:"harness,omitzero"`
+	// Quotas maps observed components to how near they came to their limits of CPU and memory.
+	Quotas  map[string]testbed.Quota `json:"quotas,omitempty"`
+	Harness Harness                  `json:"harness,omitzero"`
 	// Raw is the path of the raw output, relative to the run directory. It is a directory, or the file of an
 	// imported trial.
 	Raw    string            `json:"raw,omitempty"`

@@ -143,6 +143,13 @@ var clusterProperties = []struct {
 	{"number of processors of the nodes", perNode(func(n *Node) string { return n.CPUs })},
 	{"memory of the nodes", perNode(func(n *Node) string { return n.Memory })},
 	{"stand-ins on the cluster", func(c *Cluster) []string { return slices.Sorted(maps.Values(c.StandIns)) }},
+	{"MTU of the pods", func(c *Cluster) []string {
+		var values []string
+		for _, a := range c.Arms {
+			values = append(values, a.UplinksOf("MTU"))
+		}
+		return values
+	}},
 	{"confidential computing on the nodes", perNode(func(n *Node) string { return n.Confidential })},
 }
 

@@ -3,7 +3,10 @@
 package machine
 
 import (
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -109,7 +112,7 @@ type Cluster struct {
 	Version  string     `json:"version"`        // version of the API server
 	Platform string     `json:"platform"`       // "linux/amd64"
 	Nodes    []Node     `json:"nodes"`          // nodes that trials ran on
-	Arms     []ArmNodes `json:"arms,omitempty"` // nodes of each arm
+	Arms     []ArmNodes `json:"arms,omitempty"` // nodes and network interfaces of each arm
 	// Components maps names of DaemonSets and Deployments to their images. It has only components that can affect
 	// results, such as the network plug-in.
 	Components map[string]string `json:"components,omitempty"`
@@ -118,10 +121,52 @@ type Cluster struct {
 	Notes    []string          `json:"notes,omitempty"` // peculiarities of the cluster that a reader of the run should know
 }
 
-// ArmNodes lists the nodes of an arm's pods, over all levels of the testbed.
+// ArmNodes lists the nodes and interfaces of an arm's pods, over all levels of the testbed.
 type ArmNodes struct {
 	Arm   string   `json:"arm"`   // name of the arm
 	Nodes []string `json:"nodes"` // names of the nodes, sorted
+	// Uplinks lists the network interfaces of the arm's pods, each kind once.
+	Uplinks []Uplink `json:"uplinks,omitempty"`
+}
+
+// Uplink is the network interface of a pod's default route.
+type Uplink struct {
+	Name     string          `json:"name"`               // name in the pod: "eth0"
+	MTU      int             `json:"mtu"`                // largest IP packet by this interface and its route, in bytes
+	GSO      int             `json:"gso,omitempty"`      // size up to which the kernel hands the interface several packets as one, in bytes; 0: unknown
+	Offloads map[string]bool `json:"offloads,omitempty"` // whether an offload is on: "TSO", "GSO", "GRO", "TX checksum offload", "RX checksum offload"
+}
+
+// Properties returns the values that tell interfaces apart, by name. Unknown values are left out.
+func (u Uplink) Properties() map[string]string {
+	p := map[string]string{"MTU": strconv.Itoa(u.MTU)}
+	if u.GSO > 0 {
+		p["GSO size"] = strconv.Itoa(u.GSO)
+	}
+	for name, on := range u.Offloads {
+		p[name] = map[bool]string{true: "on", false: "off"}[on]
+	}
+	return p
+}
+
+// AddUplink adds an interface; nil, or one with the properties of an earlier one, adds nothing.
+func (a *ArmNodes) AddUplink(u *Uplink) {
+	same := func(o Uplink) bool { return maps.Equal(o.Properties(), u.Properties()) }
+	if u != nil && !slices.ContainsFunc(a.Uplinks, same) {
+		a.Uplinks = append(a.Uplinks, *u)
+	}
+}
+
+// UplinksOf returns the distinct values of one property over the pods of an arm, as one text; "" if none is known.
+func (a ArmNodes) UplinksOf(property string) string {
+	var values []string
+	for _, u := range a.Uplinks {
+		if v := u.Properties()[property]; v != "" {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return strings.Join(slices.Compact(values), " or ")
 }
 
 // Node is one node of a cluster.

@@ -79,6 +79,12 @@ func (s observation) record(t *journal.Trial) cost {
 			values[experiment.ObservedCPU(name)] = o.CPU.Seconds() / o.Wall.Seconds()
 		}
 		addValues(t, values)
+		if o.Quota != nil {
+			if t.Quotas == nil {
+				t.Quotas = map[string]testbed.Quota{}
+			}
+			t.Quotas[name] = *o.Quota
+		}
 	}
 	layers := cost{parts: map[string]testbed.Usage{}, unavailable: s.sample.SidecarsUnavailable}
 	for part, own := range s.used.layers {

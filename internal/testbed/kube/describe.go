@@ -69,7 +69,7 @@ func (t *Testbed) Describe(ctx context.Context) (list []machine.Cluster, err err
 		list = append(list, c)
 	}
 	if len(list) > 0 {
-		list[0].Notes = append(list[0].Notes, t.missing.Notes()...)
+		list[0].Notes = append(list[0].Notes, append(placement.OtherUplinks(list), t.missing.Notes()...)...)
 	}
 	return list, nil
 }
@@ -84,8 +84,14 @@ func (on *clusterRun) inspect(ctx context.Context, s *Site) error {
 	}
 	of.nodes = append(of.nodes, s.nodes()...)
 	of.arms = placement.AddNodes(of.arms, shorten(s.arm), s.nodes())
+	arm := slices.IndexFunc(of.arms, func(a machine.ArmNodes) bool { return a.Arm == shorten(s.arm) })
 	for _, p := range s.podList() {
 		addDigests(of.images, p.Seen())
+		facts, err := p.Facts(ctx)
+		if err != nil {
+			return err
+		}
+		of.arms[arm].AddUplink(facts.Uplink)
 	}
 	usage, err := s.usageNote(ctx)
 	if err != nil {

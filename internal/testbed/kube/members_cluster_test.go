@@ -54,6 +54,9 @@ func TestMembersOnACluster(t *testing.T) {
 	if notes := strings.Join(all[0].Notes, "\n"); !strings.Contains(notes, "arm plain: the 3 members of the service share ") {
 		t.Errorf("notes:\n%s", notes)
 	}
+	if u := all[0].Arms[0].Uplinks; len(u) == 0 || u[0].MTU < 576 {
+		t.Errorf("network interfaces of the pods: %+v", u)
+	}
 
 	lost := made[testbed.Member(3)]
 	process, err := s.Start(t.Context(), testbed.Member(3), testbed.Command{Args: []string{"iperf3", "-s"}})

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 	"tare/internal/workload/workloadtest"
@@ -64,6 +65,20 @@ func TestImage(t *testing.T) {
 	c.Shell, c.In = "", testbed.Host
 	refused := []experiment.FieldError{{Field: "image", Message: "the program runs on the machine that Tare runs on: write in: client-pod, or leave the image out"}}
 	if diff := cmp.Diff(refused, c.validate()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestProgramOfLevels lists the programs of a factor in the program's name.
+func TestProgramOfLevels(t *testing.T) {
+	c := config("true")
+	c.Command = []string{"./$(class)/$(kernel)", "$(size)"}
+	c.Factors = factor.Named{"kernel": factor.Of[factor.Word]("ep", "cg"), "size": factor.Of[factor.Word]("1", "2"), "class": factor.Of[factor.Word]("A")}
+	var got []string
+	for _, p := range c.programs() {
+		got = append(got, p.Name)
+	}
+	if diff := cmp.Diff([]string{"./A/cg", "./A/ep"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

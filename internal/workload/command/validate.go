@@ -2,11 +2,13 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
 	"tare/internal/testbed"
 )
@@ -16,8 +18,8 @@ var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // longest is the longest allowed timeout of a run. A thousand runs of this length still fit into a time.Duration.
 const longest = 1000 * time.Hour
 
-// programs returns the program that the workload starts. /bin/sh and programs in an image are not listed, since Tare
-// does not check them.
+// programs lists the programs that the workload starts: one, or one for each level of the factors in its name. /bin/sh
+// and programs in an image are not listed, since Tare does not check them.
 func (c *Config) programs() []experiment.Program {
 	if len(c.Command) == 0 || c.Image != "" {
 		return nil
@@ -26,7 +28,17 @@ func (c *Config) programs() []experiment.Program {
 	if c.place() == testbed.Host {
 		where = experiment.OnMachine
 	}
-	return []experiment.Program{{Name: c.Command[0], Dir: c.Dir, Where: where}}
+	names := []string{c.Command[0]}
+	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
+		var each []string
+		for _, level := range c.Factors[name] {
+			fill := factor.Filler(factor.Named{name: factor.Of(level)})
+			each = append(each, testbed.Each(names, func(text string) string { return fill.Replace(text) })...)
+		}
+		slices.Sort(each)
+		names = slices.Compact(each)
+	}
+	return testbed.Each(names, func(name string) experiment.Program { return experiment.Program{Name: name, Dir: c.Dir, Where: where} })
 }
 
 func (c *Config) validate() []experiment.FieldError {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestObjective(t *testing.T) {
-	o := &objective{P99: quantity.Duration(20 * time.Millisecond), Errors: 0.01}
+	o := &Objective{P99: quantity.Duration(20 * time.Millisecond), Errors: 0.01}
 	answers := func(n, slow, failed int, elapsed time.Duration) *load.Result {
 		r := &load.Result{Due: int64(n), OK: int64(n - failed), Latency: load.NewHistogram(), Duration: time.Second, Elapsed: elapsed}
 		for i := range n - failed {
@@ -39,17 +39,28 @@ func TestObjective(t *testing.T) {
 			t.Errorf("%+v: met %v", c, got)
 		}
 	}
-	if got := o.probe(1000).Round(time.Millisecond); got != 11*time.Second {
+	c := &Config{Objective: o, Duration: quantity.Duration(3 * time.Second)}
+	if got := c.probe(1000).Round(time.Millisecond); got != 11*time.Second {
 		t.Errorf("1000/s is tried for %v: a p99 takes 10,000 requests", got)
 	}
-	if got := o.probe(100_000); got != time.Second {
+	if got := c.probe(100_000); got != time.Second {
 		t.Errorf("100000/s is tried for %v", got)
+	}
+	if got := c.probe(0); got != 3*time.Second {
+		t.Errorf("workers are tried for %v, not for the duration", got)
+	}
+	late := &load.Result{Due: 10, OK: 10, Latency: load.NewHistogram(), Duration: time.Second, Elapsed: time.Minute}
+	if none := new(Objective); none.met(late) {
+		t.Error("an open loop whose last answer comes after a minute kept its rate")
+	} else if late.Closed = true; !none.met(late) {
+		t.Error("a closed loop has no rate to keep")
 	}
 }
 
 func TestObjectiveInWords(t *testing.T) {
-	for want, o := range map[string]objective{
+	for want, o := range map[string]Objective{
 		"p99 ≤ 20 ms, errors ≤ 0.1 %": {P99: quantity.Duration(20 * time.Millisecond), Errors: 0.001},
+		"errors ≤ 0 %":                {},
 		"p50 ≤ 1.5 ms, p99.9 ≤ 1 s":   {P50: quantity.Duration(1500 * time.Microsecond), P999: quantity.Duration(time.Second)},
 	} {
 		if got := o.String(); got != want {

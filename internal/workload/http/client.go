@@ -253,14 +253,11 @@ func (c *Config) validate() []experiment.FieldError {
 	if len(c.Rate) > 0 && len(c.Workers) > 0 {
 		errs.Add("workers", "there is rate too: a loop is open (rate) or closed (workers)")
 	}
-	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.workersFit() != "" {
+	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.Objective == nil && c.workersFit() != "" {
 		errs.Add("workers", "%s", c.workersFit())
 	}
 	if c.Objective != nil {
-		c.Objective.validate(&errs)
-		if len(c.Workers) > 0 {
-			errs.Add("objective", "a closed loop has no rate to search: leave workers out")
-		}
+		c.Objective.Validate(&errs, c.Workers)
 		if len(c.Judged) > 0 {
 			errs.Add("headline", "a search measures the capacity, which is always a headline: leave headline out")
 		}

@@ -48,7 +48,7 @@ type Config struct {
 	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"time before the measured time, with the same load"`
 	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" min:"1ms" max:"1m" doc:"time after which a request without a response has failed"`
 	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
-	Objective   *objective                        `yaml:"objective" json:"objective,omitempty" doc:"limits on latency and errors. A trial then searches its capacity, the highest rate that meets them, in place of measuring latency at one rate. The search begins at rate"`
+	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"limits on latency and errors. A trial then searches its capacity, the highest rate that meets them, in place of measuring latency at one rate. The search begins at rate. With workers, the capacity is the largest number of workers"`
 	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; p50, p99 and the CPU time per request if absent"`
 }
 
@@ -130,9 +130,9 @@ func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 		m.Cost.Parts = []string{"client"}
 	}
 	if c.Objective != nil {
-		one := c.Objective.probe(c.rate()) + 100*time.Millisecond
-		m.Metrics, m.Slice = c.Objective.capacityMetrics(), nil
-		m.Expected, m.Limit = c.Warmup.Std()+time.Duration(staircase.Fine.Usual+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
+		one := c.probe(c.rate()) + 100*time.Millisecond
+		m.Metrics, m.Slice = c.capacityMetrics(), nil
+		m.Expected, m.Limit = c.Warmup.Std()+time.Duration(c.search().Usual+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
 	requests := c.rate() * c.Duration.Std().Seconds()

@@ -23,7 +23,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	if err != nil {
 		return nil, err
 	}
-	return r.capacity, nil
+	return func(ctx context.Context) (workload.Result, error) { return r.Capacity(ctx, nil) }, nil
 }
 
 // PrepareSlices opens the connections and sends the warm-up. Slices share the trial's duration and its
@@ -36,6 +36,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 type Trial struct {
 	config  *Config
 	t       *workload.Trial
+	session load.Config
 	servers []*service.Running // servers that Tare has started; empty if there are none
 	clients []*client
 	slices  int
@@ -66,12 +67,15 @@ func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session lo
 		places = pods.Clients()
 	}
 	session.Threads = c.Threads
+	r.session = session
 	for i := range clients {
 		part := "client"
 		if clients > 1 {
 			part = fmt.Sprintf("client-%d", i+1)
 		}
-		session.Connections = share(c.Connections.One(), clients, i)
+		if session.Connections = share(c.Connections.One(), clients, i); c.Objective != nil && c.rate() == 0 {
+			session.Connections = r.connections(c.Workers.One(), i)
+		}
 		one, err := startClient(ctx, t.Site, part, places[i%len(places)], session)
 		if err != nil {
 			return nil, r.fail(ctx, err)
@@ -92,6 +96,12 @@ func (c *Config) Drive(ctx context.Context, t *workload.Trial, n int, session lo
 // share divides n connections or workers among the clients, and returns the part of client i, at least 1.
 func share(n, clients, i int) int {
 	return max((n+clients-1-i)/clients, 1)
+}
+
+// connections returns the number of connections that client i needs for its share of the workers.
+func (r *Trial) connections(workers, i int) int {
+	streams := max(r.session.Streams, 1)
+	return (share(workers, r.config.Clients.One(), i) + streams - 1) / streams
 }
 
 func (c *Config) session(up *server) (load.Config, error) {
@@ -147,7 +157,7 @@ func (r *Trial) clientSpan(span load.Span, rate float64, number, i int) load.Spa
 	span.Arrivals, span.Phase = r.config.Arrivals, float64(i)/float64(n)
 	span.Seed = uint64(r.t.Round)<<32 | uint64(number)<<16 | uint64(i)
 	if span.Rate = rate / float64(n); span.Rate == 0 {
-		span.Workers = share(r.config.Workers.One(), n, i)
+		span.Workers = share(cmp.Or(span.Workers, r.config.Workers.OrZero()), n, i)
 	}
 	return span
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -54,12 +55,16 @@ func (t *trial) arguments(j job) []string {
 	if t.config.Direct != throughCache {
 		direct = "1"
 	}
-	return append([]string{
+	args := []string{
 		"fio", "--output-format=json+", "--eta=never", "--clocksource=clock_gettime",
 		"--name=tare", "--thread", "--group_reporting", "--fallocate=none",
 		"--filename=" + strings.ReplaceAll(t.file, ":", `\:`), // fio would take a colon for the end of a file's name
 		"--ioengine=" + string(t.config.Engine), "--direct=" + direct,
-	}, j.args...)
+	}
+	if t.config.CPUs != "" {
+		args = append(args, "--cpus_allowed="+string(t.config.CPUs))
+	}
+	return append(args, j.args...)
 }
 
 // mostOutput is the largest output that is kept in memory. A longer output makes the trial invalid; fio's reports take
@@ -111,10 +116,8 @@ func (t *trial) run(ctx context.Context, j job) (*jobResult, error) {
 	}
 	report, parseErr := fio.Parse(bytes.NewReader(stdout.kept))
 	if err != nil {
-		text := string(stderr.kept)
-		if text == "" {
-			text = exit.Stderr
-		}
+		said, _, _ := strings.Cut(string(stdout.kept), "{") // fio prints some errors before its report
+		text := cmp.Or(said+string(stderr.kept), exit.Stderr)
 		return &jobResult{report: report, used: used}, &failure{name: j.name, exit: exit, stderr: text}
 	}
 	if parseErr != nil {

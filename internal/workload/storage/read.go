@@ -149,8 +149,12 @@ var remedies = []struct{ stderr, why, remedy string }{
 	{"Read-only file system", "the volume is mounted read-only", ""},
 	{"engines/io_uring.c", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring; gVisor has none"},
 	{"io_queue_init", "the system has no room for more asynchronous I/O", "raise sysctl fs.aio-max-nr on the node, or lower ioDepth or jobs"},
+	{"cpu_set_affinity", "fio may not use the CPUs of cpusAllowed", otherCPUs},
+	{"failed parsing cpus_allowed", "the CPUs of cpusAllowed do not exist", otherCPUs},
 	{"failed to load engine", "this fio lacks the engine", "another engine, or an image whose fio has it"},
 }
+
+const otherCPUs = `the line Cpus_allowed_list of /proc/self/status there lists the CPUs to choose from; cpusAllowed: "" allows all of them`
 
 // explain returns the error of a failed run of fio. If the volume or the system is the cause, this error ends Tare's
 // run. Otherwise it breaks a rule.

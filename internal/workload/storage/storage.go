@@ -84,6 +84,7 @@ type Config struct {
 	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
+	CPUs       cpuList                      `yaml:"cpusAllowed" json:"cpusAllowed,omitempty" doc:"numbers of the CPUs that fio's jobs may use, such as 0; all CPUs if empty"`
 	Engine     engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
 	Direct     direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT); Tare checks this after each trial. With false, the names of metrics begin with buffered-; with auto, only in trials that went through the page cache"`
 	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
@@ -196,10 +197,10 @@ func (c *Config) measured(p string) []experiment.Metric {
 	latency := func(name string, optional bool) experiment.Metric {
 		return experiment.Metric{Name: p + name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional}
 	}
-	iops, bandwidth := c.Cap.forBlock(c.BlockSize.One())
+	most, burst := c.Cap.forBlock(float64(c.BlockSize.One()))
 	metrics := []experiment.Metric{
-		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio, Cap: iops},
-		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: bandwidth},
+		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio, Cap: most.iops, Burst: burst.iops},
+		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: most.bandwidth, Burst: burst.bandwidth},
 		latency("-latency", false), latency("-total-latency", false),
 	}
 	for _, q := range quantiles {

@@ -321,6 +321,37 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestCap(t *testing.T) {
+	azure := &Cap{Limits: Limits{IOPS: 500, Bandwidth: 60e6}, Burst: &Limits{IOPS: 600, Bandwidth: 150e6}}
+	tests := []struct {
+		cap            *Cap
+		block          float64
+		lasting, burst ceiling
+		want           string // the problem
+	}{
+		{nil, 4096, ceiling{}, ceiling{}, ""},
+		{azure, 4096, ceiling{500, 500 * 4096}, ceiling{600, 600 * 4096}, ""},
+		{azure, 1 << 20, ceiling{60e6 / (1 << 20), 60e6}, ceiling{150e6 / (1 << 20), 150e6}, ""},
+		{&Cap{Limits: Limits{IOPS: 2400, Bandwidth: 112e6}}, 4096, ceiling{2400, 2400 * 4096}, ceiling{}, ""},
+		{&Cap{Limits: Limits{IOPS: 500, Bandwidth: 60e6}, Burst: &Limits{Bandwidth: 150e6}}, 4096, ceiling{500, 500 * 4096}, ceiling{}, ""},
+		{&Cap{}, 4096, ceiling{}, ceiling{}, "give iops or bandwidth, above zero"},
+		{&Cap{Limits: Limits{IOPS: 500}, Burst: &Limits{IOPS: 500}}, 4096, ceiling{500, 500 * 4096}, ceiling{}, "give iops or bandwidth, above those of cap"},
+		{&Cap{Limits: Limits{IOPS: 500}, Burst: &Limits{Bandwidth: 150e6}}, 4096, ceiling{500, 500 * 4096}, ceiling{500, 500 * 4096}, "a burst is above a limit that lasts: give this limit in cap, too"},
+	}
+	for _, test := range tests {
+		lasting, burst := test.cap.forBlock(test.block)
+		var errs experiment.FieldErrors
+		test.cap.validate(&errs)
+		problem := ""
+		if len(errs) > 0 {
+			problem = errs[0].Message
+		}
+		if problem != test.want || problem == "" && (lasting != test.lasting || burst != test.burst) {
+			t.Errorf("%+v for %g B: %+v, %+v, %q", test.cap, test.block, lasting, burst, problem)
+		}
+	}
+}
+
 func TestProbe(t *testing.T) {
 	needFio(t)
 	for _, f := range probe(t.Context()) {
@@ -343,13 +374,13 @@ func TestProfile(t *testing.T) {
 	want := &Config{
 		Profile: constellation, Operations: factor.Of(randomRead, randomWrite), BlockSize: factor.Of[quantity.Size](4<<10, 1<<20), IODepth: factor.Of(128),
 		Jobs: factor.Of(1), Engine: libAIO, Direct: pastCache, Size: 10 << 30, Duration: quantity.Duration(time.Minute), Ramp: quantity.Duration(10 * time.Second),
-		Mode: filesystem,
+		Mode: filesystem, CPUs: "0",
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}
-	c.Duration = quantity.Duration(time.Second)
-	if c.fill(func(field string) bool { return field == "duration" }); c.Duration != quantity.Duration(time.Second) {
-		t.Errorf("the profile has replaced the file's duration by %v", c.Duration)
+	c.Duration, c.CPUs = quantity.Duration(time.Second), ""
+	if c.fill(func(field string) bool { return field != "ramp" }); c.Duration != quantity.Duration(time.Second) || c.CPUs != "" {
+		t.Errorf("the profile has replaced the file's duration by %v, its CPUs by %q", c.Duration, c.CPUs)
 	}
 }

@@ -20,8 +20,9 @@ type setUpRequest struct {
 	Mount      string        `json:"mount"` // name of the policy, and prefix of the engines' names ("-transit", "-kv")
 	Encryption EncryptionKey `json:"encryption"`
 	Signing    SigningKey    `json:"signing"`
-	Payload    int           `json:"payload"`
+	Bodies     bodies        `json:"bodies"`
 	Secrets    int           `json:"secrets"` // number of secrets; without secrets there is no KV engine
+	Secret     int           `json:"secret"`  // bytes of a secret
 }
 
 // prepared describes the engines at the servers. It holds tokens, and is never written to a disk.
@@ -31,6 +32,8 @@ type prepared struct {
 	LoadToken  string `json:"loadToken"` // token of the load, with the few rights that the load needs
 	Signature  string `json:"signature"`
 	Ciphertext string `json:"ciphertext"`
+	// Keys holds the types of the keys by name, as the server states them; empty if it forbids to read them.
+	Keys map[string]string `json:"keys,omitempty"`
 }
 
 // prepare initialises and unseals new members, and makes the engines.
@@ -53,7 +56,10 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 			return nil, fmt.Errorf("the audit device: %w", err)
 		}
 	}
-	return out, p.engines(ctx, a, out)
+	if err := p.engines(ctx, a, out); err != nil {
+		return nil, err
+	}
+	return out, r.ignoreForeign(p.readKeys(ctx, a, out))
 }
 
 // initialise makes a cluster of new members, with the first member as leader, and returns the root token. The unseal
@@ -170,6 +176,23 @@ func (p *setUpRequest) engines(ctx context.Context, a *api, out *prepared) error
 	return p.fill(ctx, &asLoad, out)
 }
 
+// readKeys reads the types of the keys.
+func (p *setUpRequest) readKeys(ctx context.Context, a *api, out *prepared) error {
+	out.Keys = map[string]string{}
+	for _, key := range []string{encryptionKey, signingKey} {
+		var answer struct {
+			Data struct {
+				Type string `json:"type"`
+			} `json:"data"`
+		}
+		if err := a.call(ctx, http.MethodGet, transitMount(p.Mount)+"/keys/"+key, nil, &answer); err != nil {
+			return err
+		}
+		out.Keys[key] = answer.Data.Type
+	}
+	return nil
+}
+
 func policy(mount string) string {
 	return fmt.Sprintf("path %q { capabilities = [\"create\", \"update\"] }\npath %q { capabilities = [\"create\", \"read\", \"update\"] }\n",
 		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
@@ -178,8 +201,6 @@ func policy(mount string) string {
 // fill makes the data that the load needs, such as a ciphertext and secrets, with the load's own token. It fails if the
 // token lacks a right.
 func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
-	text := payload(p.Payload)
-	input := base64.StdEncoding.EncodeToString([]byte(text))
 	transit := transitMount(p.Mount)
 	var answer struct {
 		Data struct {
@@ -192,31 +213,32 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 	ask := func(path string, body map[string]string) error {
 		return a.call(ctx, http.MethodPost, transit+"/"+path, body, &answer)
 	}
-	if err := ask("sign/"+signingKey, map[string]string{"input": input}); err != nil {
+	if err := ask("sign/"+signingKey, p.Bodies["verify"]); err != nil {
 		return err
 	}
 	out.Signature = answer.Data.Signature
-	if err := ask("verify/"+signingKey, map[string]string{"input": input, "signature": out.Signature}); err != nil {
+	if err := ask("verify/"+signingKey, p.Bodies.with("verify", "signature", out.Signature)); err != nil {
 		return err
 	}
 	if !answer.Data.Valid {
 		return errors.New("the server rejects its own signature")
 	}
-	if len(text) <= mostEncrypted(p.Encryption) {
-		if err := ask("encrypt/"+encryptionKey, map[string]string{"plaintext": input}); err != nil {
+	text := p.Bodies["decrypt"]["plaintext"]
+	if plain, err := base64.StdEncoding.DecodeString(text); err == nil && len(plain) <= mostEncrypted(p.Encryption) {
+		if err := ask("encrypt/"+encryptionKey, p.Bodies["decrypt"]); err != nil {
 			return err
 		}
 		out.Ciphertext = answer.Data.Ciphertext
 		if err := ask("decrypt/"+encryptionKey, map[string]string{"ciphertext": out.Ciphertext}); err != nil {
 			return err
 		}
-		if answer.Data.Plaintext != input {
+		if answer.Data.Plaintext != text {
 			return errors.New("the server decrypts its ciphertext to another text")
 		}
 	}
 	for i := range p.Secrets {
 		write := func(ctx context.Context) error {
-			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(text), nil)
+			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(payload(p.Secret)), nil)
 		}
 		if i == 0 { // the first write is repeated until the new KV engine has become version 2
 			if err := retry(ctx, write); err != nil {

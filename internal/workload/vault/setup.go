@@ -44,7 +44,8 @@ var _ vaultserver.Servers = (*servers)(nil)
 func (c *Config) Shared() string {
 	like := *c
 	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = operations{}, nil, nil, "", 0
-	like.Clients, like.Threads, like.Duration, like.Warmup, like.Timeout, like.Judged = nil, 0, 0, 0, 0, nil
+	like.Clients, like.Threads, like.Duration, like.Warmup, like.Timeout, like.Judged = nil, 0, nil, 0, 0, nil
+	like.Profile, like.Protocol, like.Objective = "", nil, nil
 	text, _ := json.Marshal(like)
 	return name + " " + string(text)
 }
@@ -68,7 +69,7 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*servers, error) 
 	up := &servers{site: s.Site, tls: *settings.TLS, authority: c.trusted}
 	p := &setUpRequest{
 		Limit: c.Within.Std(), Mount: "tare-" + strings.ToLower(rand.Text()),
-		Encryption: c.Encryption.One(), Signing: c.Signing.One(), Payload: int(c.Payload.One()), Secrets: c.Secrets,
+		Encryption: c.Encryption.One(), Signing: c.Signing.One(), Bodies: c.bodies(), Secrets: c.Secrets, Secret: int(c.Payload.One()),
 	}
 	token := ""
 	if c.URL != "" {

@@ -1,16 +1,20 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"time"
 
+	"tare/internal/experiment/factor"
 	"tare/internal/layer/vaultserver"
 	"tare/internal/testbed"
 	"tare/internal/workload"
@@ -22,16 +26,29 @@ type trial struct {
 	*http.Trial
 	up         *servers
 	before     *vaultserver.State
+	foreign    string        // URL of an existing server; "": the load goes to the leader
+	within     time.Duration // time within which the servers must have a leader
 	operations []operation
 }
 
 // Prepare finds the leader of the servers, opens the connections and sends the warm-up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	return workload.Uncut(ctx, c, t)
+	if c.Objective == nil {
+		return workload.Uncut(ctx, c, t)
+	}
+	r, err := c.begin(ctx, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) { return r.Capacity(ctx, r.leader) }, nil
 }
 
 // PrepareSlices prepares a trial of n slices. The slices share the trial's duration and connections.
 func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	return c.begin(ctx, t, n)
+}
+
+func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
 	up, ok := t.Standing.(*servers)
 	if !ok {
 		return nil, errors.New("no servers are up")
@@ -40,24 +57,78 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 	if err != nil {
 		return nil, up.fail(ctx, err)
 	}
+	about := struct {
+		*vaultserver.State
+		Keys map[string]string `json:"keys,omitempty"`
+	}{before, up.prepared.Keys}
+	if err := workload.KeepIndented(t.Raw, "servers.json", about); err != nil {
+		return nil, err
+	}
+	r := &trial{up: up, before: before, foreign: c.URL, within: c.Within.Std(), operations: c.Operations.drawn()}
 	up.audited = 0
-	if up.auditFile != "" { // otherwise the audit file would fill its volume over many trials
-		if err := up.ask(ctx, up.place(before.Leader), callLimit, request{Empty: up.auditFile}, nil); err != nil {
-			return nil, up.fail(ctx, err)
-		}
+	if err := r.emptyAudit(ctx); err != nil {
+		return nil, err
 	}
-	config := load.Config{Protocol: load.HTTP1, URL: before.Leader, Timeout: c.Timeout.Std(), Requests: c.requests(&up.prepared)}
-	if c.URL != "" {
-		config.URL = c.URL
-	}
+	config := load.Config{Protocol: load.HTTP1, URL: cmp.Or(c.URL, before.Leader), Timeout: c.Timeout.Std(), Requests: c.requests(&up.prepared)}
 	if up.tls || up.authority != "" {
 		config.TLS = &load.TLS{CA: up.authority}
 	}
-	driven, err := c.load().Drive(ctx, t, n, config, up.members)
-	if err != nil {
-		return nil, err
+	driver := c.load()
+	if c.Protocol.One() == h2 && strings.HasPrefix(config.URL, "https:") {
+		config.Protocol, config.Streams = load.H2, streams
+		clients := c.Clients.One()
+		each := (c.load().Connections.One() + clients - 1) / clients // requests at a time of a client
+		driver.Connections = factor.Of((each + streams - 1) / streams * clients)
 	}
-	return &trial{Trial: driven, up: up, before: before, operations: c.Operations.drawn()}, nil
+	r.Trial, err = driver.Drive(ctx, t, n, config, up.members)
+	return r, err
+}
+
+// emptyAudit empties the leader's audit file. Otherwise the file would fill its volume over many trials.
+func (r *trial) emptyAudit(ctx context.Context) error {
+	if r.up.auditFile == "" {
+		return nil
+	}
+	if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Empty: r.up.auditFile}, nil); err != nil {
+		return r.up.fail(ctx, err)
+	}
+	return nil
+}
+
+// countAudit adds the size of the leader's audit file to what was audited in this trial.
+func (r *trial) countAudit(ctx context.Context) error {
+	if r.up.auditFile == "" {
+		return nil
+	}
+	size := int64(0)
+	if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &size); err != nil {
+		return r.up.fail(ctx, err)
+	}
+	r.up.audited += size
+	return nil
+}
+
+// leader returns the URL of the leader after a try of a search, and whether the leader has changed in the try: raft
+// replaces a leader whose heartbeats come too late under the load. leader waits until the servers have a leader.
+func (r *trial) leader(ctx context.Context) (url, failed string, err error) {
+	if err := r.countAudit(ctx); err != nil {
+		return "", "", err
+	}
+	waiting, stop := context.WithTimeout(ctx, r.within)
+	defer stop()
+	var now *vaultserver.State
+	if err := retry(waiting, func(ctx context.Context) error { now, err = r.up.State(ctx); return err }); err != nil {
+		return "", "", r.up.fail(ctx, err)
+	}
+	if r.changed(now) {
+		failed = fmt.Sprintf("the leader changed: %s, then %s", r.before.Leader, now.Leader)
+	}
+	r.before = now
+	return cmp.Or(r.foreign, now.Leader), failed, r.emptyAudit(ctx)
+}
+
+func (r *trial) changed(now *vaultserver.State) bool {
+	return now.Leader != r.before.Leader || now.Since != r.before.Since
 }
 
 // fail returns an error that breaks the rule "server", and makes Tare set the servers up again. A lost connection to
@@ -77,16 +148,14 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	if r.up.auditFile != "" { // the size is read before State's request, which would add to the audit file
-		if err := r.up.ask(ctx, r.up.place(r.before.Leader), callLimit, request{Size: r.up.auditFile}, &r.up.audited); err != nil {
-			return result, r.up.fail(ctx, err)
-		}
+	if err := r.countAudit(ctx); err != nil { // before State's request, which would add to the audit file
+		return result, err
 	}
 	after, err := r.up.State(ctx)
 	if err != nil {
 		return result, r.up.fail(ctx, err)
 	}
-	if after.Leader != r.before.Leader || after.Since != r.before.Since {
+	if r.changed(after) {
 		return result, workload.Invalidf(workload.RuleServer, "the leader changed during the trial: %s since %s, then %s since %s", r.before.Leader, r.before.Since, after.Leader, after.Since)
 	}
 	result.Values, result.Unavailable = sent.Values(extra...)
@@ -118,6 +187,8 @@ type SigningKey string
 func (SigningKey) Values() []string {
 	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
 }
+
+func (k SigningKey) isRSA() bool { return strings.HasPrefix(string(k), "rsa-") }
 
 // operations holds the weight of each operation. The number of requests for an operation is in proportion to its
 // weight.
@@ -181,9 +252,35 @@ func payload(n int) string {
 	return string(text)
 }
 
+// bodies holds the bodies of the requests to transit, by operation. For verify it is the body that makes the signature,
+// and for decrypt the body that makes the ciphertext.
+type bodies map[string]map[string]string
+
+// with returns the body of an operation with one more field.
+func (b bodies) with(operation, field, value string) map[string]string {
+	body := maps.Clone(b[operation])
+	body[field] = value
+	return body
+}
+
+func (c *Config) bodies() bodies {
+	all := bodies{}
+	for operation, field := range map[string]string{"sign": "input", "verify": "input", "encrypt": "plaintext", "decrypt": "plaintext"} {
+		text := payload(c.Payloads.of(operation, c.Payload.One()))
+		all[operation] = map[string]string{field: base64.StdEncoding.EncodeToString([]byte(text))}
+	}
+	if c.Signing.One().isRSA() {
+		for operation, algorithm := range map[string]signature{"sign": c.Signature.Sign, "verify": c.Signature.Verify} {
+			if algorithm != "" {
+				all[operation]["signature_algorithm"] = string(algorithm)
+			}
+		}
+	}
+	return all
+}
+
 func (c *Config) requests(p *prepared) []load.Request {
-	text := payload(int(c.Payload.One()))
-	encoded := base64.StdEncoding.EncodeToString([]byte(text))
+	bodies := c.bodies()
 	transit, kv := "/v1/"+transitMount(p.Mount)+"/", "/v1/"+kvMount(p.Mount)+"/data/"
 	var list []load.Request
 	add := func(o operation, path string, body any) {
@@ -197,17 +294,17 @@ func (c *Config) requests(p *prepared) []load.Request {
 	for _, o := range c.Operations.drawn() {
 		switch o.name {
 		case "sign":
-			add(o, transit+"sign/"+signingKey, map[string]string{"input": encoded})
+			add(o, transit+"sign/"+signingKey, bodies["sign"])
 		case "verify":
-			add(o, transit+"verify/"+signingKey, map[string]string{"input": encoded, "signature": p.Signature})
+			add(o, transit+"verify/"+signingKey, bodies.with("verify", "signature", p.Signature))
 		case "encrypt":
-			add(o, transit+"encrypt/"+encryptionKey, map[string]string{"plaintext": encoded})
+			add(o, transit+"encrypt/"+encryptionKey, bodies["encrypt"])
 		case "decrypt":
 			add(o, transit+"decrypt/"+encryptionKey, map[string]string{"ciphertext": p.Ciphertext})
 		default:
 			var body any
 			if o.name == "kv-write" {
-				body = secretOf(text)
+				body = secretOf(payload(int(c.Payload.One())))
 			}
 			o.weight /= float64(c.Secrets)
 			for i := range c.Secrets {

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,14 +27,15 @@ import (
 	"tare/internal/workload/workloadtest"
 )
 
-// step is a helper in the client's pod that makes the leader step down.
+// step is a helper in the client's pod that makes a call, such as one that makes the leader step down.
 var step = testbed.Helper{Name: "vault-test-call", Run: runCaller}
 
 func TestMain(m *testing.M) {
-	localtest.Main(m, append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper})...)
+	localtest.Main(m, append(Helpers, step, limiter, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper})...)
 }
 
-// runCaller makes one call. The lines of its input are URL, authority, token, method, path and body.
+// runCaller makes one call, and writes the answer to a POST. The parts of its input are URL, authority, token, method,
+// path, and the value of the body's fields.
 func runCaller(ctx context.Context) error {
 	text, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -44,13 +46,24 @@ func runCaller(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return openAPI(part[0], trust, part[2]).call(ctx, part[3], part[4], map[string]string{"policy": part[5]}, nil)
+	var answer json.RawMessage
+	var out any
+	if part[3] == http.MethodPost {
+		out = &answer
+	}
+	if err := openAPI(part[0], trust, part[2]).call(ctx, part[3], part[4], map[string]string{"policy": part[5], "input": part[5]}, out); err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(answer)
+	return err
 }
 
-// call makes one call to a member, with the root token.
-func call(t testing.TB, up *servers, url, method, path, policy string) {
+// call makes one call to a member, with the root token. It returns the answer to a POST.
+func call(t testing.TB, up *servers, url, method, path, policy string) string {
 	t.Helper()
+	var answer strings.Builder
 	cmd := testbed.HelperAt(up.site, testbed.ClientPod, step.Name)
+	cmd.Stdout = &answer
 	cmd.Stdin = strings.NewReader(strings.Join([]string{url, up.authority, up.prepared.Token, method, path, policy}, "\x00"))
 	p, err := up.site.Start(t.Context(), testbed.ClientPod, cmd)
 	if err == nil {
@@ -59,6 +72,7 @@ func call(t testing.TB, up *servers, url, method, path, policy string) {
 	if err != nil {
 		t.Errorf("%s %s: %v", method, path, err)
 	}
+	return answer.String()
 }
 
 // config returns a short workload.
@@ -69,7 +83,7 @@ func config(t *testing.T, members int) *Config {
 	}
 	c := New().(*Config)
 	c.Members, c.Workers, c.Secrets, c.Pace = factor.Of(members), factor.Of(8), 3, 1
-	c.Duration, c.Warmup = quantity.Duration(time.Second), quantity.Duration(100*time.Millisecond)
+	c.Duration, c.Warmup = factor.Of(quantity.Duration(time.Second)), quantity.Duration(100*time.Millisecond)
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -102,7 +116,7 @@ func trialOf(t testing.TB, c *Config, up *servers, between func()) (workload.Res
 	}
 	if between != nil {
 		go func() {
-			time.Sleep(c.Duration.Std() / 3) // in the middle of the load, whose duration is fixed
+			time.Sleep(c.Duration.One().Std() / 3) // in the middle of the load, whose duration is fixed
 			between()
 		}()
 	}
@@ -271,10 +285,10 @@ func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
 		return s.Leader
 	}
 	first := leader()
-	c.Duration = quantity.Duration(3 * time.Second)
+	c.Duration = factor.Of(quantity.Duration(3 * time.Second))
 	_, _, err = trialOf(m, c, servers, func() { call(m, servers, first, http.MethodPut, "sys/step-down", "") })
 	broke(m, err, workload.RuleServer, "")
-	c.Duration = quantity.Duration(time.Second)
+	c.Duration = factor.Of(quantity.Duration(time.Second))
 	fit.Await(t, "a trial with another leader", func() bool {
 		result, _, err := trialOf(m, c, servers, nil)
 		return err == nil && result.Failed == 0

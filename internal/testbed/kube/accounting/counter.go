@@ -155,7 +155,7 @@ func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []strin
 
 // read reads the nodes' counters, all at once. With "accounting: container", the counters of the site's pods are read
 // at the same time.
-func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRef) (*reading, error) {
+func (c *Counter) read(ctx context.Context, s Site, nodes []string, list sampledPods) (*reading, error) {
 	type query struct {
 		pod      *pods.Pod
 		agent    *agent.Client
@@ -182,7 +182,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []podRe
 	for _, q := range queries {
 		request := agent.CountersRequest{}
 		if s.onNode() {
-			request = agent.CountersRequest{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
+			request = agent.CountersRequest{Root: nodeCgroups, Cgroups: uidsOn(q.node, list.all()), Quotas: uidsOn(q.node, list.components())}
 		}
 		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, request) })
 	}
@@ -253,6 +253,13 @@ func slimPod(object any) (any, error) {
 	s.Name, s.Namespace, s.UID, s.ResourceVersion = p.Name, p.Namespace, p.UID, p.ResourceVersion
 	s.DeletionTimestamp = p.DeletionTimestamp
 	s.Spec.NodeName = p.Spec.NodeName
+	for _, c := range p.Status.ContainerStatuses {
+		slim := corev1.ContainerStatus{RestartCount: c.RestartCount}
+		if t := c.LastTerminationState.Terminated; t != nil {
+			slim.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: t.Reason}
+		}
+		s.Status.ContainerStatuses = append(s.Status.ContainerStatuses, slim)
+	}
 	for _, key := range []string{corev1.MirrorPodAnnotationKey, staticHash} {
 		if v, ok := p.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, v)
@@ -285,6 +292,12 @@ func (c *component) pods(trial []string) []podRef {
 		}
 		if p.Status.StartTime != nil {
 			ref.started = p.Status.StartTime.Time
+		}
+		for _, c := range p.Status.ContainerStatuses {
+			ref.restarts += int(c.RestartCount)
+			if t := c.LastTerminationState.Terminated; t != nil && t.Reason == "OOMKilled" {
+				ref.killed = true
+			}
 		}
 		list = append(list, ref)
 	}

@@ -15,6 +15,8 @@ type podRef struct {
 	role            string    // role of a site's pod (value of inventory.RoleLabel)
 	started         time.Time // start time by the node's clock, to the second; zero if the pod has not started
 	sidecars        map[string]string
+	restarts        int  // restarts of the pod's containers; only of an observed pod
+	killed          bool // a container's last end was for lack of memory; only of an observed pod
 	waiting, ending bool // waiting: the pod may not have started; ending: the pod is being deleted
 }
 
@@ -38,6 +40,11 @@ type sampledPods struct {
 
 func (s *sampledPods) all() []podRef {
 	list := slices.Concat(s.site, s.nodePods)
+	return append(list, s.components()...)
+}
+
+// components returns the pods of all observed components.
+func (s *sampledPods) components() (list []podRef) {
 	for _, pods := range s.observed {
 		list = append(list, pods...)
 	}

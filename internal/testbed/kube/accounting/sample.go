@@ -33,7 +33,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 	}
 	for again := false; ; again = true {
 		list := c.sampledPods(s, nodes)
-		before, err := c.read(ctx, s, nodes, list.all())
+		before, err := c.read(ctx, s, nodes, list)
 		if err == nil {
 			return &Sample{counter: c, site: s, nodes: nodes, before: before}, nil
 		}
@@ -50,7 +50,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 // arm, which missing collects.
 func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
 	list := s.counter.sampledPods(s.site, s.nodes)
-	after, err := s.counter.read(ctx, s.site, s.nodes, list.all())
+	after, err := s.counter.read(ctx, s.site, s.nodes, list)
 	if err != nil {
 		return testbed.Sample{}, err
 	}
@@ -162,6 +162,7 @@ func observed(before, after *reading, s sampledPods) map[string]testbed.Observed
 			found = true
 			o.CPU += cpu
 			o.Memory += after.cgroup(p).WorkingSet
+			o.Quota = o.Quota.Worst(quotaOf(before.cgroup(p), after.cgroup(p), p))
 			o.Wall = max(o.Wall, wallTime(before, after, p.node))
 		}
 		if complete && found {

@@ -68,6 +68,8 @@ type Facts struct {
 	// Confidential is the kind of confidential VM: "SEV-SNP" or "TDX"; "" if neither devices nor the kernel log show
 	// one.
 	Confidential string `json:"confidential,omitempty"`
+	// Uplink is the network interface of the default route; nil if there is none.
+	Uplink *machine.Uplink `json:"uplink,omitempty"`
 }
 
 // CountersRequest is a request for Counters.
@@ -77,6 +79,8 @@ type CountersRequest struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is the directory where the pod sees the node's /sys/fs/cgroup; "" if the pod does not see it.
 	Root string `json:"root,omitempty"`
+	// Quotas lists those of Cgroups whose quotas are read, too.
+	Quotas []string `json:"quotas,omitempty"`
 	// Follow asks the agent to begin sampling the memory of a pod; nil: nothing new is sampled.
 	Follow *Follow `json:"follow,omitempty"`
 	// Followed is the Name of an earlier Follow. The agent ends that sampling and returns the peak.

@@ -38,7 +38,7 @@ func ReadFacts() Facts {
 		v.release, v.version = unix.ByteSliceToString(name.Release[:]), unix.ByteSliceToString(name.Version[:])
 	}
 	f := v.facts()
-	f.UID = os.Getuid()
+	f.UID, f.Uplink = os.Getuid(), machine.ReadUplink()
 	if f.NoNewPrivs == "" { // gVisor's /proc/self/status has no line NoNewPrivs
 		if on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil {
 			f.NoNewPrivs = strconv.Itoa(on)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -238,7 +239,11 @@ func (s *Server) counters(q *CountersRequest) (Counters, error) {
 		c.Own = &got
 	}
 	for _, g := range pods {
-		if got, ok := g.Read(); ok {
+		read := g.Read
+		if slices.Contains(q.Quotas, g.Pod()) {
+			read = g.ReadQuotas
+		}
+		if got, ok := read(); ok {
 			c.Pods = append(c.Pods, got)
 		}
 	}

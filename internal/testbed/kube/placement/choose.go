@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 
 	"slices"
 	"strings"
@@ -247,6 +248,34 @@ func OtherNodes(arms []machine.ArmNodes) []string {
 			notes = append(notes, fmt.Sprintf("arm %s ran on nodes %s, and %s on %s: "+
 				"a difference between these nodes counts as one between the arms",
 				a.Arm, strings.Join(a.Nodes, ", "), first.Arm, strings.Join(first.Nodes, ", ")))
+		}
+	}
+	return notes
+}
+
+// OtherUplinks returns a note for each property of the pods' network interfaces in which an arm differs from the
+// first arm. The first arm is the baseline, unless arms are up in turn. Values that are not known of both arms are not
+// compared.
+func OtherUplinks(clusters []machine.Cluster) []string {
+	var notes []string
+	var arms []machine.ArmNodes
+	names := map[string]bool{}
+	for _, c := range clusters {
+		arms = append(arms, c.Arms...)
+		for _, a := range c.Arms {
+			for _, u := range a.Uplinks {
+				for name := range u.Properties() {
+					names[name] = true
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		for _, a := range arms[1:] {
+			if was, is := arms[0].UplinksOf(name), a.UplinksOf(name); is != was && is != "" && was != "" {
+				notes = append(notes, fmt.Sprintf("the pods' network interfaces have %s %s in arm %s and %s in arm %s: "+
+					"this difference counts as one between the arms", name, is, a.Arm, was, arms[0].Arm))
+			}
 		}
 	}
 	return notes

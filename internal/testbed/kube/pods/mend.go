@@ -106,7 +106,7 @@ func (p *Pod) restore(ctx context.Context) error {
 	}
 	p.Disconnect()
 	p.mu.Lock()
-	p.now, p.sandbox, p.agents = nil, nil, p.connect()
+	p.now, p.facts, p.agents = nil, nil, p.connect()
 	p.mu.Unlock()
 	if err := p.create(ctx); err != nil {
 		return err

@@ -40,11 +40,11 @@ type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
 
-	mu      sync.Mutex
-	now     *corev1.Pod // state when the pod was made or last seen ready; nil before the pod is made
-	node    string      // node on which the pod was last ready; "": it was not ready yet
-	agents  map[string]*agent.Client
-	sandbox *string // result of the method Sandbox; nil before the first call
+	mu     sync.Mutex
+	now    *corev1.Pod // state when the pod was made or last seen ready; nil before the pod is made
+	node   string      // node on which the pod was last ready; "": it was not ready yet
+	agents map[string]*agent.Client
+	facts  *agent.Facts // result of the method Facts; nil before the first call
 }
 
 func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
@@ -181,22 +181,28 @@ func (p *Pod) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Sandbox returns the name of the sandbox around the pod's programs; "" if there is none.
-func (p *Pod) Sandbox(ctx context.Context) (string, error) {
+// Facts returns the facts of the pod. It asks the agent once.
+func (p *Pod) Facts(ctx context.Context) (agent.Facts, error) {
 	p.mu.Lock()
-	known := p.sandbox
+	known := p.facts
 	p.mu.Unlock()
 	if known != nil {
 		return *known, nil
 	}
 	facts, err := p.Agent().Facts(ctx)
 	if err != nil {
-		return "", p.Disturbed(ctx, err)
+		return agent.Facts{}, p.Disturbed(ctx, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sandbox = &facts.Sandbox
-	return facts.Sandbox, nil
+	p.facts = &facts
+	return facts, nil
+}
+
+// Sandbox returns the name of the sandbox around the pod's programs; "" if there is none.
+func (p *Pod) Sandbox(ctx context.Context) (string, error) {
+	facts, err := p.Facts(ctx)
+	return facts.Sandbox, err
 }
 
 // Container is the name of the container in which the programs of trials run.

@@ -54,6 +54,9 @@ func groupAt(files fs.FS, root string, find func(top string, controllers []strin
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
+// Pod returns the UID of the pod whose cgroup this is; "" if it is not a pod's.
+func (g Group) Pod() string { return g.pod }
+
 // Own returns the cgroup of this process. groups has its paths by controller (proc.Groups). If a path is missing, as in
 // a container, the mount is used.
 func Own(files fs.FS, groups map[string]string) Group {
@@ -74,7 +77,12 @@ func Own(files fs.FS, groups map[string]string) Group {
 }
 
 // Read reads the group's counters. ok is false if the CPU time cannot be read because the cgroup is gone.
-func (g Group) Read() (c Usage, ok bool) {
+func (g Group) Read() (c Usage, ok bool) { return g.read(Group.noQuota) }
+
+// ReadQuotas reads the group's counters as Read does, and the quotas of the group and of its containers.
+func (g Group) ReadQuotas() (c Usage, ok bool) { return g.read(Group.quota) }
+
+func (g Group) read(quota func(Group) *Quota) (c Usage, ok bool) {
 	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
 	current, inactive := "memory.current", "inactive_file"
@@ -100,9 +108,9 @@ func (g Group) Read() (c Usage, ok bool) {
 	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {
 		c.Throttled = int(n)
 	}
-	c.WorkingSet = g.workingSet(current, inactive)
+	c.WorkingSet, c.Quota = g.workingSet(current, inactive), quota(g)
 	if g.pod != "" {
-		c.Containers = g.containers()
+		c.Containers = g.containers(quota)
 	}
 	return c, true
 }
@@ -123,7 +131,7 @@ const ContainersLimit = 100
 
 // containers returns the usage of each container of a pod. Two cgroups with one id, such as the monitor process's, are
 // added up.
-func (g Group) containers() (all []Usage) {
+func (g Group) containers(quota func(Group) *Quota) (all []Usage) {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
 		return nil
@@ -132,7 +140,7 @@ func (g Group) containers() (all []Usage) {
 		if !e.IsDir() || len(all) >= ContainersLimit {
 			continue
 		}
-		c, ok := g.below(e.Name()).Read()
+		c, ok := g.below(e.Name()).read(quota)
 		if !ok {
 			continue // the container has just ended
 		}
@@ -204,7 +212,46 @@ type Usage struct {
 	// it do not count.
 	Throttled  int     `json:"throttled"`
 	Containers []Usage `json:"within,omitempty"` // usage of the pod's containers
+	Quota      *Quota  `json:"quota,omitempty"`  // nil: not asked for
 }
+
+// Quota holds the limits that a cgroup itself has, and how near to them it came since it was made.
+type Quota struct {
+	CPU     float64 `json:"cpu,omitempty"`     // cores; 0: no limit
+	Periods int     `json:"periods,omitempty"` // periods of the CPU limit in which the cgroup ran; Usage.Throttled counts some of them
+	Memory  int64   `json:"memory,omitempty"`  // bytes; 0: no limit
+	Peak    int64   `json:"peak,omitempty"`    // largest memory, page cache included, in bytes; 0: unknown
+	Kills   int     `json:"kills,omitempty"`   // processes that the kernel killed at the limit of memory; in version 2, also those in cgroups below
+}
+
+func (g Group) noQuota() *Quota { return nil }
+
+func (g Group) quota() *Quota {
+	read := func(dir, name string) string { return strings.TrimSpace(text(g.files, path.Join(dir, name))) }
+	limit, peak, events := "memory.max", "memory.peak", "memory.events"
+	quota, period, _ := strings.Cut(read(g.cpu, "cpu.max"), " ")
+	if g.version == 1 {
+		limit, peak, events = "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"
+		quota, period = read(g.cpu, "cpu.cfs_quota_us"), read(g.cpu, "cpu.cfs_period_us")
+	}
+	q := &Quota{}
+	if of, err := number(quota); err == nil { // max and -1 are no limit
+		if every, err := number(period); err == nil && every > 0 {
+			q.CPU = float64(of) / float64(every)
+		}
+	}
+	if n, err := number(read(g.memory, limit)); err == nil && n < unlimitedMemory {
+		q.Memory = n
+	}
+	q.Peak, _ = number(read(g.memory, peak))
+	periods, _ := keyed(text(g.files, path.Join(g.cpu, "cpu.stat")), "nr_periods")
+	kills, _ := keyed(text(g.files, path.Join(g.memory, events)), "oom_kill")
+	q.Periods, q.Kills = int(min(periods, math.MaxInt32)), int(min(kills, math.MaxInt32))
+	return q
+}
+
+// unlimitedMemory is smaller than the number that version 1 shows for no limit, and larger than any machine's memory.
+const unlimitedMemory = 1 << 60
 
 // Plus adds up the usage of two cgroups of a pod. Throttled becomes unknown if it is unknown for one of the cgroups.
 func (u Usage) Plus(o Usage) Usage {
