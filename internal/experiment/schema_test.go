@@ -92,6 +92,10 @@ func TestSchemaAgrees(t *testing.T) {
 		{"layers in every form", good, head + "workloads: [network]\narms:\n- name: plain\n- name: a\n  layers: [wireguard]\n- name: b\n  layers: [{wireguard: }, env: {set: {A: 1, B: x, C: true}}]\n- name: c\n  layers: [seccomp: {rules: [2, 3], action: errno}]\n"},
 		{"workloads in every form", good, head + "arms: [name: plain]\nworkloads:\n- network\n- {name: two, network: }\n- {name: three, network: {streams: 4, reverse: true}}\n- command: {run: [date, 1], metrics: [{name: x, regex: y, scale: 0.5}]}\n"},
 
+		{"published", good, least + "published: [{source: a, revision: 12, rows: [{arm: plain, metric: tcp-bandwidth, value: 9.40Gbit/s}, {arm: plain, metric: tcp-bandwidth, label: b, value: [1Gbit, 2Gbit], about: true}]}]\n"},
+
+		{"published without rows", bad, least + "published: [{source: a}]\n"},
+		{"published at no address", bad, least + "published: [{source: a, url: b, rows: []}]\n"},
 		{"missing fields", bad, "name: x\n"},
 		{"wrong version", bad, strings.Replace(least, "v1alpha1", "v9", 1)},
 		{"wrong kind", bad, strings.Replace(least, "Experiment", "Deployment", 1)},
@@ -140,6 +144,7 @@ func TestSchemaAgrees(t *testing.T) {
 		{"reserved name", loaderOnly, head + "arms: [name: plain, name: control]\nworkloads: [network]\n"},
 		{"arms alike", loaderOnly, head + "arms: [name: plain, name: same]\nworkloads: [network]\n"},
 		{"budget in another unit", loaderOnly, least + "budget: {tcp-bandwidth: 1ms}\n"},
+		{"published of no arm", loaderOnly, least + "published: [{source: a, rows: [{arm: other, metric: tcp-bandwidth, value: 1Gbit}]}]\n"},
 		{"budget of the baseline", loaderOnly, head + "workloads: [network]\narms: [{name: plain, budget: {tcp-bandwidth: 8%}}]\n"},
 		{"unknown metric", loaderOnly, least + "budget: {speed: 1%}\n"},
 		{"rounds and precision", loaderOnly, least + "design: {rounds: 6, precision: 1%}\n"},
