@@ -17,15 +17,15 @@ import (
 //	parameters:
 //	  ISTIO_REVISION: &revision default
 type parameter struct {
-	name   string
-	anchor string // "": the value has no anchor
-	value  *strictyaml.Node
-	at     int // position of the value in the file, in bytes
-	length int // 0: the value is no text, number or word on one line
+	name     string
+	anchored bool // set if the value has an anchor
+	value    *strictyaml.Node
+	at       int // position of the value in the file, in bytes
+	length   int // 0: the value is no text, number or word on one line
 }
 
 var (
-	anchorBefore = regexp.MustCompile(`&([^\s,\[\]{}]+)\s+$`)
+	anchorBefore = regexp.MustCompile(`&[^\s,\[\]{}]+\s+$`)
 	quotedText   = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'[^']*')`)
 )
 
@@ -48,9 +48,7 @@ func parameters(root *strictyaml.Node, text string) (list []parameter) {
 			} else if strings.HasPrefix(rest, e.Value.Value) {
 				p.length = len(e.Value.Value)
 			}
-			if m := anchorBefore.FindStringSubmatch(before); m != nil {
-				p.anchor = m[1]
-			}
+			p.anchored = anchorBefore.MatchString(before)
 		}
 		list = append(list, p)
 	}
@@ -62,7 +60,7 @@ func plain(data []byte) string {
 	return strings.ReplaceAll(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))), "\r\n", "\n")
 }
 
-// parameters reports parameters that nothing in the file refers to, or that cannot be replaced.
+// parameters reports parameters that nothing in the file can refer to, or that cannot be replaced.
 func (l *loader) parameters(data []byte) {
 	for _, p := range parameters(l.file.Root, plain(data)) {
 		at := strictyaml.Join("parameters", p.name)
@@ -70,8 +68,8 @@ func (l *loader) parameters(data []byte) {
 		case l.file.Troubled(at):
 		case p.length == 0:
 			l.file.ReportAt(at, p.name+" is not a single value on the line of its name", "write the value behind the name: "+p.name+": &name value")
-		case p.anchor == "" || !regexp.MustCompile(`\*`+regexp.QuoteMeta(p.anchor)+`\b`).Match(data):
-			l.file.ReportAt(at, "nothing refers to "+p.name+", so that its value has no effect", "give the value an anchor, "+p.name+": &name value, and refer to it by *name")
+		case !p.anchored:
+			l.file.ReportAt(at, "nothing can refer to "+p.name+", so that its value has no effect", "give the value an anchor, "+p.name+": &name value, and refer to it by *name")
 		}
 	}
 }
