@@ -36,6 +36,7 @@ import (
 	"tare/internal/workload/syscalls"
 	"tare/internal/workload/vault"
 	"tare/internal/workload/xds/fleet"
+	"tare/internal/workload/xds/istiod"
 )
 
 // helpers lists the helpers that layers and workloads run in pods.
@@ -46,6 +47,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: ipsec.Kind.Name, Run: ipsec.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 	fleet.Helper,
+	istiod.Helper,
 	launcher.Helper,
 	residency.Helper,
 	syscalls.Helper,

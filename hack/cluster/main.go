@@ -25,7 +25,8 @@ import (
 
 const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
 
-  up [--gvisor=false] [--kwok N] [--istio] [--policy ENGINE] [--audit LEVEL]
+  up [--gvisor=false] [--kwok N] [--istio] [--istio-revision NAME]
+     [--policy ENGINE] [--audit LEVEL]
      [--encryption PROVIDER] [--apiserver-arg FLAG]... [--keep] [--source DIR]
                         bring the cluster up, unless it is up
   compile [--gvisor=false] [--kwok N] [--istio] [--policy ENGINE] [--dry-run] [--source DIR]
@@ -127,6 +128,10 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	flags.BoolVar(&o.GVisor, "gvisor", true, "")
 	flags.IntVar(&o.Kwok, "kwok", 0, "")
 	flags.BoolVar(&o.Istio, "istio", false, "")
+	flags.Func("istio-revision", "", func(name string) error {
+		o.Istio, o.IstioRevision = true, name
+		return nil
+	})
 	flags.StringVar(&o.Policy, "policy", "", "")
 	flags.StringVar(&o.Audit, "audit", "", "")
 	flags.StringVar(&o.Encryption, "encryption", "", "")

@@ -273,7 +273,7 @@ func findProgram(ctx context.Context, p experiment.Program) testbed.Finding {
 	path, err := exec.LookPath(where)
 	if err != nil {
 		f.Status, f.Detail = testbed.Missing, err.Error()
-		f.Hint = "install it, or correct its name in the experiment file"
+		f.Hint = cmp.Or(p.Hint, "install it, or correct its name in the experiment file")
 		return f
 	}
 	f.Detail = path

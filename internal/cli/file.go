@@ -28,9 +28,22 @@ import (
 
 const maxFile = 4 << 20 // largest size of an experiment file, in bytes
 
-// readExperiment reads an experiment file; "-" means standard input. A file below examples/ that is not on disk is read
-// from the examples built into Tare.
+// readExperiment reads an experiment file; "-" means standard input. The environment may replace the file's parameters.
 func readExperiment(ctx context.Context, s State, name string) ([]byte, error) {
+	data, err := readText(ctx, s, name)
+	if err != nil {
+		return nil, err
+	}
+	data, replaced, err := experiment.WithEnvironment(name, data, os.LookupEnv)
+	for _, p := range replaced {
+		fmt.Fprintf(s.Stderr, "%s: %s is %s, from the environment\n", name, p.Name, safetext.Line(p.Value))
+	}
+	return data, usage(err)
+}
+
+// readText reads a file, or standard input. A file below examples/ that is not on disk is read from the examples built
+// into Tare.
+func readText(ctx context.Context, s State, name string) ([]byte, error) {
 	if name == "-" {
 		return limited(ctx, io.NopCloser(s.Stdin), "standard input")
 	}

@@ -271,6 +271,7 @@ type Program struct {
 	Name  string
 	Dir   string // the directory that a relative name starts from; "": the working directory
 	Where Where
+	Hint  string // how to install the program; "": the experiment file names the program
 	// Front is a wrapper with its arguments, which starts the program that follows. It is set only if the wrapper can
 	// be tried alone.
 	Front []string

@@ -32,6 +32,7 @@ type Experiment struct {
 	Kind        string                `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
 	Name        string                `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
 	Description string                `yaml:"description" doc:"question that the experiment answers, as a sentence for the report"`
+	Parameters  map[string]string     `yaml:"parameters" doc:"values that variables of the environment of these names replace; the file refers to a value by its anchor"`
 	Testbed     Testbed               `yaml:"testbed" doc:"where trials run"`
 	Arms        []Arm                 `yaml:"arms" required:"true" doc:"arms that are compared; the first is the baseline"`
 	Workloads   []WorkloadItem        `yaml:"workloads" required:"true" doc:"workloads that run in every arm and are measured"`

@@ -31,6 +31,7 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 		}
 		l.file.Decode(root, "", &x)
 		x.given = given(root)
+		l.parameters(data)
 		l.validate(&x)
 	}
 	if !kinds.Recorded {

@@ -84,14 +84,18 @@ func said(err error) string {
 	return ": " + strings.TrimSpace(string(exit.Stderr))
 }
 
-// installIstio has istioctl make Istio's objects, and waits until istiod is ready.
-func (c *Cluster) installIstio(ctx context.Context, source, bin string) error {
+// installIstio has istioctl make Istio's objects, and waits until istiod is ready. With a revision, namespaces get
+// sidecars by the label istio.io/rev=REVISION only.
+func (c *Cluster) installIstio(ctx context.Context, source, bin, revision string) error {
 	ctx, cancel := context.WithTimeout(ctx, productLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "istioctl"), "install", "--skip-confirmation",
 		"--kubeconfig="+c.Kubeconfig(), "--filename="+filepath.Join(source, "istio", "istio.yaml"),
 		"--set=hub="+imageHub, "--set=tag="+istioVersion,
 		"--set=values.global.proxy.image="+sidecarReference, "--set=values.global.proxy_init.image="+sidecarReference)
+	if revision != "" {
+		cmd.Args = append(cmd.Args, "--revision="+revision)
+	}
 	cmd.Env = append(os.Environ(), "HOME="+c.Dir()) // what it caches goes with the cluster
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("istioctl install (limit %s): %w: %s", productLimit, err, strings.TrimSpace(string(out)))

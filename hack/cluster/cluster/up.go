@@ -35,6 +35,7 @@ type Options struct {
 	GVisor        bool     // give it the RuntimeClass gvisor
 	Kwok          int      // as many nodes that only pretend, beside the real ones
 	Istio         bool     // install it, with sidecars
+	IstioRevision string   // install it as a revision, which namespaces name in the label istio.io/rev; "": default
 	Policy        string   // engine to install that decides about objects; none if empty
 	Audit         string   // level at which the API server writes all requests to its log; none if empty
 	Encryption    string   // provider by which the API server encrypts Secrets in etcd; none if empty
@@ -149,7 +150,7 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 		step(fmt.Sprintf("%d kwok nodes ready", o.Kwok))
 	}
 	if o.Istio {
-		if err := c.installIstio(ctx, o.Source, s.bin); err != nil {
+		if err := c.installIstio(ctx, o.Source, s.bin, o.IstioRevision); err != nil {
 			return err
 		}
 		step(istioHost + " ready")
@@ -168,7 +169,11 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 func (o Options) hosts() []string {
 	var hosts []string
 	if o.Istio {
-		hosts = append(hosts, istioHost)
+		host := istioHost
+		if o.IstioRevision != "" {
+			host += " as revision " + o.IstioRevision
+		}
+		hosts = append(hosts, host)
 	}
 	if e := o.engine(); e != nil {
 		hosts = append(hosts, e.host())

@@ -23,11 +23,12 @@ func Read(name string, data []byte) *File {
 		f.report(1, 1, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(data), maxBytes), "")
 		return f
 	}
-	f.lines = strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), "\n")
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)) // the lexer counts \r\n after a comment as two lines
+	f.lines = strings.Split(text, "\n")
 	if !f.readable(data) {
 		return f
 	}
-	if body := f.parse(string(data)); body != nil {
+	if body := f.parse(text); body != nil {
 		t := tree{file: f, anchors: map[string]*Node{}}
 		f.Root = t.node(body, 0)
 		if t.refused {

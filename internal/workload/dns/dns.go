@@ -65,11 +65,12 @@ type Config struct {
 	TLS        *load.TLSConfig                       `yaml:"tls" json:"tls,omitempty" doc:"certificates to trust with the transport tls, for a server that is not Tare's own"`
 	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"network paths to the server's pod from the client's pod, in which proxies or the generator run"`
 	Duration   quantity.Duration                     `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial; with proxies a whole number of TTLs, or at least three"`
+	Quantiles  load.Quantiles                        `yaml:"quantiles" json:"quantiles,omitempty" doc:"quantiles of the latency that every trial must have: p50, p90, p99, p99.9. At each rate a trial is measured for as long as the highest of them needs, and at least for duration"`
 	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"least time before the measured time; with proxies it ends between two lookups of a host"`
 	// Timeout must be shorter than helperrpc.Limit, the longest time that a helper may take for a request.
 	Timeout quantity.Duration `yaml:"timeout" json:"timeout" min:"1ms" max:"15s" doc:"time after which a query without a response is lost"`
 	Late    quantity.Percent  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
-	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else p50, p99 and the CPU time per query, if absent"`
+	Judged  []string          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; queries with proxies, else the quantiles, or p50 and p99, and the CPU time per query, if absent"`
 }
 
 // New returns the workload with its defaults.
@@ -114,6 +115,11 @@ func (c *Config) Declare() experiment.Declaration {
 	return d
 }
 
+// measured returns the measured time of queries at a rate.
+func (c *Config) measured(rate float64) quantity.Duration {
+	return c.Quantiles.Measured(rate, c.Duration)
+}
+
 func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
 
 func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
@@ -123,11 +129,12 @@ func (c *Config) Measures() experiment.Measures {
 	if c.proxied() {
 		return c.proxyMeasures()
 	}
+	duration := c.measured(c.rate())
 	m := experiment.Measures{
-		Expected: (c.Warmup + c.Duration).Std() + 200*time.Millisecond,
-		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
+		Expected: (c.Warmup + duration).Std() + 200*time.Millisecond,
+		Limit:    (c.Warmup+duration+c.Timeout).Std()*2 + 30*time.Second,
 		Cost:     &experiment.Cost{Prefix: "query", Unit: "query", Parts: []string{"client", "server"}},
-		Metrics:  load.Metrics(c.rate()*c.Duration.Std().Seconds(), c.Judged, "lost"),
+		Metrics:  load.Metrics(c.rate()*duration.Std().Seconds(), c.Quantiles.Headline(c.Judged), "lost"),
 	}
 	if c.Address != "" {
 		m.Cost.Parts = m.Cost.Parts[:1]
@@ -157,7 +164,7 @@ func (c *Config) validateProxies(errs *experiment.FieldErrors) {
 	for _, f := range []struct {
 		field string
 		given bool
-	}{{"rate", len(c.Rate) > 0}, {"names", len(c.Names) > 0}, {"server", c.Server != nil}, {"address", c.Address != ""}, {"tls", c.TLS != nil}, {"headline", len(c.Judged) > 0}} {
+	}{{"rate", len(c.Rate) > 0}, {"names", len(c.Names) > 0}, {"server", c.Server != nil}, {"address", c.Address != ""}, {"tls", c.TLS != nil}, {"headline", len(c.Judged) > 0}, {"quantiles", len(c.Quantiles) > 0}} {
 		if f.given {
 			errs.Add(f.field, "it is for queries at a rate, but proxies send their own queries to the builtin server: leave it out, or proxies")
 		}
@@ -200,5 +207,5 @@ func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	if c.TLS != nil && (c.builtin() || !slices.Contains(c.Transport, dnstransport.TLS)) {
 		errs.Add("tls", "it is for a server that is not Tare's own, with transport: tls")
 	}
-	load.CheckHeadline(errs, c.Judged, []string{"latency-mean"}, c.Rate, c.Duration, "queries")
+	load.CheckHeadline(errs, c.Judged, []string{"latency-mean"}, c.Rate, c.measured, "queries")
 }

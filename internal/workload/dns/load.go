@@ -191,7 +191,7 @@ func (l *loadTrial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	sent, err := l.run(ctx, l.Duration.Std(), 1)
+	sent, err := l.run(ctx, l.measured(l.rate()).Std(), 1)
 	if err != nil {
 		return workload.Result{}, err
 	}

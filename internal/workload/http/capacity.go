@@ -98,7 +98,7 @@ func (c *Config) probe(rate float64) time.Duration {
 	}
 	longest := cmp.Or(o.Probe.Std(), time.Second)
 	for _, l := range o.limits() {
-		longest = max(longest, time.Duration(1.1*load.Beyond/(1-l.quantile)/rate*float64(time.Second)))
+		longest = max(longest, load.TimeFor(l.quantile, rate))
 	}
 	return longest
 }

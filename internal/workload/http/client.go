@@ -258,12 +258,16 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	if c.Objective != nil {
 		c.Objective.Validate(&errs, c.Workers)
+		if len(c.Quantiles) > 0 {
+			errs.Add("quantiles", "a search measures the capacity: limit a quantile by objective")
+		}
 		if len(c.Judged) > 0 {
 			errs.Add("headline", "a search measures the capacity, which is always a headline: leave headline out")
 		}
 	}
 	c.validateServer(&errs)
-	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.Duration, "requests")
+	c.Quantiles.Check(&errs, len(c.Workers) > 0)
+	load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, c.measured, "requests")
 	return errs
 }
 

@@ -45,11 +45,12 @@ type Config struct {
 	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"clients that share the load and begin together: processes on this machine, pods on a cluster"`
 	Threads     int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client, and the builtin server, may use at a time; 0 for all"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial"`
+	Quantiles   load.Quantiles                    `yaml:"quantiles" json:"quantiles,omitempty" doc:"quantiles of the latency that every trial must have: p50, p90, p99, p99.9. At each rate a trial is measured for as long as the highest of them needs, and at least for duration"`
 	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"time before the measured time, with the same load"`
 	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" min:"1ms" max:"1m" doc:"time after which a request without a response has failed"`
 	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the mean latency that may be the generator's own lateness"`
 	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"limits on latency and errors. A trial then searches its capacity, the highest rate that meets them, in place of measuring latency at one rate. The search begins at rate. With workers, the capacity is the largest number of workers"`
-	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; p50, p99 and the CPU time per request if absent"`
+	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; the quantiles, or else p50 and p99, and the CPU time per request if absent"`
 }
 
 // New returns the workload with its defaults.
@@ -118,11 +119,17 @@ func (c *Config) rate() float64 {
 // Measures returns the metrics of a trial and its expected duration.
 func (c *Config) Measures() experiment.Measures { return c.MeasuresWith() }
 
+// measured returns the measured time of a trial at a rate; 0: a closed loop.
+func (c *Config) measured(rate float64) quantity.Duration {
+	return c.Quantiles.Measured(rate, c.Duration)
+}
+
 // MeasuresWith returns the metrics that Measures returns, and the extra metrics of package load that the caller names.
 func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
+	duration := c.measured(c.rate())
 	m := experiment.Measures{
-		Expected: (c.Warmup + c.Duration).Std() + 300*time.Millisecond,
-		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
+		Expected: (c.Warmup + duration).Std() + 300*time.Millisecond,
+		Limit:    (c.Warmup+duration+c.Timeout).Std()*2 + 30*time.Second,
 		Slice:    &experiment.Slice{}, // a trial may be cut into slices, which share its duration
 	}
 	m.Cost = &experiment.Cost{Prefix: "request", Unit: "request", Parts: []string{"client", "server"}}
@@ -135,10 +142,10 @@ func (c *Config) MeasuresWith(extra ...string) experiment.Measures {
 		m.Expected, m.Limit = c.Warmup.Std()+time.Duration(c.search().Usual+1)*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
-	requests := c.rate() * c.Duration.Std().Seconds()
+	requests := c.rate() * duration.Std().Seconds()
 	if requests == 0 {
 		m.Loop = &experiment.Loop{Latency: "latency-mean", Throughput: "rate", Workers: float64(c.Workers.One())}
 	}
-	m.Metrics = load.Metrics(requests, c.Judged, extra...)
+	m.Metrics = load.Metrics(requests, c.Quantiles.Headline(c.Judged), extra...)
 	return m
 }

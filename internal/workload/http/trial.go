@@ -168,7 +168,7 @@ func (r *Trial) Run(ctx context.Context, i int) error {
 	if err != nil {
 		return r.fail(ctx, err)
 	}
-	results, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.Duration.Std() / time.Duration(r.slices)}, i+1)
+	results, err := r.send(ctx, r.config.rate(), load.Span{Duration: r.config.measured(r.config.rate()).Std() / time.Duration(r.slices)}, i+1)
 	if err != nil {
 		return r.fail(ctx, err)
 	}

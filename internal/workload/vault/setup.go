@@ -45,7 +45,7 @@ func (c *Config) Shared() string {
 	like := *c
 	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = operations{}, nil, nil, "", 0
 	like.Clients, like.Threads, like.Duration, like.Warmup, like.Timeout, like.Judged = nil, 0, nil, 0, 0, nil
-	like.Profile, like.Protocol, like.Objective = "", nil, nil
+	like.Profile, like.Protocol, like.Objective, like.Quantiles = "", nil, nil, nil
 	text, _ := json.Marshal(like)
 	return name + " " + string(text)
 }

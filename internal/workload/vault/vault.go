@@ -63,6 +63,7 @@ type Config struct {
 	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the load"`
 	Threads    int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client may use at a time; 0 for all"`
 	Duration   factor.Levels[quantity.Duration]  `yaml:"duration" json:"duration" min:"10ms" max:"24h" doc:"measured time of a trial"`
+	Quantiles  load.Quantiles                    `yaml:"quantiles" json:"quantiles,omitempty" doc:"quantiles of the latency that every trial must have: p50, p90, p99, p99.9. At each rate a trial is measured for as long as the highest of them needs, and at least for duration"`
 	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" min:"0s" max:"24h" doc:"time before the measured time, with the same load"`
 	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" min:"1ms" max:"1m" doc:"time after which a request without a response has failed"`
 	Objective  *http.Objective                   `yaml:"objective" json:"objective,omitempty" doc:"limits on errors and latency. A trial then searches its capacity, the largest number of workers that meets them, in place of measuring one number. The search begins at workers"`
@@ -74,7 +75,7 @@ type Config struct {
 	URL        string                            `yaml:"url" json:"url,omitempty" doc:"URL of an existing server, in place of servers that Tare starts: http://HOST[:PORT], or https. Tare adds engines, a policy and a token, and removes them again"`
 	Token      reference.Text                    `yaml:"token" json:"token,omitempty" doc:"token for the server at the url, as a reference: $VAULT_TOKEN, $(file:/PATH)"`
 	CA         string                            `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust at the url, in PEM; the system's if absent"`
-	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; if absent rate and latency-mean of a closed loop or p50 and p99 of an open loop, and the CPU time per request"`
+	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that get a verdict, corrected for many comparisons; if absent rate and latency-mean of a closed loop, or the quantiles or else p50 and p99 of an open loop, and the CPU time per request"`
 
 	trusted string // contents of CA
 }
@@ -122,7 +123,7 @@ const usual = 300
 func (c *Config) load() *http.Config {
 	h := &http.Config{
 		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
-		Duration: c.Duration.One(), Warmup: c.Warmup, Timeout: c.Timeout, Late: 0.3, Judged: c.Judged,
+		Duration: c.Duration.One(), Warmup: c.Warmup, Timeout: c.Timeout, Late: 0.3, Judged: c.Judged, Quantiles: c.Quantiles,
 		URL: c.URL, Objective: c.Objective,
 	}
 	if h.Rate, h.Workers = c.Rate, c.workers(); len(h.Workers) > 0 {
@@ -210,8 +211,9 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	c.validateURL(&errs)
+	c.Quantiles.Check(&errs, len(c.Rate) == 0)
 	for _, d := range c.Duration {
-		load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, d, "requests")
+		load.CheckHeadline(&errs, c.Judged, []string{"latency-mean", "rate"}, c.Rate, func(rate float64) quantity.Duration { return c.Quantiles.Measured(rate, d) }, "requests")
 	}
 	return errs
 }

@@ -18,12 +18,17 @@ import (
 	"tare/internal/workload"
 	"tare/internal/workload/service"
 	"tare/internal/workload/xds/fleet"
+	"tare/internal/workload/xds/istiod"
 	"tare/internal/workload/xds/sidecar"
 )
 
 // Shared returns the name of the server that several cells share.
 func (c *Config) Shared() string {
-	if c.Server == nil {
+	switch {
+	case c.Istiod != nil:
+		text, _ := json.Marshal(c.Istiod)
+		return "istiod " + string(text)
+	case c.Server == nil:
 		return "xds server at " + c.Address
 	}
 	return "xds " + c.Server.Shared()
@@ -41,6 +46,7 @@ type xdsServer struct {
 	resident  // server that the workload started, or a value of type remote: it started none
 	site      testbed.Site
 	server    *service.Server // server that the workload started; nil: the server is at an address
+	istiod    *istiod.Server  // the server, if it is istiod; nil: it is not
 	authority string          // PEM certificate of the authority that signed the server's certificate, if Tare made it; "": Tare made none
 }
 
@@ -48,28 +54,36 @@ type xdsServer struct {
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Server, error) {
 	up := &xdsServer{resident: remote{}, site: s.Site}
 	security := up.security()
-	if c.Server == nil {
+	if c.Server == nil && c.Istiod == nil {
 		if security != "" {
 			return nil, errors.New("xds-transport: security needs a server that the workload starts. A server at an address decides on encryption itself: describe it by the workload's tls")
 		}
 		return up, nil
 	}
-	program := *c.Server
+	var program service.Config
+	if c.Server != nil {
+		program = *c.Server
+	}
+	var key string
 	if security == xdstransport.TLS {
 		at, err := service.Addresses(s, program.Port)
 		if err != nil {
 			return nil, err
 		}
-		cert, key, err := service.SelfSigned(at)
-		if err != nil {
+		if up.authority, key, err = service.SelfSigned(at); err != nil {
 			return nil, err
 		}
-		env := environ.Variables{certificateVariable: cert, keyVariable: key}
+		env := environ.Variables{certificateVariable: up.authority, keyVariable: key}
 		maps.Copy(env, program.Env)
-		program.Env, up.authority = env, cert
+		program.Env = env
 	}
 	var err error
-	if up.server, err = program.SetUp(ctx, s); err != nil {
+	if c.Istiod == nil {
+		up.server, err = program.SetUp(ctx, s)
+	} else if up.istiod, err = c.Istiod.SetUp(ctx, s, up.authority, key); err == nil {
+		up.server = up.istiod.Server
+	}
+	if err != nil {
 		return nil, err
 	}
 	up.resident = up.server
@@ -265,8 +279,8 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 		}
 		if done || left <= 0 {
 			r.shared = testbed.Joined(r.shared, meter(ctx))
-			if done && r.config.Metrics > 0 {
-				if s.Heap, err = r.heap(ctx); err != nil {
+			if port := r.metricsPort(); done && port > 0 {
+				if s.Heap, err = r.heap(ctx, port); err != nil {
 					return nil, err
 				}
 			}
@@ -276,9 +290,17 @@ func (r *trial) awaitStage(ctx context.Context, name string, limit time.Duration
 	}
 }
 
+// metricsPort returns the port at which the server serves metrics; 0: it serves none.
+func (r *trial) metricsPort() int {
+	if r.up.istiod != nil {
+		return r.up.istiod.Monitoring
+	}
+	return r.config.Metrics
+}
+
 // heap returns the bytes in use on the server's heap. The first client asks the server.
-func (r *trial) heap(ctx context.Context) (int64, error) {
-	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
+func (r *trial) heap(ctx context.Context, port int) (int64, error) {
+	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(port))
 	a, err := r.clients[0].send(ctx, fleet.Request{Heap: "http://" + at.String() + "/metrics"})
 	if err != nil && ctx.Err() == nil {
 		err = workload.Invalidf(workload.RuleMetric, "%v", err)

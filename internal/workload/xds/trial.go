@@ -215,7 +215,13 @@ func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage,
 		return nil, err
 	}
 	pause.For(time.Until(since))
-	if err := r.command(ctx, "the change", r.config.Change.Run, fmt.Sprintf("TARE_CHANGE=%d", time.Now().UnixMicro())); err != nil {
+	number := time.Now().UnixMicro()
+	if r.up.istiod != nil {
+		err = r.up.istiod.Change(number)
+	} else {
+		err = r.command(ctx, "the change", r.config.Change.Run, fmt.Sprintf("TARE_CHANGE=%d", number))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return r.awaitStage(ctx, fmt.Sprintf("change-%d", i+1), limit, meter)
@@ -238,10 +244,16 @@ func (r *trial) announce(ctx context.Context) (time.Time, error) {
 
 // configure makes the server's configuration for n sidecars, and then waits for the server to come to rest.
 func (r *trial) configure(ctx context.Context, n int) error {
-	if len(r.config.Configure) == 0 {
+	var err error
+	switch {
+	case r.up.istiod != nil:
+		err = r.up.istiod.Configure(ctx, n)
+	case len(r.config.Configure) == 0:
 		return nil
+	default:
+		err = r.command(ctx, "the configuration", r.config.Configure, fmt.Sprintf("TARE_SIDECARS=%d", n))
 	}
-	if err := r.command(ctx, "the configuration", r.config.Configure, fmt.Sprintf("TARE_SIDECARS=%d", n)); err != nil {
+	if err != nil {
 		return err
 	}
 	return testbed.Pause(ctx, r.config.Settle.Std())

@@ -45,6 +45,7 @@ import (
 	"tare/internal/workload/service"
 	"tare/internal/workload/staircase"
 	"tare/internal/workload/xds/fleet"
+	"tare/internal/workload/xds/istiod"
 	"tare/internal/workload/xds/sidecar"
 )
 
@@ -52,7 +53,8 @@ const name = "xds"
 
 // Config is the parameters of the workload.
 type Config struct {
-	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the xDS server; either this or address"`
+	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program of the xDS server; either this, istiod or address"`
+	Istiod    *istiod.Config                    `yaml:"istiod" json:"istiod,omitempty" doc:"Istio's control plane as the server, on this machine and without Kubernetes. Tare makes its configuration and the changes"`
 	Address   string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that already runs"`
 	Sidecars  factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
 	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or disconnect, per second"`
@@ -91,10 +93,10 @@ type node struct {
 
 // change is the command that changes the server's configuration, and its schedule.
 type change struct {
-	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change the configuration. It runs in the server's pod, or with address on the machine of tare; TARE_CHANGE holds a number that no other change of the run has"`
+	Run   reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments that change the configuration; absent for istiod, whose changes move an endpoint. It runs in the server's pod, or with address on the machine of tare; TARE_CHANGE holds a number that no other change of the run has"`
 	Times int                 `yaml:"times" json:"times,omitempty" min:"0" max:"10000" doc:"changes in a trial; 1 if absent"`
 	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes; a change begins only after the last one has reached all sidecars; 1s if absent"`
-	Push  []resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent"`
+	Push  []resource          `yaml:"push" json:"push,omitempty" doc:"types of resources whose first response counts as the push; any if absent, eds for istiod"`
 }
 
 // resource is a type of resources: clusters (cds), endpoints, listeners or routes.
@@ -139,19 +141,24 @@ var Kind = workload.Kind{
 	Example: "address: \"127.0.0.1:15010\"",
 	New:     New,
 	Probe:   testbed.AlwaysWorks(name, "by sidecars of its own"),
-	Helpers: []testbed.Helper{service.Helper, fleet.Helper},
+	Helpers: []testbed.Helper{service.Helper, fleet.Helper, istiod.Helper},
 }
 
 // Declare lists the pods that the workload needs: pods for the sidecars, and one for the server if the workload
 // starts it.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer}
+	d := experiment.Declaration{Fill: c.fill, ReadFiles: c.readFiles, Validate: c.validate, Tests: experiment.TestsServer,
+		Elsewhere: "istiod without Kubernetes runs on the local testbed only: examples/kubernetes/istio-scenario-one.yaml measures the istiod of a cluster"}
 	if most := slices.Max(append([]int{1}, c.Clients...)); most > 1 {
 		d.Needs.Clients = most
 	}
 	d.Needs.Network = c.Address == "" || d.Needs.Clients > 0
 	d.Needs.OwnPod = !d.Needs.Network
 	c.Server.Declare(&d)
+	if c.Istiod != nil {
+		d.Programs = append(d.Programs, istiod.Program())
+		d.Needs.Only = experiment.TestbedLocal
+	}
 	where := experiment.OnMachine
 	if c.Server != nil {
 		where = experiment.AtSite
@@ -166,6 +173,22 @@ func (c *Config) Declare() experiment.Declaration {
 		}
 	}
 	return d
+}
+
+// fill sets the identity of sidecars, and the type of pushes, as istiod needs them.
+func (c *Config) fill(given func(string) bool) {
+	if c.Istiod == nil {
+		return
+	}
+	if len(c.Istiod.Services) == 0 {
+		c.Istiod.Services = factor.Of(1)
+	}
+	if !given("node") {
+		c.Node = node{ID: istiod.NodeID, Metadata: istiod.NodeMetadata}
+	}
+	if c.Change != nil && len(c.Change.Push) == 0 {
+		c.Change.Push = []resource{"eds"}
+	}
 }
 
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
@@ -239,7 +262,7 @@ func (c *Config) Measures() experiment.Measures {
 			memory.Discrete, memory.Optional = true, true
 		}
 	}
-	if c.Metrics > 0 {
+	if c.Metrics > 0 || c.Istiod != nil {
 		add(heapReady, "B", experiment.Lower, experiment.Ratio).Optional = true
 		if changes > 0 {
 			add(heapPush, "B", experiment.Lower, experiment.Ratio).Optional = true
@@ -294,7 +317,9 @@ func (c *Config) validate() []experiment.FieldError {
 		c.validateObjective(&errs)
 	}
 	if c.Change != nil {
-		errs = append(errs, c.Change.Run.ValidateCommand("change.run")...)
+		if c.Istiod == nil {
+			errs = append(errs, c.Change.Run.ValidateCommand("change.run")...)
+		}
 		within(&errs, "change.every", c.Change.Every, 0)
 	}
 	for _, text := range []struct{ field, text string }{{"node.id", c.Node.ID}, {"node.cluster", c.Node.Cluster}, {"node.metadata", string(c.Node.Metadata)}} {
@@ -319,8 +344,22 @@ func within(errs *experiment.FieldErrors, field string, d quantity.Duration, lea
 	workload.CheckTime(errs, field, d, least, longest)
 }
 
+func (c *Config) validateIstiod(errs *experiment.FieldErrors) {
+	*errs = append(*errs, c.Istiod.Env.Validate("istiod.env")...)
+	for _, f := range []struct {
+		field string
+		given bool
+	}{{"server", c.Server != nil}, {"address", c.Address != ""}, {"metricsPort", c.Metrics > 0}, {"configure", len(c.Configure) > 0}, {"tls", c.TLS != nil}, {"change.run", c.Change != nil && len(c.Change.Run) > 0}} {
+		if f.given {
+			errs.Add(f.field, "Tare itself starts, configures and changes istiod: leave it out, or istiod")
+		}
+	}
+}
+
 func (c *Config) validateServer(errs *experiment.FieldErrors) {
 	switch {
+	case c.Istiod != nil:
+		c.validateIstiod(errs)
 	case c.Server != nil && c.Address != "":
 		errs.Add("address", "there is a server too: give only one of them")
 	case c.Server != nil:

@@ -21,6 +21,7 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/layer/xdstransport"
 	"tare/internal/test/fit"
+	"tare/internal/test/slow"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 	"tare/internal/workload"
@@ -28,6 +29,7 @@ import (
 	"tare/internal/workload/staircase"
 	"tare/internal/workload/workloadtest"
 	"tare/internal/workload/xds/fleet"
+	"tare/internal/workload/xds/istiod"
 	"tare/internal/workload/xds/sidecar"
 	"tare/internal/workload/xds/xdstest"
 )
@@ -196,6 +198,43 @@ func TestChurn(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"before 30", "down 8", "up 8", "change-1 30", "change-2 30"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// istiod serves its services and one endpoint for each sidecar, in clear and over TLS. Two istiods of different
+// services run beside each other.
+func TestIstiod(t *testing.T) {
+	slow.Test(t)
+	if _, err := testbed.Installed("pilot-discovery", "istiod"); err != nil {
+		t.Skip(err)
+	}
+	for _, security := range []xdstransport.Security{xdstransport.Plaintext, xdstransport.TLS} {
+		site := localtest.Network(t, 0, 1500)
+		held := testbed.Holding(site, &xdstransport.Config{Security: factor.Of(security)})
+		var bytes []float64
+		for i, services := range []int{1, 20} {
+			c := New().(*Config)
+			c.Istiod, c.Change = &istiod.Config{Services: factor.Of(services)}, &change{Times: 2, Every: 1}
+			c.Sidecars, c.Rate, c.Settle, c.Late = factor.Of(10), factor.Of(quantity.Frequency(500)), 0, quantity.Duration(time.Hour)
+			c.fill(func(string) bool { return false })
+			up, err := c.SetUp(t.Context(), workload.SetUp{Site: held, Number: i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = up.Down(context.Background()) })
+			r, err, _ := try(t, c, held, up)
+			if err != nil {
+				t.Fatal(err)
+			}
+			complete(t, c, r)
+			if on := r.Connections; len(on) != 1 || strings.Contains(on[0], "TLS") != (security == xdstransport.TLS) {
+				t.Errorf("%s: sidecars connected on %v", security, on)
+			}
+			bytes = append(bytes, r.Values[sidecarBytes])
+		}
+		if bytes[1] < 2*bytes[0] {
+			t.Errorf("a sidecar got %.0f bytes with one service and %.0f with 20", bytes[0], bytes[1])
+		}
 	}
 }
 
@@ -385,6 +424,9 @@ func TestValidate(t *testing.T) {
 		}, "churn[0]: in a search all sidecars connect at each try: give no churn with an objective"},
 		{func(c *Config) { c.Objective, c.Change = &objective, changing; c.Sidecars = factor.Of(300) }, "sidecars[0]: 300 is more than the 200 of objective.most"},
 		{func(c *Config) { c.Configure = []string{""} }, "configure: no program is given: write it as a list, [program, argument…]"},
+		{func(c *Config) { c.Istiod = &istiod.Config{} }, "address: Tare itself starts, configures and changes istiod: leave it out, or istiod"},
+		{func(c *Config) { c.Istiod, c.Address, c.Change = &istiod.Config{}, "", &change{} }, ""},
+		{func(c *Config) { c.Istiod, c.Address, c.Change = &istiod.Config{}, "", changing }, "change.run: Tare itself starts, configures and changes istiod"},
 		{func(c *Config) { c.Ready = 0 }, "readyTimeout: 0s is not a time from 100ms to 1h"},
 	} {
 		c := New().(*Config)

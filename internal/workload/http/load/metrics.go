@@ -129,8 +129,8 @@ const Beyond = 100
 func enough(requests, q float64) bool { return requests*(1-q) >= Beyond*(1-1e-9) }
 
 // CheckHeadline adds an error for each name in judged that is no quantile and not in others, or a quantile with too few
-// requests in the time d at one of the rates. noun is "requests" or "queries".
-func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, d quantity.Duration, noun string) {
+// requests in the measured time at one of the rates. noun is "requests" or "queries".
+func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates []quantity.Frequency, measured func(rate float64) quantity.Duration, noun string) {
 	names := slices.Clone(others)
 	quantiles := map[string]float64{}
 	for _, m := range metrics {
@@ -145,6 +145,7 @@ func CheckHeadline(errs *experiment.FieldErrors, judged, others []string, rates 
 			errs.Add(at, "%q is not one of %v", name, names)
 		}
 		for _, rate := range rates {
+			d := measured(float64(rate))
 			n := float64(rate) * d.Std().Seconds()
 			if q := quantiles[name]; q > 0 && !enough(n, q) {
 				errs.Add(at, "%s needs %d %s beyond it, and %v over %v are %.0f in all: measure for longer", name, Beyond, noun, rate, d, n)
