@@ -29,8 +29,9 @@ type Published struct {
 	Against string `json:"against,omitempty"`
 	// Published is the document's number, on the scale of Measured.
 	Published PublishedRange `json:"published"`
-	// Measured is the run's number: the overhead relative to the arm Against or, for a value, the median of the arm's
-	// trials, each with its interval. Nil: the run has no such number, and Reason says why.
+	// Measured is the run's number with its interval: the overhead relative to the arm Against or, for a value, the
+	// median of the arm's trials. For a published mean, it is the overhead of the means, or the mean. Nil: the run has no
+	// such number, and Reason says why.
 	Measured  *Interval `json:"measured,omitempty"`
 	PointOnly bool      `json:"pointOnly,omitempty"` // Measured has no interval: both its bounds equal its point
 	Trials    int       `json:"trials"`              // number of the run's values behind Measured: pairs for a difference in paired data
@@ -117,6 +118,13 @@ func (x explainer) value(p *Published, c, a int) {
 	if p.Trials = s.N; s.N == 0 {
 		return
 	}
+	if p.Row.OfMeans() {
+		half := 0.0
+		if s.N > 1 {
+			half = contrast.Finite(stats.StudentQuantile((1+float64(x.plan.Confidence))/2, float64(s.N-1)) * s.SD / math.Sqrt(float64(s.N)))
+		}
+		s.Median, s.MedianLo, s.MedianHi, p.PointOnly = s.Mean, s.Mean-half, s.Mean+half, half == 0
+	}
 	p.Measured = &Interval{Point: s.Median, Lo: s.MedianLo, Hi: s.MedianHi}
 	if s.MedianLo == 0 && s.MedianHi == 0 {
 		p.PointOnly, p.Measured.Lo, p.Measured.Hi = true, s.Median, s.Median
@@ -140,16 +148,22 @@ func (x explainer) difference(p *Published, run *Run, c, a int) {
 	}
 	if own := run.Comparison(p.Cell, p.Arm, p.Metric.Name); p.Against == base && own != nil {
 		p.Trials, p.PointOnly, p.Reason = own.Rounds, own.PointOnly, own.Reason
-		p.Measured = &own.Overhead
+		if p.Measured = &own.Overhead; p.Row.OfMeans() {
+			if p.Measured = own.Mean; own.Mean == nil {
+				p.Trials = 0
+			}
+		}
 	} else if b, known := x.table.arms[p.Against]; known {
 		d := x.table.compared(c, a, b, p.Metric)
 		e := x.Estimate(&d).Main
-		at := e.At
-		if !e.OK {
+		at, known := e.At, e.OK
+		if p.Row.OfMeans() {
+			at, known = x.Mean(&d)
+		} else if !known {
 			m := d.Middle()
 			at = stats.Interval{Point: m, Lo: m, Hi: m}
 		}
-		p.Trials, p.PointOnly = d.Size(), !e.OK
+		p.Trials, p.PointOnly = d.Size(), !known
 		p.Measured = new(Interval(contrast.Overheads(at, p.Metric)))
 	}
 	if p.Trials == 0 {

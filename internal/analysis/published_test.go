@@ -124,6 +124,31 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestPublishedMeans checks that a published mean stands beside the mean of the run's trials, and not beside the median.
+func TestPublishedMeans(t *testing.T) {
+	slow := func(p *experiment.Plan, trials []journal.Trial) []journal.Trial {
+		for _, trial := range trials {
+			if trial.Arm == "tunnel" && trial.Round == 4 {
+				trial.Values["latency"] *= 3
+			}
+		}
+		return trials
+	}
+	for mean, want := range map[bool]string{false: "outside, 120, ratio 0.86; outside, 20; outside, 20", true: "inside, 140, ratio 1.00; inside, 40; inside, 40"} {
+		var got []string
+		for _, r := range publishedRun(t, []experiment.PublishedRow{
+			{Mean: mean, Arm: "tunnel", Metric: "latency", Value: quoted(t, "140s")},
+			{Mean: mean, Arm: "tunnel", Metric: "latency", Difference: quoted(t, "+40%")},
+			{Mean: mean, Arm: "tunnel", Against: "plain", Metric: "latency", Difference: quoted(t, "40%")},
+		}, 0.002, slow) {
+			got = append(got, r.said())
+		}
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("mean: %v: %s, want %s", mean, s, want)
+		}
+	}
+}
+
 // TestPublishedWithoutResult checks that there is no reading where the run itself has no result.
 func TestPublishedWithoutResult(t *testing.T) {
 	rows := []experiment.PublishedRow{{Arm: "tunnel", Metric: "bandwidth", Difference: quoted(t, "-10%")}, {Arm: "tunnel", Metric: "bandwidth", Value: quoted(t, "90bit/s")}}

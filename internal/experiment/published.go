@@ -30,13 +30,17 @@ type PublishedRow struct {
 	Value      factor.Levels[quantity.Amount] `yaml:"value" json:"value,omitempty" doc:"value of the metric with its unit, or the two ends of a range"`
 	Difference factor.Levels[quantity.Amount] `yaml:"difference" json:"difference,omitempty" doc:"change of the metric, in percent of the arm against: -10% is less of the metric, whether that is better or worse; or the two ends of a range"`
 	Interval   []quantity.Amount              `yaml:"interval" json:"interval,omitempty" doc:"the two ends of the document's confidence interval"`
-	Variance   *float64                       `yaml:"variance" json:"variance,omitempty" min:"0" doc:"population variance of the values whose mean is the value, in the square of its unit; with trials, it gives the interval"`
+	Mean       bool                           `yaml:"mean" json:"mean,omitempty" doc:"the number is a mean of trials, or a difference between means, and the run's means stand beside it, not its medians"`
+	Variance   *float64                       `yaml:"variance" json:"variance,omitempty" min:"0" doc:"population variance of the trials whose mean is the value, in the square of its unit; with trials, it gives the interval, and mean is set"`
 	Trials     int                            `yaml:"trials" json:"trials,omitempty" min:"1" doc:"number of trials behind the number"`
 	About      bool                           `yaml:"about" json:"about,omitempty" doc:"the document gives the number as approximate"`
 	AtMost     bool                           `yaml:"atMost" json:"atMost,omitempty" doc:"the document gives the number as a limit: at most so much, in the direction of the number's sign"`
 	Unknown    []string                       `yaml:"unknown" json:"unknown,omitempty" doc:"what the document leaves out, such as interval or trials"`
 	Note       string                         `yaml:"note" json:"note,omitempty" doc:"what differed from this experiment, in words"`
 }
+
+// OfMeans reports whether the number is a mean of trials, or a difference between such means.
+func (r *PublishedRow) OfMeans() bool { return r.Mean || r.Variance != nil }
 
 // Numbers returns the published number, or the two ends of a range.
 func (r *PublishedRow) Numbers() []quantity.Amount {

@@ -72,7 +72,7 @@ func printed(row *experiment.PublishedRow, a quantity.Amount) string {
 func digitsOf(a quantity.Amount) string { return Fixed(math.Abs(a.Number), a.Decimals) }
 
 // PublishedHere writes the run's number beside a published one, with its interval: "4.4 % less [4.3, 4.4]", "1.627 s
-// [1.619, 1.641]".
+// [1.619, 1.641] (mean)".
 func PublishedHere(p *analysis.Published) string {
 	m := p.Measured
 	switch {
@@ -80,11 +80,11 @@ func PublishedHere(p *analysis.Published) string {
 		return Missing
 	case p.Against == "":
 		sc := ScaleOf(p.Metric.Unit, m.Point)
-		return sc.With(m.Point) + When(!p.PointOnly, " ["+sc.Bare(m.Lo)+", "+sc.Bare(m.Hi)+"]")
+		return sc.With(m.Point) + When(!p.PointOnly, " ["+sc.Bare(m.Lo)+", "+sc.Bare(m.Hi)+"]") + When(p.Row.OfMeans(), " (mean)")
 	case !p.PointOnly && tooWide(p.Metric, *m):
 		return unmeasured
 	}
-	return estimate(OverheadWords(p.Metric).interval(p.Metric, *m, p.PointOnly))
+	return estimate(OverheadWords(p.Metric).interval(p.Metric, *m, p.PointOnly)) + When(p.Row.OfMeans(), " (of means)")
 }
 
 // PublishedRatio writes the measured value divided by the published one: "1.20 [1.18, 1.22]"; "" if there is no ratio.
