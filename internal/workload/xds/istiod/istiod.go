@@ -23,6 +23,7 @@ import (
 	"tare/internal/experiment/environ"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/run/machine/owned"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
@@ -89,7 +90,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp, cert, key string) 
 	}
 	dir = filepath.Join(dir, fmt.Sprintf("istiod-%d", s.Number))
 	files := &Server{site: s.Site, dir: filepath.Join(dir, "config"), services: c.Services.One(), Monitoring: monitoringPort + s.Number}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := owned.Remove(dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(files.dir, 0o755); err != nil {
