@@ -149,7 +149,7 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 	for i, item := range n.Items {
 		at, before := Index(path, i), len(f.problems)
 		if item.Form == Null && out.Index(i).Kind() != reflect.Struct {
-			f.Report(n, at, label(at)+" is empty; expected "+Describe(v.Type().Elem()), "")
+			f.Report(n, at, label(at)+" is empty; expected "+expectedOf(v.Type().Elem(), field), "")
 		} else {
 			f.value(item, at, out.Index(i), field)
 		}
@@ -165,7 +165,7 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 // levels decodes a factor: one value, or a list of distinct values.
 func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
 	if n.Form == Null {
-		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", field, "")
+		f.wrong(n, path, expectedOf(v.Type().Elem(), field)+", or a list of such values", field, "")
 		return
 	}
 	if n.Form != List {
