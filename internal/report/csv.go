@@ -18,6 +18,7 @@ import (
 	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 	"tare/internal/runs/published"
+	"tare/internal/testbed"
 )
 
 // field is one field of a CSV line. Its value is a text, a number or a truth value. Nil and numbers that are not finite
@@ -31,10 +32,7 @@ type field struct {
 // formula to a spreadsheet gets an apostrophe.
 func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	out := csv.NewWriter(w)
-	record := make([]string, len(columns))
-	for i, f := range columns {
-		record[i] = f.column
-	}
+	record := testbed.Each(columns, func(f field) string { return f.column })
 	_ = out.Write(record) // out.Error returns the error of a failed Write
 	for _, line := range lines {
 		for i, f := range line {
@@ -248,11 +246,7 @@ func historyFields(name string, r *history.Run, s *history.Series, at history.Po
 // GateCSV writes a line for each overhead with a limit. Both numbers are shares of the baseline (scale "ratio") or in
 // the metric's unit (scale "difference").
 func GateCSV(w io.Writer, r *gate.Result) error {
-	var lines [][]field
-	for _, c := range r.Cases {
-		lines = append(lines, gateFields(r, c))
-	}
-	return writeCSV(w, gateFields(r, gate.Case{}), lines)
+	return writeCSV(w, gateFields(r, gate.Case{}), testbed.Each(r.Cases, func(c gate.Case) []field { return gateFields(r, c) }))
 }
 
 func gateFields(r *gate.Result, c gate.Case) []field {

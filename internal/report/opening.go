@@ -10,6 +10,7 @@ import (
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 )
 
 // opening returns the first blocks of a run: the answer in sentences, values and overheads, and on a page also the
@@ -179,9 +180,7 @@ type scopedText struct {
 // bySeverity returns the texts with their scopes, the most severe first.
 func bySeverity(list []scopedText) []string {
 	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
-	var texts []string
-	for _, w := range list {
-		texts = append(texts, join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text))
-	}
-	return texts
+	return testbed.Each(list, func(w scopedText) string {
+		return join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text)
+	})
 }

@@ -13,6 +13,7 @@ import (
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
+	"tare/internal/testbed"
 )
 
 func (s *sheet) proofSection() doc.Section {
@@ -134,10 +135,7 @@ func (s *sheet) invalidTrials(o RunOptions) doc.Section {
 	if s.imported() {
 		ours, theirs = theirs, ours
 	}
-	var rows []doc.Row
-	for _, t := range s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)] {
-		rows = append(rows, s.invalidRow(t, o))
-	}
+	rows := testbed.Each(s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)], func(t journal.Trial) doc.Row { return s.invalidRow(t, o) })
 	more := len(s.run.Invalids) - len(rows)
 	return doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10,
 		Blocks: []doc.Block{

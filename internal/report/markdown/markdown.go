@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tare/internal/report/document"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -138,17 +139,13 @@ func (m *writer) facts(f document.Facts) {
 		return
 	}
 	if f.Look == document.Keyed {
-		rows := make([]document.Row, len(f.List))
-		for i, e := range f.List {
-			rows[i] = document.Row{Cells: document.Cells(e.Key, e.Value)}
-		}
+		rows := testbed.Each(f.List, func(e document.Fact) document.Row { return document.Row{Cells: document.Cells(e.Key, e.Value)} })
 		m.table(0, document.Simple(make([]document.Column, 2), rows))
 		return
 	}
-	var items []document.Text
-	for _, e := range f.List {
-		items = append(items, document.Text{{Words: e.Key, Style: document.Strong}, {Words: ": "}, {Words: e.Value}})
-	}
+	items := testbed.Each(f.List, func(e document.Fact) document.Text {
+		return document.Text{{Words: e.Key, Style: document.Strong}, {Words: ": "}, {Words: e.Value}}
+	})
 	m.list(items, false)
 }
 

@@ -20,6 +20,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/run/journal"
 	"tare/internal/stats"
+	"tare/internal/testbed"
 )
 
 // Schema names the format of a result written as JSON.
@@ -216,10 +217,7 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 // typical estimates the typical number of nodes on logarithms, by Rules.Level: drift does not cancel in one arm. ok is
 // false for a mere median.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
-	logs := make([]float64, len(nodes))
-	for i, n := range nodes {
-		logs[i] = math.Log(n)
-	}
+	logs := testbed.Each(nodes, math.Log)
 	e := w.rules.Level(&contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: logs,
 		Rounds: d.Rounds, SetUps: d.SetUps, Pilot: d.Pilot})
 	if !e.Main.OK {

@@ -185,11 +185,7 @@ func (p *proxyTrial) cause(ctx context.Context, err error) error {
 }
 
 func (p *proxyTrial) recordLogs() error {
-	var errs []error
-	for _, one := range p.up.proxies {
-		errs = append(errs, one.Log(p.t.Raw))
-	}
-	return errors.Join(errs...)
+	return errors.Join(testbed.Each(p.up.proxies, func(one *proxy) error { return one.Log(p.t.Raw) })...)
 }
 
 func (p *proxyTrial) parts() service.Parts {
