@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -55,9 +56,7 @@ func (f *File) wrong(n *Node, path string, expected string, field Field, hint st
 		return
 	}
 	what := name(n, path)
-	if what == "" {
-		what = "the file"
-	}
+	what = cmp.Or(what, "the file")
 	f.Report(n, path, fmt.Sprintf("%s is %s; expected %s", what, n.found(), expected), hint)
 }
 
