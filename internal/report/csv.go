@@ -100,9 +100,7 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	s := arrange(r)
 	var lines [][]field
 	for _, g := range append(s.groups(true), s.groups(false)...) {
-		for _, c := range g.lines() {
-			lines = append(lines, s.fields(c))
-		}
+		lines = append(lines, testbed.Each(g.lines(), s.fields)...)
 	}
 	if f := r.Factorial; f != nil {
 		for _, e := range pointers(f.Effects) {
@@ -146,9 +144,7 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 func CompareCSV(w io.Writer, r *comparing.Result) error {
 	var lines [][]field
 	changes := func(kind string, list []comparing.Change) {
-		for _, c := range list {
-			lines = append(lines, comparedFields(kind, c.Comparison, c.To, c.From, nil))
-		}
+		lines = append(lines, testbed.Each(list, func(c comparing.Change) []field { return comparedFields(kind, c.Comparison, c.To, c.From, nil) })...)
 	}
 	changes("change", r.Changes)
 	changes("floor", r.Floors)
@@ -217,9 +213,7 @@ func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
 	for _, p := range h.Experiments {
 		for _, s := range pointers(p.Series) {
-			for _, point := range s.Points {
-				lines = append(lines, historyFields(p.Name, p.Runs[point.Run], s, point))
-			}
+			lines = append(lines, testbed.Each(s.Points, func(at history.Point) []field { return historyFields(p.Name, p.Runs[at.Run], s, at) })...)
 		}
 	}
 	return writeCSV(w, historyFields("", &history.Run{}, &history.Series{}, history.Point{}), lines)

@@ -18,9 +18,7 @@ import (
 func History(h *history.History, o HistoryOptions) *doc.Document {
 	var plans []*experiment.Plan
 	for _, e := range h.Experiments {
-		for _, r := range e.Runs {
-			plans = append(plans, r.Plan)
-		}
+		plans = append(plans, testbed.Each(e.Runs, func(r *history.Run) *experiment.Plan { return r.Plan })...)
 	}
 	h = labels.Shown(h, plans...)
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}

@@ -154,9 +154,7 @@ type finding struct {
 func findings(list []*history.Series) []finding {
 	var all []finding
 	for _, s := range list {
-		for _, c := range s.Shifts {
-			all = append(all, finding{s, c})
-		}
+		all = append(all, testbed.Each(s.Shifts, func(c history.Change) finding { return finding{s, c} })...)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
 	return all

@@ -66,11 +66,9 @@ func (s *sheet) invalidFiles() []string {
 			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}
 	}
-	list := make([]string, len(keys))
-	for i, k := range keys {
-		list[i] = texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
-	}
-	return list
+	return testbed.Each(keys, func(k key) string {
+		return texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
+	})
 }
 
 func reasonOf(t journal.Trial) (name, reason string) {

@@ -82,9 +82,7 @@ func (s *sheet) valueBlocks() []doc.Block {
 			first = append(first, of)
 		}
 		lines = append(lines, join(", ", plain(g.metric.Name)+" "+wording.In(plain(g.cell)), better(g.metric)))
-		for _, l := range barLines(of, 74) {
-			lines = append(lines, "  "+l)
-		}
+		lines = append(lines, testbed.Each(barLines(of, 74), func(l string) string { return "  " + l })...)
 	}
 	if first == nil {
 		return nil

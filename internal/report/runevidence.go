@@ -57,9 +57,7 @@ func (s *sheet) proofMatrix() doc.Table {
 		counts[[2]string{p.Arm, p.Layer}] = count{c.passed + p.Passed, c.failed + p.Failed, c.caveat || p.Caveat != ""}
 	}
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}}
-	for _, layer := range layers {
-		columns = append(columns, doc.Column{Title: plain(layer), NoBreak: true})
-	}
+	columns = append(columns, testbed.Each(layers, func(layer string) doc.Column { return doc.Column{Title: plain(layer), NoBreak: true} })...)
 	var rows []doc.Row
 	for _, arm := range arms {
 		row := doc.Row{Cells: []doc.Cell{doc.C(plain(arm))}}
@@ -106,11 +104,11 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 }
 
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
-	var counts []doc.Fact
 	by := s.run.Trials.ByRule
-	for _, rule := range slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) }) {
-		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")})
-	}
+	rules := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
+	counts := testbed.Each(rules, func(rule string) doc.Fact {
+		return doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")}
+	})
 	in := doc.Terminal | doc.Markdown | doc.Page
 	if counts == nil && len(s.run.Invalids) == 0 {
 		in = doc.Page

@@ -236,9 +236,7 @@ func (c *linesChart) overheadTicks() (list []tick) {
 	if !c.Ratio {
 		list = ticksIn(c.overheadAxis, c.Unit, 6)
 	} else {
-		for _, t := range c.overheadAxis.ticks(6) {
-			list = append(list, tick{t, percentTick(t)})
-		}
+		list = testbed.Each(c.overheadAxis.ticks(6), func(t float64) tick { return tick{t, percentTick(t)} })
 	}
 	for i, t := range list {
 		list[i].label = costOrGain(t.at, t.label)

@@ -126,9 +126,7 @@ func (m *writer) answers(a document.Answers) {
 			item = append(item, document.Span{Words: sign + " "})
 		}
 		item = append(item, one.Text...)
-		for _, cause := range one.Causes {
-			item = append(item, document.Span{Words: "; " + cause})
-		}
+		item = append(item, testbed.Each(one.Causes, func(cause string) document.Span { return document.Span{Words: "; " + cause} })...)
 		items = append(items, item)
 	}
 	m.list(items, false)

@@ -181,10 +181,7 @@ func (w *worker) bill(s source) (Bill, bool) {
 // positionEffects returns how positions in the round affect the values of the treatment (side = 0) or baseline (side =
 // 1); nil: no effects.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
-	for _, p := range d.PositionEffects {
-		effects = append(effects, p[side])
-	}
-	return effects
+	return testbed.Each(d.PositionEffects, func(p [3]float64) float64 { return p[side] })
 }
 
 // nodes converts each measured value to a number of nodes. It first removes the effect of the position within a round.
