@@ -80,9 +80,7 @@ func quotas(trials []journal.Trial) (list []QuotaSummary) {
 				continue
 			}
 			s := &list[at]
-			q.Periods, q.Throttled = q.Periods+s.Quota.Periods, q.Throttled+s.Quota.Throttled
-			q.Kills, q.Peak = q.Kills+s.Quota.Kills, max(q.Peak, s.Quota.Peak)
-			s.Quota, s.Trials = q, s.Trials+1
+			s.Quota, s.Trials = *s.Quota.Then(&q), s.Trials+1
 		}
 	}
 	for i := range list {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,9 +95,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 		return hintedUsage(err, "%s", hint)
 	}
 	word := unknown.GetSpecifiedShortnames() // "arm", if the user wrote -arm instead of --arm; "": the flag was written with --
-	if word == "" {
-		word = unknown.GetSpecifiedName()
-	}
+	word = cmp.Or(word, unknown.GetSpecifiedName())
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {

@@ -210,11 +210,6 @@ const (
 // Aspects lists all aspects.
 var Aspects = []Aspect{Stderr, Exit, Output, Answers, Files}
 
-// Values lists the names of the aspects.
-func (Aspect) Values() []string {
-	return []string{string(Stderr), string(Exit), string(Output), string(Answers), string(Files)}
-}
-
 // allowed returns the aspects in which an arm may differ from the baseline, according to the arm or, for all arms, the
 // experiment.
 func allowed(x *Experiment, a Arm) (list []Aspect) {

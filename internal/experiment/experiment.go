@@ -112,7 +112,7 @@ type Arm struct {
 	Layers  []LayerItem           `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 	Joint   factor.Levels[string] `yaml:"joint" doc:"factors that several layers of the arm have, such as rules: the layers take their first levels together, then their second, instead of every combination"`
 	Budget  Budget                `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, instead of the general one"`
-	Allow   factor.Levels[Aspect] `yaml:"allow" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
+	Allow   factor.Levels[Aspect] `yaml:"allow" enum:"stderr,exit,output,answers,files" doc:"aspects in which the programs of this arm may differ from the baseline's without counting as broken"`
 	Factors []string              // factors of design.factorial that are on in this arm
 }
 
@@ -183,9 +183,6 @@ const (
 	Lower  Better = "lower"
 )
 
-// Values lists the directions.
-func (Better) Values() []string { return []string{string(Higher), string(Lower)} }
-
 // Scale says whether values are compared by their ratio or by their difference.
 type Scale string
 
@@ -197,9 +194,6 @@ const (
 	// never have this scale.
 	Difference Scale = "difference"
 )
-
-// Values lists the scales.
-func (Scale) Values() []string { return []string{string(Ratio), string(Difference)} }
 
 // Metric is one quantity that a trial measures.
 type Metric struct {

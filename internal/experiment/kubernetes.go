@@ -18,7 +18,7 @@ type Kubernetes struct {
 	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"existing namespace, shared by all arms; if absent, Tare creates one for each arm and deletes it again"`
 	Image      string                   `yaml:"image" doc:"image of Tare's pods: tare, iperf3 and fio; make image builds it"`
 	Secrets    []string                 `yaml:"imagePullSecrets" doc:"secrets for pulling images, in the field namespace"`
-	Placement  factor.Levels[Placement] `yaml:"placement" doc:"nodes of the client and the server"`
+	Placement  factor.Levels[Placement] `yaml:"placement" enum:"different-nodes,same-node" doc:"nodes of the client and the server"`
 	Spread     string                   `yaml:"spread" doc:"node label whose value must differ between the two nodes, such as topology.kubernetes.io/zone"`
 	Client     NodeChoice               `yaml:"client" doc:"node of the client; any schedulable one if absent"`
 	Server     NodeChoice               `yaml:"server" doc:"node of the server, and of all members of a service; any schedulable one if absent"`
@@ -38,9 +38,6 @@ const (
 	DifferentNodes Placement = "different-nodes"
 	SameNode       Placement = "same-node"
 )
-
-// Values lists the placements.
-func (Placement) Values() []string { return []string{string(DifferentNodes), string(SameNode)} }
 
 // NodeChoice selects nodes for pods.
 type NodeChoice struct {
@@ -84,7 +81,7 @@ type Observe struct {
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
 	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"nodes of the pods: trial for the nodes of the trial, all for all nodes"`
-	Headline  []observedMetric  `yaml:"headline" json:"headline,omitempty" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
+	Headline  []observedMetric  `yaml:"headline" json:"headline,omitempty" enum:"cpu,memory" doc:"headlines: cpu, memory or both; they get verdicts under the correction for many comparisons, and a trial without one of them is invalid"`
 }
 
 type observedMetric string
@@ -93,8 +90,6 @@ const (
 	ofCPU    observedMetric = "cpu"
 	ofMemory observedMetric = "memory"
 )
-
-func (observedMetric) Values() []string { return []string{string(ofCPU), string(ofMemory)} }
 
 // ObserveNodes selects the nodes whose pods are observed.
 type ObserveNodes string

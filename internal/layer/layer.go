@@ -259,8 +259,6 @@ const (
 	Suffix Match = "suffix" // rules with the pattern **/name
 )
 
-func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
-
 // Action is the effect of a layer's rule on an operation that matches the rule. The words are vArmor's.
 type Action string
 

@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/report/wording"
 	"tare/internal/runs/history"
+	"tare/internal/testbed"
 )
 
 // experimentHistory is the history of one experiment, arranged for reading.
@@ -88,11 +89,7 @@ func (p experimentHistory) shiftCause(c history.Change) []string {
 }
 
 func eventList(events []history.Event) string {
-	var parts []string
-	for _, e := range events {
-		parts = append(parts, brief(wording.Difference(e.Difference)))
-	}
-	return firstFew(parts, maxEvents, "; ", "; and ")
+	return firstFew(testbed.Each(events, func(e history.Event) string { return brief(wording.Difference(e.Difference)) }), maxEvents, "; ", "; and ")
 }
 
 // parameterChanges returns a line for each run whose parameters differ from those of the run before. A difference of
@@ -157,9 +154,7 @@ type finding struct {
 func findings(list []*history.Series) []finding {
 	var all []finding
 	for _, s := range list {
-		for _, c := range s.Shifts {
-			all = append(all, finding{s, c})
-		}
+		all = append(all, testbed.Each(s.Shifts, func(c history.Change) finding { return finding{s, c} })...)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
 	return all

@@ -10,6 +10,7 @@ import (
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
+	"tare/internal/testbed"
 )
 
 func (s *sheet) imported() bool { return s.plan.Import != nil }
@@ -65,20 +66,14 @@ func (s *sheet) invalidFiles() []string {
 			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}
 	}
-	list := make([]string, len(keys))
-	for i, k := range keys {
-		list[i] = texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
-	}
-	return list
+	return testbed.Each(keys, func(k key) string {
+		return texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
+	})
 }
 
 func reasonOf(t journal.Trial) (name, reason string) {
 	name = cmp.Or(brief(t.Source), plain(t.Raw))
-	var details []string
-	for _, v := range t.Invalid {
-		details = append(details, plain(v.Rule)+": "+brief(v.Detail))
-	}
-	return name, strings.Join(details, "; ")
+	return name, strings.Join(testbed.Each(t.Invalid, func(v journal.Violation) string { return plain(v.Rule) + ": " + brief(v.Detail) }), "; ")
 }
 
 func (s *sheet) aside(c analysis.Comparison) string {

@@ -10,6 +10,7 @@ import (
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 )
 
 // opening returns the first blocks of a run: the answer in sentences, values and overheads, and on a page also the
@@ -81,9 +82,7 @@ func (s *sheet) valueBlocks() []doc.Block {
 			first = append(first, of)
 		}
 		lines = append(lines, join(", ", plain(g.metric.Name)+" "+wording.In(plain(g.cell)), better(g.metric)))
-		for _, l := range barLines(of, 74) {
-			lines = append(lines, "  "+l)
-		}
+		lines = append(lines, testbed.Each(barLines(of, 74), func(l string) string { return "  " + l })...)
 	}
 	if first == nil {
 		return nil
@@ -179,9 +178,7 @@ type scopedText struct {
 // bySeverity returns the texts with their scopes, the most severe first.
 func bySeverity(list []scopedText) []string {
 	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
-	var texts []string
-	for _, w := range list {
-		texts = append(texts, join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text))
-	}
-	return texts
+	return testbed.Each(list, func(w scopedText) string {
+		return join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text)
+	})
 }

@@ -38,6 +38,7 @@ import (
 	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 	"tare/internal/runs/published"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -142,11 +143,7 @@ func plain(s string) string { return safetext.Line(s) }
 func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
 
 func plainAll(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = brief(s)
-	}
-	return out
+	return testbed.Each(list, brief)
 }
 
 var when, join = wording.When, wording.Join

@@ -13,6 +13,7 @@ import (
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
+	"tare/internal/testbed"
 )
 
 func (s *sheet) proofSection() doc.Section {
@@ -56,9 +57,7 @@ func (s *sheet) proofMatrix() doc.Table {
 		counts[[2]string{p.Arm, p.Layer}] = count{c.passed + p.Passed, c.failed + p.Failed, c.caveat || p.Caveat != ""}
 	}
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}}
-	for _, layer := range layers {
-		columns = append(columns, doc.Column{Title: plain(layer), NoBreak: true})
-	}
+	columns = append(columns, testbed.Each(layers, func(layer string) doc.Column { return doc.Column{Title: plain(layer), NoBreak: true} })...)
 	var rows []doc.Row
 	for _, arm := range arms {
 		row := doc.Row{Cells: []doc.Cell{doc.C(plain(arm))}}
@@ -105,11 +104,11 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 }
 
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
-	var counts []doc.Fact
 	by := s.run.Trials.ByRule
-	for _, rule := range slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) }) {
-		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")})
-	}
+	rules := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
+	counts := testbed.Each(rules, func(rule string) doc.Fact {
+		return doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")}
+	})
 	in := doc.Terminal | doc.Markdown | doc.Page
 	if counts == nil && len(s.run.Invalids) == 0 {
 		in = doc.Page
@@ -134,10 +133,7 @@ func (s *sheet) invalidTrials(o RunOptions) doc.Section {
 	if s.imported() {
 		ours, theirs = theirs, ours
 	}
-	var rows []doc.Row
-	for _, t := range s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)] {
-		rows = append(rows, s.invalidRow(t, o))
-	}
+	rows := testbed.Each(s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)], func(t journal.Trial) doc.Row { return s.invalidRow(t, o) })
 	more := len(s.run.Invalids) - len(rows)
 	return doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10,
 		Blocks: []doc.Block{

@@ -17,6 +17,7 @@ import (
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 	"tare/internal/runs/history"
+	"tare/internal/testbed"
 )
 
 // Listed is a run in a list of runs.
@@ -99,10 +100,7 @@ func Runs(page, title string, list []Listed, skipped []history.Skipped, links ..
 }
 
 func skippedRuns(skipped []history.Skipped) doc.Block {
-	var list []string
-	for _, s := range skipped {
-		list = append(list, plain(s.Directory)+": "+brief(s.Reason))
-	}
+	list := testbed.Each(skipped, func(s history.Skipped) string { return plain(s.Directory) + ": " + brief(s.Reason) })
 	return doc.If(list != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}})
 }
 

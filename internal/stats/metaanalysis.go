@@ -150,11 +150,7 @@ type pooling struct{ estimates, errs []float64 }
 
 // weights returns the inverse variances of the estimates, given the variance between occasions.
 func (m pooling) weights(between float64) []float64 {
-	list := make([]float64, len(m.errs))
-	for i, se := range m.errs {
-		list[i] = 1 / (se*se + between)
-	}
-	return list
+	return Mapped(m.errs, func(se float64) float64 { return 1 / (se*se + between) })
 }
 
 // at returns the weighted mean of the estimates, the weighted sum of squares around it, and the sum of weights. between

@@ -195,8 +195,8 @@ func (q *Quota) Worst(o *Quota) *Quota {
 	return &sum
 }
 
-// then joins the quotas of two periods of a trial, first q and then o. Both may be nil.
-func (q *Quota) then(o *Quota) *Quota {
+// Then joins the quotas of two periods, first q and then o. Both may be nil.
+func (q *Quota) Then(o *Quota) *Quota {
 	if q == nil || o == nil {
 		return cmp.Or(q, o)
 	}
@@ -218,7 +218,7 @@ func (s Sample) Joined(o Sample, first, later time.Duration) Sample {
 			return sum
 		}),
 		Observed: joined(s.Observed, o.Observed, func(a, b Observed) Observed {
-			return Observed{CPU: a.CPU + b.CPU, Wall: a.Wall + b.Wall, Memory: b.Memory, Quota: a.Quota.then(b.Quota)}
+			return Observed{CPU: a.CPU + b.CPU, Wall: a.Wall + b.Wall, Memory: b.Memory, Quota: a.Quota.Then(b.Quota)}
 		}),
 	}
 	if s.Machine != nil && o.Machine != nil {

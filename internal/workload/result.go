@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 )
 
 // Price returns the cost metrics of a trial: CPU time per unit of work, and memory. layers is the CPU time of the
@@ -88,11 +89,9 @@ func TimeMetrics(name string, n int, quantiles []Quantile) []experiment.Metric {
 			names = append(names, name+"-"+q.String())
 		}
 	}
-	var list []experiment.Metric
-	for _, name := range names {
-		list = append(list, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
-	}
-	return list
+	return testbed.Each(names, func(name string) experiment.Metric {
+		return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}
+	})
 }
 
 // Behaviour describes what the programs under test did in a trial, apart from speed: exit status, output, answers,

@@ -1,6 +1,7 @@
 package contrast
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -45,9 +46,7 @@ func (d *Data) Imputed(sign, margin float64) Data {
 		for _, c := range d.Contrasts {
 			largest = max(largest, farther*math.Abs(c))
 		}
-		if largest == 0 {
-			largest = 1
-		}
+		largest = cmp.Or(largest, 1)
 		worst := d.Missing.Treated
 		if Cost(sign, d.Metric) < 0 {
 			worst = d.Missing.Baseline

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -55,9 +56,7 @@ func (f *File) wrong(n *Node, path string, expected string, field Field, hint st
 		return
 	}
 	what := name(n, path)
-	if what == "" {
-		what = "the file"
-	}
+	what = cmp.Or(what, "the file")
 	f.Report(n, path, fmt.Sprintf("%s is %s; expected %s", what, n.found(), expected), hint)
 }
 
@@ -149,7 +148,7 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 	for i, item := range n.Items {
 		at, before := Index(path, i), len(f.problems)
 		if item.Form == Null && out.Index(i).Kind() != reflect.Struct {
-			f.Report(n, at, label(at)+" is empty; expected "+Describe(v.Type().Elem()), "")
+			f.Report(n, at, label(at)+" is empty; expected "+expectedOf(v.Type().Elem(), field), "")
 		} else {
 			f.value(item, at, out.Index(i), field)
 		}
@@ -165,7 +164,7 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 // levels decodes a factor: one value, or a list of distinct values.
 func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
 	if n.Form == Null {
-		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", field, "")
+		f.wrong(n, path, expectedOf(v.Type().Elem(), field)+", or a list of such values", field, "")
 		return
 	}
 	if n.Form != List {

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -90,9 +91,7 @@ func (n *Node) find(path string) (at *Node, exact bool) {
 // dots or brackets in it.
 func (n *Node) cutStep(path string) (step, rest string) {
 	end := strings.IndexAny(path[1:], ".[") + 1
-	if end == 0 {
-		end = len(path)
-	}
+	end = cmp.Or(end, len(path))
 	for _, e := range n.Entries {
 		if behind, ok := strings.CutPrefix(path, e.Key.Value); ok && (behind == "" || strings.IndexByte(".[", behind[0]) >= 0) {
 			end = max(end, len(e.Key.Value))

@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/importer"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 	"tare/internal/toolformat/jsondoc"
 )
@@ -124,11 +125,8 @@ func (d *document) names() []string {
 }
 
 func (r *result) parameters() string {
-	parts := make([]string, 0, len(r.Parameters))
-	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
-		parts = append(parts, name+"="+r.Parameters[name])
-	}
-	return strings.Join(parts, ",")
+	names := slices.Sorted(maps.Keys(r.Parameters))
+	return strings.Join(testbed.Each(names, func(name string) string { return name + "=" + r.Parameters[name] }), ",")
 }
 
 func (r *result) valid() error {

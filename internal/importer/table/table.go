@@ -156,15 +156,11 @@ func (m *mapping) compile(f *strictyaml.File) {
 			f.ReportAt(strictyaml.Join(at, "field"), fmt.Sprintf("the expression has the group %q", g[0]), "the group of a metric's field is (?P<cell>...)")
 		}
 		c.field = re
-		if c.Scale == "" {
-			c.Scale = string(experiment.Ratio)
-		}
+		c.Scale = cmp.Or(c.Scale, string(experiment.Ratio))
 		if c.Scale == string(experiment.Difference) && c.Headline != nil && *c.Headline {
 			f.ReportAt(strictyaml.Join(at, "headline"), "a metric on the scale difference cannot be a headline", "leave it out")
 		}
-		if c.Times == 0 {
-			c.Times = 1
-		}
+		c.Times = cmp.Or(c.Times, 1)
 	}
 	m.Workload = cmp.Or(m.Workload, name)
 }

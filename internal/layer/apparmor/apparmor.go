@@ -43,7 +43,7 @@ const name = "apparmor"
 
 type config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: the first denies the action of the proof, the others are for unused paths; 0 loads no profile"`
-	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" enum:"prefix,suffix" doc:"part of a path that the other rules match: prefix, /directory/**, or suffix, **/name"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of the other rules: deny, allow, or audit, which allows and logs"`
 	Around layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }

@@ -56,9 +56,6 @@ const (
 	Late  Mismatch = "late"  // a connection may have the rule's address, but none has its port
 )
 
-// Values lists the mismatches.
-func (Mismatch) Values() []string { return []string{string(Early), string(Late)} }
-
 const (
 	unusedPort = 9     // port 9 (discard), in rules for addresses that no program uses
 	firstPort  = 65472 // first port of the rules for all addresses; clients get lower ports from the kernel

@@ -46,7 +46,7 @@ type config struct {
 	Rules  factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules of each kind; with 0 the hooks are attached without rules"`
 	Hooks  []hook                      `yaml:"hooks" json:"hooks,omitempty" doc:"hooks to attach; absent: file, process, network, ptrace, mount and capability"`
 	Action factor.Levels[layer.Action] `yaml:"action" json:"action" doc:"action of a rule: deny, audit (allow and count) or allow"`
-	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" doc:"part of a path that a rule matches: prefix or suffix"`
+	Match  factor.Levels[layer.Match]  `yaml:"match" json:"match" enum:"prefix,suffix" doc:"part of a path that a rule matches: prefix or suffix"`
 	Like   string                      `yaml:"like" json:"like,omitempty" doc:"absolute path of a file that programs open or execute: rules on paths differ from it only in the last byte, so that each is compared to its end; if absent, they differ in one of the first bytes"`
 	Around layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }

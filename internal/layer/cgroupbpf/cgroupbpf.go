@@ -29,7 +29,7 @@ const name = "cgroup-bpf"
 
 type config struct {
 	Rules    factor.Levels[int]          `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules for each of IPv4 and IPv6, which deny connections that programs do not make; with 0 the BPF program is attached without rules"`
-	Mismatch factor.Levels[bpf.Mismatch] `yaml:"mismatch" json:"mismatch" doc:"early: the rules are for addresses that no program uses; late: for all addresses, and ports that no program uses"`
+	Mismatch factor.Levels[bpf.Mismatch] `yaml:"mismatch" json:"mismatch" enum:"early,late" doc:"early: the rules are for addresses that no program uses; late: for all addresses, and ports that no program uses"`
 	Around   layer.Side                  `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both"`
 }
 

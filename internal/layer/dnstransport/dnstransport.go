@@ -31,9 +31,6 @@ const (
 	TLS Transport = "tls" // DNS over TLS (RFC 7858)
 )
 
-// Values lists the transports.
-func (Transport) Values() []string { return []string{string(UDP), string(TCP), string(TLS)} }
-
 // Clear returns the description of a connection without TLS: "udp in clear".
 func (t Transport) Clear() string { return string(t) + " in clear" }
 
@@ -45,7 +42,7 @@ func (t Transport) carried(connection string) bool {
 }
 
 type config struct {
-	Transport factor.Levels[Transport] `yaml:"transport" json:"transport" required:"true" doc:"transport of queries of the workload dns: udp, tcp, or tls (DNS over TLS)"`
+	Transport factor.Levels[Transport] `yaml:"transport" json:"transport" required:"true" enum:"udp,tcp,tls" doc:"transport of queries of the workload dns: udp, tcp, or tls (DNS over TLS)"`
 }
 
 // Kind describes the layer.

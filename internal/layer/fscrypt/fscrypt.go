@@ -35,8 +35,6 @@ const (
 	adiantum mode = "Adiantum"
 )
 
-func (mode) Values() []string { return []string{string(aes256), string(aes128), string(adiantum)} }
-
 // modes maps each mode to the kernel's numbers (FSCRYPT_MODE_…) for contents and for file names, and to the cipher's
 // name in /proc/crypto.
 var modes = map[mode]struct {
@@ -49,7 +47,7 @@ var modes = map[mode]struct {
 }
 
 type config struct {
-	Contents factor.Levels[mode] `yaml:"contents" json:"contents" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
+	Contents factor.Levels[mode] `yaml:"contents" json:"contents" enum:"AES-256-XTS,AES-128-CBC,Adiantum" doc:"encryption mode of contents; file names are encrypted by the matching mode"`
 }
 
 // Kind describes the layer.

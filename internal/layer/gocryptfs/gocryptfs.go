@@ -37,10 +37,8 @@ const (
 	xChaCha cipher = "XChaCha20-Poly1305"
 )
 
-func (cipher) Values() []string { return []string{string(aesgcm), string(aessiv), string(xChaCha)} }
-
 type config struct {
-	Cipher factor.Levels[cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
+	Cipher factor.Levels[cipher] `yaml:"cipher" json:"cipher" enum:"AES-GCM,AES-SIV,XChaCha20-Poly1305" doc:"cipher of the contents"`
 }
 
 // Kind describes the layer.

@@ -52,10 +52,8 @@ const (
 	kvm     platform = "kvm" // runs the sandbox as a guest of KVM
 )
 
-func (platform) Values() []string { return []string{string(systrap), string(ptrace), string(kvm)} }
-
 type config struct {
-	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
+	Platform factor.Levels[platform] `yaml:"platform" json:"platform,omitempty" enum:"systrap,ptrace,kvm" doc:"way to intercept system calls on this machine: systrap, ptrace or kvm; absent: systrap. On a cluster the RuntimeClass decides"`
 	Class    factor.Levels[string]   `yaml:"class" json:"class" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of gVisor, on a cluster"`
 	Around   layer.Side              `yaml:"around" json:"around,omitempty" doc:"programs that the layer is put around, if clients send load to servers: both, server or client; absent: both. On a cluster it is around both in any case"`
 }

@@ -13,6 +13,7 @@
 package kubecontext
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -117,10 +118,7 @@ func (c *config) elsewhere(context, uid, layerUID string) layer.Check {
 }
 
 func described(context, uid string) string {
-	if uid == "" {
-		uid = "unknown"
-	}
-	return fmt.Sprintf("context %s, cluster %s", context, uid)
+	return fmt.Sprintf("context %s, cluster %s", context, cmp.Or(uid, "unknown"))
 }
 
 func (c *config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {

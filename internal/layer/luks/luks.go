@@ -44,13 +44,11 @@ const (
 	aead        integrity = "aead"
 )
 
-func (integrity) Values() []string { return []string{string(noIntegrity), string(hmac), string(aead)} }
-
 type config struct {
 	Cipher     factor.Levels[string]    `yaml:"cipher" json:"cipher" pattern:"^[a-z0-9]+(,[a-z0-9]+)?(-[a-z0-9:]+){1,2}$" form:"a cipher as dm-crypt has it, such as aes-xts-plain64" doc:"cipher in the notation of dm-crypt"`
 	KeySize    int                      `yaml:"keySize" json:"keySize" doc:"bits of the key; a cipher with xts splits the key in two halves"`
 	SectorSize factor.Levels[int]       `yaml:"sectorSize" json:"sectorSize" doc:"bytes that are encrypted as one sector: 512, 1024, 2048 or 4096"`
-	Integrity  factor.Levels[integrity] `yaml:"integrity" json:"integrity" doc:"authentication of each sector, which doubles the bytes written: none, hmac-sha256, or aead for a cipher that includes it"`
+	Integrity  factor.Levels[integrity] `yaml:"integrity" json:"integrity" enum:"none,hmac-sha256,aead" doc:"authentication of each sector, which doubles the bytes written: none, hmac-sha256, or aead for a cipher that includes it"`
 	Workqueues bool                     `yaml:"workqueues" json:"workqueues" doc:"encrypt in threads of the kernel; false encrypts in the requesting thread, which is often faster on fast devices (Korchagin 2020)"`
 }
 

@@ -23,13 +23,7 @@ const (
 	p256    key = "ecdsa-p256"
 	p384    key = "ecdsa-p384"
 	rsa2048 key = "rsa-2048"
-	rsa3072 key = "rsa-3072"
-	rsa4096 key = "rsa-4096"
 )
-
-func (key) Values() []string {
-	return []string{string(p256), string(p384), string(rsa2048), string(rsa3072), string(rsa4096)}
-}
 
 func (k key) rsa() bool { return strings.HasPrefix(string(k), "rsa-") }
 

@@ -66,16 +66,12 @@ const (
 	mutual    mode = "mtls"              // the proxies use mutual TLS with each other
 )
 
-func (mode) Values() []string { return []string{string(plaintext), string(mutual)} }
-
 type program string
 
 const (
 	Envoy   program = "envoy"
 	haProxy program = "haproxy"
 )
-
-func (program) Values() []string { return []string{string(Envoy), string(haProxy)} }
 
 type protocol string
 
@@ -84,8 +80,6 @@ const (
 	HTTP protocol = "http" // requests, which are spread over connections that the proxies open
 )
 
-func (protocol) Values() []string { return []string{string(tcp), string(HTTP)} }
-
 type placement string
 
 const (
@@ -93,16 +87,12 @@ const (
 	node    placement = "node"    // on the pods' nodes
 )
 
-func (placement) Values() []string { return []string{string(sidecar), string(node)} }
-
 type version string
 
 const (
 	tls12 version = "TLSv1.2"
 	tls13 version = "TLSv1.3"
 )
-
-func (version) Values() []string { return []string{string(tls12), string(tls13)} }
 
 type cipher string
 
@@ -112,18 +102,16 @@ const (
 	chaCha cipher = "chacha20-poly1305"
 )
 
-func (cipher) Values() []string { return []string{string(aes128), string(aes256), string(chaCha)} }
-
 // Config holds the layer's parameters.
 type Config struct {
-	Mode                  factor.Levels[mode]      `yaml:"mode" json:"mode" doc:"plaintext-proxies: proxies only; mtls: with mutual TLS between them"`
-	Proxy                 factor.Levels[program]   `yaml:"proxy" json:"proxy" doc:"the proxy program"`
-	Protocol              factor.Levels[protocol]  `yaml:"protocol" json:"protocol" doc:"tcp: the proxies pass bytes on; http: they parse requests, as a mesh does, and carry no other protocol"`
-	Placement             factor.Levels[placement] `yaml:"placement" json:"placement" doc:"sidecar: a proxy in each pod; node: one on the node of each pod"`
+	Mode                  factor.Levels[mode]      `yaml:"mode" json:"mode" enum:"plaintext-proxies,mtls" doc:"plaintext-proxies: proxies only; mtls: with mutual TLS between them"`
+	Proxy                 factor.Levels[program]   `yaml:"proxy" json:"proxy" enum:"envoy,haproxy" doc:"the proxy program"`
+	Protocol              factor.Levels[protocol]  `yaml:"protocol" json:"protocol" enum:"tcp,http" doc:"tcp: the proxies pass bytes on; http: they parse requests, as a mesh does, and carry no other protocol"`
+	Placement             factor.Levels[placement] `yaml:"placement" json:"placement" enum:"sidecar,node" doc:"sidecar: a proxy in each pod; node: one on the node of each pod"`
 	Workers               factor.Levels[int]       `yaml:"workers" json:"workers" min:"1" max:"64" doc:"threads of each proxy that carry connections"`
-	Key                   factor.Levels[key]       `yaml:"key" json:"key" doc:"key of the certificates"`
-	Version               factor.Levels[version]   `yaml:"version" json:"version" doc:"TLS version"`
-	Cipher                factor.Levels[cipher]    `yaml:"cipher" json:"cipher,omitempty" doc:"TLS cipher; absent: the proxies choose. For Envoy it can only be set with TLSv1.2"`
+	Key                   factor.Levels[key]       `yaml:"key" json:"key" enum:"ecdsa-p256,ecdsa-p384,rsa-2048,rsa-3072,rsa-4096" doc:"key of the certificates"`
+	Version               factor.Levels[version]   `yaml:"version" json:"version" enum:"TLSv1.2,TLSv1.3" doc:"TLS version"`
+	Cipher                factor.Levels[cipher]    `yaml:"cipher" json:"cipher,omitempty" enum:"aes-128-gcm,aes-256-gcm,chacha20-poly1305" doc:"TLS cipher; absent: the proxies choose. For Envoy it can only be set with TLSv1.2"`
 	Resumption            factor.Levels[bool]      `yaml:"resumption" json:"resumption" doc:"new connections resume the TLS session of earlier ones, without certificates"`
 	RequestsPerConnection factor.Levels[int]       `yaml:"requestsPerConnection" json:"requestsPerConnection,omitempty" min:"1" doc:"with http: number of requests on one connection between the proxies, after which the client's proxy opens another; absent: unlimited"`
 	Image                 string                   `yaml:"image" json:"image,omitempty" doc:"on a cluster, the image of the proxies' containers, with the program on PATH; make systems builds the default"`

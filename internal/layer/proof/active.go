@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -26,9 +27,7 @@ func (c *config) make(ctx context.Context, site testbed.Site, want evidence.Stat
 	var checks []layer.Check
 	for i, item := range c.Checks {
 		moment := item.When
-		if moment == "" {
-			moment = before
-		}
+		moment = cmp.Or(moment, before)
 		if !slices.Contains(when, moment) || item.Grows != "" && want == evidence.On {
 			continue
 		}

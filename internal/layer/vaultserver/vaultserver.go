@@ -36,9 +36,6 @@ const (
 	FileAudit Audit = "file" // every request and its answer, as lines of JSON in a file on the leader's volume
 )
 
-// Values lists the audit devices.
-func (Audit) Values() []string { return []string{string(NoAudit), string(FileAudit)} }
-
 // Settings are the settings of Vault servers that layers may change. A setting that a layer does not change is empty.
 type Settings struct {
 	TLS     *bool // TLS on the listener that clients use
@@ -110,7 +107,7 @@ type Listener struct {
 // Config holds the layer's parameters.
 type Config struct {
 	TLS     factor.Levels[bool]  `yaml:"tls" json:"tls,omitempty" doc:"TLS on the listener that clients use"`
-	Audit   factor.Levels[Audit] `yaml:"audit" json:"audit,omitempty" doc:"audit device: none, or file"`
+	Audit   factor.Levels[Audit] `yaml:"audit" json:"audit,omitempty" enum:"none,file" doc:"audit device: none, or file"`
 	Members factor.Levels[int]   `yaml:"members" json:"members,omitempty" min:"1" max:"9" doc:"members of the cluster. Raft needs more than half of them: an even number survives no more failures than one member less"`
 }
 

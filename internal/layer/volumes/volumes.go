@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,12 +83,7 @@ func Driver(kind, cipher string) layer.Check {
 // accelerated reports whether a driver uses the processor's instructions for encryption, or a device. Plain drivers
 // have names with generic, fixed-time or -lib.
 func accelerated(driver string) bool {
-	for _, plain := range []string{"generic", "fixed-time", "-lib"} {
-		if strings.Contains(driver, plain) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"generic", "fixed-time", "-lib"}, func(plain string) bool { return strings.Contains(driver, plain) })
 }
 
 // mounted returns type and mount point of the innermost file system around a directory of the client's pod.

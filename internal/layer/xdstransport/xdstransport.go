@@ -43,9 +43,6 @@ const (
 	TLS       Security = "tls"
 )
 
-// Values lists the choices of encryption.
-func (Security) Values() []string { return []string{string(Plaintext), string(TLS)} }
-
 // Connection describes the connection by which a sidecar became ready: its protocol and encryption.
 type Connection struct {
 	Protocol Protocol
@@ -63,7 +60,7 @@ func (c Connection) String() string {
 // Config holds the layer's parameters.
 type Config struct {
 	Protocol factor.Levels[Protocol] `yaml:"protocol" json:"protocol,omitempty" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world); absent: the workload's"`
-	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" doc:"tls, with a certificate that Tare creates for the workload's server, or plaintext; absent: the workload's"`
+	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" enum:"plaintext,tls" doc:"tls, with a certificate that Tare creates for the workload's server, or plaintext; absent: the workload's"`
 }
 
 // Kind describes the layer.

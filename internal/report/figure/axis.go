@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -223,8 +224,6 @@ func axisOver(values ...float64) Axis {
 		return Axis{Lo: 0, Hi: 1}
 	}
 	room := (a.Hi - a.Lo) * 0.05
-	if room == 0 {
-		room = max(math.Abs(a.Hi)*0.05, 1e-12)
-	}
+	room = cmp.Or(room, max(math.Abs(a.Hi)*0.05, 1e-12))
 	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
 }

@@ -8,6 +8,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/report/columns"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -34,10 +35,7 @@ type Bar struct {
 // Axis returns an axis that covers all bars of the group, and zero.
 func (g BarGroup) Axis() Axis {
 	var a Axis
-	var drawn []analysis.Interval
-	for _, b := range g.Bars {
-		drawn = append(drawn, b.At)
-	}
+	drawn := testbed.Each(g.Bars, func(b Bar) analysis.Interval { return b.At })
 	for _, i := range reached(drawn, g.marks()) {
 		a.Lo, a.Hi = min(a.Lo, bounded(i.Lo)), max(a.Hi, bounded(i.Hi))
 	}
@@ -171,10 +169,7 @@ func (b Boxes) Draw() string {
 }
 
 func abbreviated(names []string, room float64) []string {
-	safe := make([]string, len(names))
-	for i, name := range names {
-		safe[i] = safetext.Line(name)
-	}
+	safe := testbed.Each(names, safetext.Line)
 	short := columns.Abbreviate(safe, int(room/(letter*12)))
 	for i, name := range safe {
 		safe[i] = short[name]

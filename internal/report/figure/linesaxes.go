@@ -8,6 +8,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/report/columns"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -28,10 +29,7 @@ func levelAxis(x []float64) Axis {
 	if x[0] == 0 {
 		curved = Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
 	}
-	spread := make([]float64, len(x))
-	for i, v := range x {
-		spread[i] = curved.transform(v)
-	}
+	spread := testbed.Each(x, curved.transform)
 	if gapRatio(spread) < gapRatio(x) {
 		return curved.around(x)
 	}
@@ -238,9 +236,7 @@ func (c *linesChart) overheadTicks() (list []tick) {
 	if !c.Ratio {
 		list = ticksIn(c.overheadAxis, c.Unit, 6)
 	} else {
-		for _, t := range c.overheadAxis.ticks(6) {
-			list = append(list, tick{t, percentTick(t)})
-		}
+		list = testbed.Each(c.overheadAxis.ticks(6), func(t float64) tick { return tick{t, percentTick(t)} })
 	}
 	for i, t := range list {
 		list[i].label = costOrGain(t.at, t.label)

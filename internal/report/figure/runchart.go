@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 )
 
 // RunChart shows every trial of one metric in one cell over time.
@@ -43,10 +44,7 @@ func (r RunChart) Draw() string {
 	} else {
 		c.timeAxis(bottom)
 	}
-	var names []string
-	for _, l := range r.Lanes {
-		names = append(names, l.Name)
-	}
+	names := testbed.Each(r.Lanes, func(l Lane) string { return l.Name })
 	short := abbreviated(names, runChartWidth-190)
 	for i, l := range r.Lanes {
 		c.lane(l, laneTop+lanePitch*float64(i), short[i])

@@ -6,6 +6,7 @@
 package labels
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
@@ -100,10 +101,7 @@ func distinct(labels map[string]string) {
 
 // labelOr returns the label, made safe to print. With label = "", it returns the identifier instead.
 func labelOr(label, id string) string {
-	if label == "" {
-		label = id
-	}
-	return safetext.Line(label)
+	return safetext.Line(cmp.Or(label, id))
 }
 
 // copy returns a copy of v with labels in place of identifiers. field is the JSON name of v's field. kind is the kind

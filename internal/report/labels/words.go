@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/experiment/factor"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -27,11 +28,7 @@ func rateUnit(kind, metric, unit string) string {
 
 // Levels writes the levels of factors: "64 rules", "pod to pod, MTU 1500".
 func Levels(kind string, list []factor.Level, separator string) string {
-	words := make([]string, len(list))
-	for i, l := range list {
-		words[i] = level(kind, l)
-	}
-	return safetext.Line(strings.Join(words, separator))
+	return safetext.Line(strings.Join(testbed.Each(list, func(l factor.Level) string { return level(kind, l) }), separator))
 }
 
 var (

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tare/internal/report/document"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -125,9 +126,7 @@ func (m *writer) answers(a document.Answers) {
 			item = append(item, document.Span{Words: sign + " "})
 		}
 		item = append(item, one.Text...)
-		for _, cause := range one.Causes {
-			item = append(item, document.Span{Words: "; " + cause})
-		}
+		item = append(item, testbed.Each(one.Causes, func(cause string) document.Span { return document.Span{Words: "; " + cause} })...)
 		items = append(items, item)
 	}
 	m.list(items, false)
@@ -138,17 +137,13 @@ func (m *writer) facts(f document.Facts) {
 		return
 	}
 	if f.Look == document.Keyed {
-		rows := make([]document.Row, len(f.List))
-		for i, e := range f.List {
-			rows[i] = document.Row{Cells: document.Cells(e.Key, e.Value)}
-		}
+		rows := testbed.Each(f.List, func(e document.Fact) document.Row { return document.Row{Cells: document.Cells(e.Key, e.Value)} })
 		m.table(0, document.Simple(make([]document.Column, 2), rows))
 		return
 	}
-	var items []document.Text
-	for _, e := range f.List {
-		items = append(items, document.Text{{Words: e.Key, Style: document.Strong}, {Words: ": "}, {Words: e.Value}})
-	}
+	items := testbed.Each(f.List, func(e document.Fact) document.Text {
+		return document.Text{{Words: e.Key, Style: document.Strong}, {Words: ": "}, {Words: e.Value}}
+	})
 	m.list(items, false)
 }
 

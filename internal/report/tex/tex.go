@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tare/internal/report/document"
+	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -40,10 +41,7 @@ func (t *writer) blocks(heading string, list []document.Block) {
 		case document.Section:
 			t.blocks(cmp.Or(b.Title, heading), b.Blocks)
 		case document.Alert:
-			items := make([]string, len(b.Items))
-			for i, item := range b.Items {
-				items[i] = escape(item.String())
-			}
+			items := testbed.Each(b.Items, func(item document.Text) string { return escape(item.String()) })
 			t.put("\n\\noindent\\textbf{%s} %s\n", escape(b.Title), strings.Join(items, "; "))
 		case document.Table:
 			t.table(heading, b)
@@ -88,10 +86,7 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 			notes = append(notes, p.Notes...)
 			t.put("\\midrule\n")
 			for _, row := range p.Rows {
-				cells := make([]string, len(columns))
-				for i, column := range columns {
-					cells[i] = lines(row.Cell(column))
-				}
+				cells := testbed.Each(columns, func(column int) string { return lines(row.Cell(column)) })
 				t.put("%s \\\\\n", strings.Join(cells, " & "))
 				for _, note := range row.Notes {
 					notes = append(notes, strings.Join(table.RowNames(document.Markdown, row), ", ")+": "+note)

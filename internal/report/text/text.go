@@ -22,9 +22,7 @@ type Options struct {
 
 // Write writes a document for a terminal.
 func Write(w io.Writer, d *document.Document, o Options) error {
-	if o.Width == 0 {
-		o.Width = 80
-	}
+	o.Width = cmp.Or(o.Width, 80)
 	o.Width = max(o.Width, 40)
 	t := &writer{out: bufio.NewWriter(w), o: o}
 	t.title(d)
@@ -188,9 +186,7 @@ func (t *writer) valued(indent string, s document.Section) {
 }
 
 func (t *writer) list(indent string, l document.List) {
-	if indent == "" {
-		indent = "  "
-	}
+	indent = cmp.Or(indent, "  ")
 	for i, text := range l.Items {
 		if l.Most > 0 && i == l.Most {
 			t.item(indent, "- ", fmt.Sprintf("and %d more", len(l.Items)-i))

@@ -5,6 +5,8 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/experiment/factor"
+	"tare/internal/testbed"
 )
 
 // EffectName names a main effect or an interaction: "wireguard", "wireguard × mtls".
@@ -97,10 +99,7 @@ func one(b *analysis.Breakdown) string {
 
 // BreakdownName names the subject of a breakdown: "seccomp", "seccomp with action=errno".
 func BreakdownName(b *analysis.Breakdown) string {
-	var held []string
-	for _, l := range b.Held {
-		held = append(held, l.String())
-	}
+	held := testbed.Each(b.Held, factor.Level.String)
 	if held == nil {
 		return b.Arm
 	}

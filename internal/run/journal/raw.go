@@ -77,12 +77,7 @@ func (j *Journal) rawTaken(dir string) bool {
 			return true
 		}
 	}
-	for i := range j.run.Trials {
-		if strings.EqualFold(j.run.Trials[i].Raw, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.run.Trials, func(t Trial) bool { return strings.EqualFold(t.Raw, dir) })
 }
 
 // Dir returns the directory relative to the run directory, for Trial.Raw.

@@ -29,9 +29,7 @@ func Describe(ctx context.Context, version string, tools []ToolQuery, run runner
 	e.TareVersion = version
 	e.Go = runtime.Version()
 	e.Root = os.Geteuid() == 0
-	if e.Architecture == "" {
-		e.Architecture = runtime.GOARCH
-	}
+	e.Architecture = cmp.Or(e.Architecture, runtime.GOARCH)
 	for _, q := range tools {
 		e.Tools = append(e.Tools, queryTool(ctx, q, run))
 	}

@@ -13,6 +13,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
 	"tare/internal/report/wording"
+	"tare/internal/testbed"
 )
 
 // groups divides rounds into nearly equal groups that share a set-up. The first rounds (field rounds) form setUps
@@ -239,10 +240,7 @@ const setUpAtOnce = 4
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	list := make([]*armSite, len(r.sites.list))
-	for i, at := range r.plan.SetUpOrder(r.setUp, len(list)) {
-		list[i] = r.sites.list[at]
-	}
+	list := testbed.Each(r.plan.SetUpOrder(r.setUp, len(r.sites.list)), func(at int) *armSite { return r.sites.list[at] })
 	if err := r.forEach(ctx, round, list, (*armSite).putUp); err != nil {
 		return err
 	}

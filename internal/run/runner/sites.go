@@ -75,11 +75,8 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 // close takes all sites down. It first switches off all switchable layers, because their method Down may restore a
 // layer that was on before the run.
 func (s *sites) close(ctx context.Context) error {
-	errs := []error{s.leave(ctx)}
-	for _, p := range s.list {
-		errs = append(errs, p.down(ctx))
-	}
-	return errors.Join(errs...)
+	left := s.leave(ctx)
+	return errors.Join(left, errors.Join(testbed.Each(s.list, func(p *armSite) error { return p.down(ctx) })...))
 }
 
 // enter turns the previous site's layers off and the given site's layers on, and waits until the switched layers

@@ -25,6 +25,7 @@ import (
 	"tare/internal/experiment/quantity"
 	"tare/internal/runs/compare"
 	"tare/internal/stats"
+	"tare/internal/testbed"
 )
 
 // Schema names the format of a result written as JSON.
@@ -191,10 +192,9 @@ func Runs(in []compare.Input) (*Result, error) {
 }
 
 func sameQuestion(seen *compare.Result) error {
-	var list []string
-	for _, a := range seen.Apart {
-		list = append(list, fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name))
-	}
+	list := testbed.Each(seen.Apart, func(a compare.NotShared) string {
+		return fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name)
+	})
 	for _, p := range seen.Differences {
 		if p.InQuestion() {
 			list = append(list, OtherConduct{p}.ValuesByRun())

@@ -7,6 +7,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/testbed"
 )
 
 type comparison struct {
@@ -34,17 +35,11 @@ func (c *comparison) names(list func(*experiment.Plan) []string) []string {
 }
 
 func cellIDs(plan *experiment.Plan) (list []string) {
-	for _, cell := range plan.Cells {
-		list = append(list, cell.ID)
-	}
-	return list
+	return testbed.Each(plan.Cells, func(cell experiment.Cell) string { return cell.ID })
 }
 
 func armNames(plan *experiment.Plan) (list []string) {
-	for _, a := range plan.Arms {
-		list = append(list, a.Name)
-	}
-	return list
+	return testbed.Each(plan.Arms, func(a experiment.PlannedArm) string { return a.Name })
 }
 
 // firstWith returns the index of the first run in which an arm is a treatment; -1 if there is none.

@@ -400,7 +400,7 @@ func TestSweptCells(t *testing.T) {
 	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.05, 2)
 	a.change, b.change = swept(1500, 9000), swept(1500, 8896)
 	r := comparing(t, Options{}, a.run(t), b.run(t))
-	if want := []Property{{Group: testbed, Path: "network.1: link.mtu", Values: []string{"9000", "8896"}}}; !sameProperties(r.Differences, want) {
+	if want := []Property{{Group: testbeds, Path: "network.1: link.mtu", Values: []string{"9000", "8896"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %v", paths3(r.Differences))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/run/machine"
+	"tare/internal/testbed"
 )
 
 // minorOnMachines are properties of a machine that seldom affect measurements. Versions of tools are a group of their
@@ -22,10 +23,10 @@ func (c *comparison) differences() {
 	c.compareArms(&p)
 	c.compareFacts(&p)
 	c.compareMachines(&p)
-	c.compareCells(&p, testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
+	c.compareCells(&p, testbeds, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
 	c.compareCells(&p, workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
 	p.addLeaves(design, "", c.leaves(DesignOf))
-	p.addLeaves(testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
+	p.addLeaves(testbeds, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
 	p.addLeaves(tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
 	c.result.Differences, c.result.Same = p.split()
 }
@@ -62,10 +63,7 @@ func (c *comparison) compareMachines(p *properties) {
 // as versions of one layer.
 func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.names(armNames) {
-		arms := make([]*experiment.PlannedArm, len(c.in))
-		for i, in := range c.in {
-			arms[i] = in.Run.Plan.Arm(name)
-		}
+		arms := testbed.Each(c.in, func(in Input) *experiment.PlannedArm { return in.Run.Plan.Arm(name) })
 		compareLayers(p, name, arms)
 	}
 	for _, m := range c.options.Matches {
@@ -116,11 +114,7 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 
 // leaves returns, for each run, its properties by path. The function list returns the properties in a run's plan.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
-	leaves := make([]map[string]string, len(c.in))
-	for i, in := range c.in {
-		leaves[i] = list(in.Run.Plan)
-	}
-	return leaves
+	return testbed.Each(c.in, func(in Input) map[string]string { return list(in.Run.Plan) })
 }
 
 // compareFacts compares the systems that imported files describe. Settings of the workload are left out, since they are
@@ -194,7 +188,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 		}))
 		for _, one := range cell {
 			name := one.Path
-			if group == testbed {
+			if group == testbeds {
 				name = "testbed." + name
 			}
 			one.Minor, one.Limit = experiment.OutsideQuestion(name)

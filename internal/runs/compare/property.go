@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tare/internal/testbed"
 )
 
 // Group is the kind of object that a property belongs to.
@@ -17,13 +19,13 @@ const (
 	layers    Group = "layers"
 	imported  Group = "imported facts"
 	Machine   Group = "machine"
-	testbed   Group = "testbed"
+	testbeds  Group = "testbed"
 	workloads Group = "workloads"
 	tools     Group = "tools"
 	design    Group = "design"
 )
 
-var groups = []Group{layers, imported, Machine, testbed, workloads, tools, design}
+var groups = []Group{layers, imported, Machine, testbeds, workloads, tools, design}
 
 // Property is one fact that runs record about themselves, with its value in each run.
 type Property struct {
@@ -66,10 +68,7 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(all)) {
-		values := make([]string, len(leaves))
-		for i, of := range leaves {
-			values[i] = of[path]
-		}
+		values := testbed.Each(leaves, func(of map[string]string) string { return of[path] })
 		p.add(group, prefix+path, values, has, false)
 	}
 }
@@ -137,10 +136,7 @@ func leaf(leaves map[string]string, path string, v any, depth int) {
 			}
 			return
 		}
-		words := make([]string, len(t))
-		for i, v := range t {
-			words[i] = scalar(v)
-		}
+		words := testbed.Each(t, scalar)
 		leaves[path] = strings.Join(words, ", ")
 		return
 	}
@@ -181,7 +177,7 @@ func Properties(in []Input) (*Result, error) {
 // experiment.OutsideQuestion), confidence, margin, and the format of imports.
 func (p Property) InQuestion() bool {
 	switch p.Group {
-	case layers, testbed, workloads:
+	case layers, testbeds, workloads:
 		return !p.Minor
 	case design:
 		return p.Path == designConfidence || p.Path == designMargin

@@ -52,17 +52,15 @@ const (
 	scale    operation = "scale"    // all churned objects are scaled to no replicas, then to the template's number
 )
 
-func (operation) Values() []string { return []string{string(recreate), string(Update), string(scale)} }
-
 // Config is the parameters of the workload.
 type Config struct {
 	Objects     factor.Levels[int]                `yaml:"objects" json:"objects" doc:"number of objects, made from the templates in turn"`
 	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"requests offered per second"`
 	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"templates that objects are made from"`
 	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is deleted and made again, or changed, while measuring; with 0% all objects are made while measuring"`
-	Operation   operation                         `yaml:"operation" json:"operation" doc:"change that is made to the share of the objects given by churn"`
+	Operation   operation                         `yaml:"operation" json:"operation" enum:"recreate,update,scale" doc:"change that is made to the share of the objects given by churn"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"length of the churn, in whole turns (down and up) and at least one"`
-	PodSecurity security                          `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
+	PodSecurity security                          `yaml:"podSecurity" json:"podSecurity" enum:"restricted,baseline,privileged" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
 	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after objects are deleted and after objects are made; and after the measurement, while components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"most requests under way at a time"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
@@ -89,10 +87,6 @@ const (
 	baseline   security = "baseline"
 	privileged security = "privileged"
 )
-
-func (security) Values() []string {
-	return []string{string(restricted), string(baseline), string(privileged)}
-}
 
 // New gives the workload with its defaults.
 func New() workload.Workload {

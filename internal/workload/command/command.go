@@ -59,7 +59,7 @@ type Config struct {
 	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
-	Expect  expected            `yaml:"expectOutput" json:"expectOutput,omitempty" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
+	Expect  expected            `yaml:"expectOutput" json:"expectOutput,omitempty" enum:"same" doc:"same: every arm must print the same bytes on stdout; if absent, only a very different amount is reported"`
 	Makes   []string            `yaml:"files" json:"files,omitempty" doc:"files that each run of the program writes again, on the machine that Tare runs on; Tare reports arms whose runs do not"`
 	Server  *service.Config     `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
 	Factors factor.Named        `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
@@ -71,14 +71,14 @@ type Config struct {
 type metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
 	Label    string            `yaml:"label" json:"label,omitempty" pattern:"^[^\\x00-\\x1f\\x7f]{1,60}$" form:"up to 60 characters on one line" doc:"name of the metric that people see in reports; the metric's name if absent"`
-	From     source            `yaml:"from" json:"from,omitempty" doc:"resource of the program that is the metric's value"`
+	From     source            `yaml:"from" json:"from,omitempty" enum:"wall-clock,user-cpu,system-cpu,cpu,peak-memory" doc:"resource of the program that is the metric's value"`
 	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
-	Output   stream            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
-	Which    choice            `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
+	Output   stream            `yaml:"output" json:"output,omitempty" enum:"stdout,stderr" doc:"where regex and json look"`
+	Which    choice            `yaml:"which" json:"which,omitempty" enum:"first,last,sum,mean" doc:"which of several matches, or of several JSON documents; first if absent"`
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as Tare shows it"`
-	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"better direction; lower if absent"`
-	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
+	Better   experiment.Better `yaml:"better" json:"better,omitempty" enum:"higher,lower" doc:"better direction; lower if absent"`
+	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" enum:"ratio,difference" doc:"ratio for a metric that is never zero, which is usual; difference for one that may be zero, such as a count of errors"`
 	Discrete bool              `yaml:"discrete" json:"discrete,omitempty" doc:"true if the metric may have the same value in every trial; otherwise Tare takes such a metric to measure nothing"`
 	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether the metric is judged under the correction for many comparisons; if no metric has this field, the first one is"`
 }
@@ -93,10 +93,6 @@ const (
 	cpu        source = "cpu"         // user and system CPU time, in s
 	peakMemory source = "peak-memory" // highest resident memory, in bytes
 )
-
-func (source) Values() []string {
-	return []string{string(wallClock), string(userCPU), string(systemCPU), string(cpu), string(peakMemory)}
-}
 
 func (s source) unit() string {
 	if s == peakMemory {
@@ -127,8 +123,6 @@ const (
 	stderr stream = "stderr"
 )
 
-func (stream) Values() []string { return []string{string(stdout), string(stderr)} }
-
 // choice is the way to get one number from an output that contains several.
 type choice string
 
@@ -138,10 +132,6 @@ const (
 	sum   choice = "sum"
 	mean  choice = "mean"
 )
-
-func (choice) Values() []string {
-	return []string{string(first), string(last), string(sum), string(mean)}
-}
 
 // New gives the workload with its defaults.
 func New() workload.Workload {

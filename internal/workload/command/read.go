@@ -165,8 +165,6 @@ type expected string
 
 const same expected = "same" // each execution of the program must print the same bytes
 
-func (expected) Values() []string { return []string{string(same)} }
-
 // recordBehaviour records the behaviour of one execution of the program: its standard output, and which files of Makes
 // were made.
 func (t *totals) recordBehaviour(stdout *output, before []os.FileInfo) {

@@ -45,8 +45,6 @@ const (
 	none  resolution = "none" // a proxy sends each connection to the address that the client dialled, and asks no DNS
 )
 
-func (resolution) Values() []string { return []string{string(byDNS), string(none)} }
-
 // Config holds the parameters of the workload.
 type Config struct {
 	Proxies    factor.Levels[int]                    `yaml:"proxies" json:"proxies,omitempty" min:"1" max:"256" doc:"number of Envoys, which look hosts up by themselves, in place of queries at a rate"`
@@ -54,10 +52,10 @@ type Config struct {
 	Families   factor.Levels[int]                    `yaml:"families" json:"families" min:"1" max:"2" doc:"address families that are looked up for each host: 1 for IPv4, 2 for IPv4 and IPv6, which takes two queries"`
 	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"time for which a response of the builtin server may be cached, in whole seconds"`
 	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; the TTL if absent"`
-	Resolution factor.Levels[resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
+	Resolution factor.Levels[resolution]             `yaml:"resolution" json:"resolution" enum:"dns,none" doc:"how proxies find the addresses of hosts: dns, or none, which sends no queries"`
 	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"queries per second, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor proxies is given"`
-	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how queries are spaced: constant, or poisson"`
-	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
+	Arrivals   load.Arrivals                         `yaml:"arrivals" json:"arrivals" enum:"constant,poisson" doc:"how queries are spaced: constant, or poisson"`
+	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" enum:"udp,tcp,tls" doc:"transport of queries: udp, tcp, or tls (DNS over TLS)"`
 	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that queries use in turn"`
 	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that queries ask for, with server or address"`
 	Server     *service.Config                       `yaml:"server" json:"server,omitempty" doc:"program of the server; Tare's own if absent"`

@@ -50,11 +50,8 @@ func (c *Config) proxyMeasures() experiment.Measures {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: scale, Discrete: true,
 			Headline: name == queryRate && scale == experiment.Ratio})
 	}
-	others := []string{repeated}
-	for _, kind := range zone.Kinds {
-		others = append(others, answersPrefix+string(kind))
-	}
-	for _, name := range others {
+	answers := testbed.Each(zone.Kinds, func(kind zone.Kind) string { return answersPrefix + string(kind) })
+	for _, name := range append([]string{repeated}, answers...) {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: experiment.Difference, Discrete: true})
 	}
 	for _, metric := range []struct{ name, unit string }{{proxyCPU, "cores"}, {serverCPU, "cores"}, {proxyMemory, "B"}} {
@@ -185,11 +182,7 @@ func (p *proxyTrial) cause(ctx context.Context, err error) error {
 }
 
 func (p *proxyTrial) recordLogs() error {
-	var errs []error
-	for _, one := range p.up.proxies {
-		errs = append(errs, one.Log(p.t.Raw))
-	}
-	return errors.Join(errs...)
+	return errors.Join(testbed.Each(p.up.proxies, func(one *proxy) error { return one.Log(p.t.Raw) })...)
 }
 
 func (p *proxyTrial) parts() service.Parts {

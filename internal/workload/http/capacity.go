@@ -81,12 +81,10 @@ func (o *Objective) met(r *load.Result) bool {
 	if r.ErrorShare() > float64(o.Errors) || !r.Closed && r.Rate() < load.LeastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
 	}
-	for _, l := range o.limits() {
-		if v, known := r.Quantile(l.quantile); !known || v > l.most.Std() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(o.limits(), func(l limit) bool {
+		v, known := r.Quantile(l.quantile)
+		return !known || v > l.most.Std()
+	})
 }
 
 // probe returns how long the search tries one load. A rate is tried long enough to send the requests that each quantile

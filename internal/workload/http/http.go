@@ -29,12 +29,12 @@ const name = "http"
 // Config holds the parameters of the workload.
 type Config struct {
 	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"requests per second of all clients together, each sent at its time whatever the server does (open loop); 1000/s if neither rate nor workers is given"`
-	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
+	Arrivals    load.Arrivals                     `yaml:"arrivals" json:"arrivals" enum:"constant,poisson" doc:"how an open loop spaces its requests: constant, or poisson"`
 	Workers     factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" min:"1" max:"100000" doc:"closed loop, in place of rate: this many requests are under way at a time, and each response is followed by the next request"`
 	Connections factor.Levels[int]                `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of all clients together"`
 	Streams     factor.Levels[int]                `yaml:"streams" json:"streams" min:"1" max:"10000" doc:"requests under way at a time on one connection of h2 or grpc"`
 	PerConn     factor.Levels[int]                `yaml:"requestsPerConnection" json:"requestsPerConnection" min:"0" max:"1073741824" doc:"requests after which a connection is closed and replaced; 0: it stays open"`
-	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" doc:"http/1.1, h2 (over TLS with ALPN, without TLS with prior knowledge) or grpc (unary calls)"`
+	Protocol    factor.Levels[load.Protocol]      `yaml:"protocol" json:"protocol" enum:"http/1.1,h2,grpc" doc:"http/1.1, h2 (over TLS with ALPN, without TLS with prior knowledge) or grpc (unary calls)"`
 	Payload     factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"0B" max:"64MiB" doc:"bytes of a request's body; a request with a body is a POST"`
 	Answer      factor.Levels[quantity.Size]      `yaml:"answer" json:"answer,omitempty" min:"0B" max:"64MiB" doc:"bytes of the builtin server's responses"`
 	Path        string                            `yaml:"path" json:"path,omitempty" doc:"path and query of requests; if absent, the url's; for grpc /SERVICE/METHOD"`

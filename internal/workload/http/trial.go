@@ -232,19 +232,11 @@ func (r *Trial) record(sent *load.Result) error {
 }
 
 func (r *Trial) recordLogs() error {
-	var errs []error
-	for _, s := range r.servers {
-		errs = append(errs, s.Log(r.t.Raw))
-	}
-	return errors.Join(errs...)
+	return errors.Join(testbed.Each(r.servers, func(s *service.Running) error { return s.Log(r.t.Raw) })...)
 }
 
 func (r *Trial) endClients(ctx context.Context) error {
-	var errs []error
-	for _, c := range r.clients {
-		errs = append(errs, c.Down(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(testbed.Each(r.clients, func(c *client) error { return c.Down(ctx) })...)
 }
 
 // fail ends the clients after an error. If a server has ended, fail returns an error about this server, and

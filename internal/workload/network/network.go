@@ -36,8 +36,6 @@ const (
 	udp protocol = "udp"
 )
 
-func (protocol) Values() []string { return []string{string(tcp), string(udp)} }
-
 type direction string
 
 // The directions of the data, as the client sees them: upload goes to the server.
@@ -47,13 +45,11 @@ const (
 	both     direction = "both"     // both directions at the same time; their bandwidths are added
 )
 
-func (direction) Values() []string { return []string{string(upload), string(download), string(both)} }
-
 // Config is the parameters of the workload. Durations are in whole seconds, since iperf3 takes no fractions.
 type Config struct {
-	Protocols  factor.Levels[protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in separate trials"`
+	Protocols  factor.Levels[protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" enum:"tcp,udp" doc:"transport protocols, each measured in separate trials"`
 	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"paths from the client pod to the server pod"`
-	Direction  factor.Levels[direction]     `yaml:"direction" json:"direction" doc:"direction of the data, as the client sees it"`
+	Direction  factor.Levels[direction]     `yaml:"direction" json:"direction" enum:"upload,download,both" doc:"direction of the data, as the client sees it"`
 	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement, in whole seconds"`
 	Omit       quantity.Duration            `yaml:"omit" json:"omit" doc:"warm-up before the measurement, in whole seconds; it does not count"`

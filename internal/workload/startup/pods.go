@@ -321,10 +321,7 @@ func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
 }
 
 func (s *podStarter) end(ctx context.Context) (err error) {
-	var names []string
-	for _, p := range s.staying {
-		names = append(names, p.name)
-	}
+	names := testbed.Each(s.staying, func(p *progress) string { return p.name })
 	if len(names) > 0 {
 		err = s.like.Delete(ctx, names...)
 	}

@@ -46,10 +46,6 @@ const (
 	write       operation = "write"
 )
 
-func (operation) Values() []string {
-	return []string{string(randomRead), string(randomWrite), string(read), string(write)}
-}
-
 // cold reports whether the trial begins with an empty page cache and reads each block at most once.
 func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
@@ -60,12 +56,9 @@ func (o operation) sequential() bool { return o == read || o == write }
 type engine string
 
 const (
-	libAIO  engine = "libaio"
-	iouRing engine = "io_uring"
-	pSync   engine = "psync"
+	libAIO engine = "libaio"
+	pSync  engine = "psync"
 )
-
-func (engine) Values() []string { return []string{string(libAIO), string(iouRing), string(pSync)} }
 
 // mode is the way the pod uses the volume: as a file system, or as a block device.
 type mode string
@@ -75,23 +68,21 @@ const (
 	Block      mode = "block"
 )
 
-func (mode) Values() []string { return []string{string(filesystem), string(Block)} }
-
 // Config is the parameters of the workload.
 type Config struct {
-	Profile    profile                      `yaml:"profile" json:"profile,omitempty" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
-	Operations factor.Levels[operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in separate trials"`
+	Profile    profile                      `yaml:"profile" json:"profile,omitempty" enum:"constellation" doc:"published study whose operations, block sizes, depth, size and times are used where none are given"`
+	Operations factor.Levels[operation]     `yaml:"operations" factor:"operation" json:"operations" enum:"randread,randwrite,read,write" doc:"kinds of I/O, each measured in separate trials"`
 	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
 	CPUs       cpuList                      `yaml:"cpusAllowed" json:"cpusAllowed,omitempty" doc:"numbers of the CPUs that fio's jobs may use, such as 0; all CPUs if empty"`
-	Engine     engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
+	Engine     engine                       `yaml:"engine" json:"engine" enum:"libaio,io_uring,psync" doc:"how fio asks the kernel for I/O"`
 	Direct     direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT); Tare checks this after each trial. With false, the names of metrics begin with buffered-; with auto, only in trials that went through the page cache"`
 	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
 	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
 	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before the measurement; it does not count"`
-	Mode       mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
+	Mode       mode                         `yaml:"mode" json:"mode" enum:"filesystem,block" doc:"a file on the volume's file system, or the volume as a raw block device"`
 	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"number of writes after which fio calls fsync; never if absent"`
 	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"highest performance of the device: values above it are flagged, since they are not the device's"`
 	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
@@ -203,9 +194,7 @@ func (c *Config) measured(p string) []experiment.Metric {
 		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: most.bandwidth, Burst: burst.bandwidth},
 		latency("-latency", false), latency("-total-latency", false),
 	}
-	for _, q := range quantiles {
-		metrics = append(metrics, latency("-"+q.String(), true))
-	}
+	metrics = append(metrics, testbed.Each(quantiles, func(q workload.Quantile) experiment.Metric { return latency("-"+q.String(), true) })...)
 	if c.SyncEvery > 0 {
 		metrics = append(metrics, latency("-sync-latency", true), latency("-sync-p99", true))
 	}

@@ -92,9 +92,6 @@ type profile string
 // randwrite use blocks of 4 KiB for I/O per second, and of 1024 KiB for bandwidth.
 const constellation profile = "constellation"
 
-// Values lists the profiles.
-func (profile) Values() []string { return []string{string(constellation)} }
-
 // fill sets the duration, the warm-up and the CPU of the profile, unless the file gives them. In all other fields, the
 // workload's defaults already fit the profile.
 func (c *Config) fill(given func(field string) bool) {

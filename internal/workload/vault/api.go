@@ -217,11 +217,7 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 		} `json:"data"`
 	}
 	err := a.call(ctx, http.MethodGet, "sys/audit", nil, &answer)
-	var types []string
-	for _, path := range slices.Sorted(maps.Keys(answer.Data)) {
-		types = append(types, answer.Data[path].Type)
-	}
-	return types, err
+	return testbed.Each(slices.Sorted(maps.Keys(answer.Data)), func(path string) string { return answer.Data[path].Type }), err
 }
 
 // ignoreForeign returns nil if an existing server refused a call, since its owner may forbid calls. It returns any

@@ -23,9 +23,6 @@ type profile string
 // 19b41d0, benchmarktests/target_secret_transit.go and attack.go.
 const vaultBenchmark profile = "vault-benchmark"
 
-// Values lists the profiles.
-func (profile) Values() []string { return []string{string(vaultBenchmark)} }
-
 // fill sets the parameters of the profile that the file does not give.
 func (c *Config) fill(given func(field string) bool) {
 	if c.Profile != vaultBenchmark {
@@ -61,14 +58,11 @@ func (c *Config) fill(given func(field string) bool) {
 
 // signatures holds the algorithm of RSA signatures for each operation.
 type signatures struct {
-	Sign   signature `yaml:"sign" json:"sign,omitempty" doc:"algorithm by which sign signs; the servers' default, pss, if absent"`
-	Verify signature `yaml:"verify" json:"verify,omitempty" doc:"algorithm of the signature that verify verifies; the servers' default, pss, if absent"`
+	Sign   signature `yaml:"sign" json:"sign,omitempty" enum:"pss,pkcs1v15" doc:"algorithm by which sign signs; the servers' default, pss, if absent"`
+	Verify signature `yaml:"verify" json:"verify,omitempty" enum:"pss,pkcs1v15" doc:"algorithm of the signature that verify verifies; the servers' default, pss, if absent"`
 }
 
 type signature string
-
-// Values lists the algorithms of RSA signatures.
-func (signature) Values() []string { return []string{"pss", "pkcs1v15"} }
 
 // payloads holds the payloads of single operations; nil: the payload of all.
 type payloads struct {
@@ -97,9 +91,6 @@ const (
 	// allow 250.
 	streams = 250
 )
-
-// Values lists the versions of HTTP.
-func (protocol) Values() []string { return []string{string(http1), string(h2)} }
 
 func (c *Config) validateKeys(errs *experiment.FieldErrors) {
 	for _, o := range c.Operations.drawn() {

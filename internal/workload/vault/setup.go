@@ -192,9 +192,7 @@ func (up *servers) Down(ctx context.Context) error {
 	if len(up.apis) == 0 && up.prepared.Token != "" {
 		errs = append(errs, up.ask(ctx, testbed.ClientPod, callLimit, request{Token: up.prepared.Token, Clear: up.prepared.Mount}, nil))
 	}
-	for _, m := range up.members {
-		errs = append(errs, m.Down(ctx))
-	}
+	errs = append(errs, testbed.Each(up.members, func(m *service.Running) error { return m.Down(ctx) })...)
 	err := errors.Join(errs...)
 	up.down = err == nil
 	return err

@@ -175,18 +175,8 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 // EncryptionKey is a type of transit key that encrypts.
 type EncryptionKey string
 
-// Values lists the types of keys.
-func (EncryptionKey) Values() []string {
-	return []string{"aes256-gcm96", "aes128-gcm96", "chacha20-poly1305", "rsa-2048", "rsa-3072", "rsa-4096"}
-}
-
 // SigningKey is a type of transit key that signs.
 type SigningKey string
-
-// Values lists the types of keys.
-func (SigningKey) Values() []string {
-	return []string{"ed25519", "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "rsa-4096"}
-}
 
 func (k SigningKey) isRSA() bool { return strings.HasPrefix(string(k), "rsa-") }
 

@@ -44,21 +44,21 @@ const name = "vault"
 
 // Config holds the parameters of the workload.
 type Config struct {
-	Profile    profile                           `yaml:"profile" json:"profile,omitempty" doc:"published study whose members, keys, operations, payloads, protocol, workers and times are used where none are given"`
+	Profile    profile                           `yaml:"profile" json:"profile,omitempty" enum:"vault-benchmark" doc:"published study whose members, keys, operations, payloads, protocol, workers and times are used where none are given"`
 	Members    factor.Levels[int]                `yaml:"members" json:"members" min:"1" max:"9" doc:"members of the cluster, each in a pod of its own. Raft needs more than half of them: an even number survives no more failures than one member less"`
 	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the members' listener for clients, by an authority that Tare makes for each set-up; members always use TLS among themselves"`
-	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, which is on the leader's volume"`
+	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" enum:"none,file" doc:"audit device: none, or file, which is on the leader's volume"`
 	Operations operations                        `yaml:"operations" json:"operations" doc:"weight of each operation among the requests; sign, verify, encrypt and decrypt alike if absent"`
-	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" doc:"type of the transit key for encrypt and decrypt"`
-	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key for sign and verify"`
+	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" enum:"aes256-gcm96,aes128-gcm96,chacha20-poly1305,rsa-2048,rsa-3072,rsa-4096" doc:"type of the transit key for encrypt and decrypt"`
+	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" enum:"ed25519,ecdsa-p256,ecdsa-p384,ecdsa-p521,rsa-2048,rsa-3072,rsa-4096" doc:"type of the transit key for sign and verify"`
 	Signature  signatures                        `yaml:"signature" json:"signature,omitzero" doc:"algorithm of RSA signatures, for each operation"`
 	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes to sign or encrypt, or of a secret"`
 	Payloads   payloads                          `yaml:"payloads" json:"payloads,omitzero" doc:"payloads of single operations, in place of payload"`
-	Protocol   factor.Levels[protocol]           `yaml:"protocol" json:"protocol" doc:"http/1.1, or h2: HTTP/2 over TLS, with 250 requests at a time on each connection. Without TLS, h2 falls back to http/1.1, as the clients of Vault do"`
+	Protocol   factor.Levels[protocol]           `yaml:"protocol" json:"protocol" enum:"http/1.1,h2" doc:"http/1.1, or h2: HTTP/2 over TLS, with 250 requests at a time on each connection. Without TLS, h2 falls back to http/1.1, as the clients of Vault do"`
 	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"number of secrets that kv-read and kv-write use"`
 	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" min:"1" max:"100000" doc:"closed loop: this many requests are under way at a time, each on its own connection, and each response is followed by the next request; 300 if neither workers nor rate is given"`
 	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" max:"10000000/s" doc:"open loop, in place of workers: requests per second of all clients together, each sent at its time whatever the server does"`
-	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spaces its requests: constant, or poisson"`
+	Arrivals   load.Arrivals                     `yaml:"arrivals" json:"arrivals" enum:"constant,poisson" doc:"how an open loop spaces its requests: constant, or poisson"`
 	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, of all clients together"`
 	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the load"`
 	Threads    int                               `yaml:"threads" json:"threads,omitempty" min:"0" max:"1024" doc:"CPUs that each client may use at a time; 0 for all"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/testbed"
 	"tare/internal/workload"
 	"tare/internal/workload/xds/fleet"
 	"tare/internal/workload/xds/sidecar"
@@ -91,10 +92,9 @@ func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 // connection refused)".
 func (s *stage) missing() string {
 	counts, expected, _ := s.sum()
-	var why []string
-	for _, kind := range slices.Sorted(maps.Keys(counts.Errors)) {
-		why = append(why, fmt.Sprintf("%s %d: %s", kind, counts.Errors[kind], counts.Examples[kind]))
-	}
+	why := testbed.Each(slices.Sorted(maps.Keys(counts.Errors)), func(kind string) string {
+		return fmt.Sprintf("%s %d: %s", kind, counts.Errors[kind], counts.Examples[kind])
+	})
 	if counts.Rejected > 0 {
 		why = append(why, fmt.Sprintf("%d responses rejected: %s", counts.Rejected, counts.Examples["rejected"]))
 	}

@@ -170,10 +170,7 @@ func (r *trial) broken(ctx context.Context, err error) error {
 
 // clear ends the clients, which disconnects their sidecars, and waits for the server to come to rest.
 func (r *trial) clear(ctx context.Context) error {
-	var errs []error
-	for _, c := range r.clients {
-		errs = append(errs, c.Close(ctx))
-	}
+	errs := testbed.Each(r.clients, func(c *client) error { return c.Close(ctx) })
 	r.clients = nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the clients: %w", err)

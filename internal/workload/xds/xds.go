@@ -108,11 +108,7 @@ func (resource) Values() []string { return []string{"cds", "eds", "lds", "rds"} 
 // types lists the types of resources that show a push. A sidecar has received the push when the first response of
 // one of these types arrives.
 func (c *change) types() []sidecar.Type {
-	var list []sidecar.Type
-	for _, r := range c.Push {
-		list = append(list, sidecar.Type(slices.Index(r.Values(), string(r))))
-	}
-	return list
+	return testbed.Each(c.Push, func(r resource) sidecar.Type { return sidecar.Type(slices.Index(r.Values(), string(r))) })
 }
 
 func (c *Config) times() int {

@@ -163,10 +163,9 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list sampled
 		counters agent.Counters
 		err      error
 	}
-	var queries []*query
-	for _, node := range nodes {
-		queries = append(queries, &query{pod: c.NodePod(node), agent: c.NodePod(node).Agent(), node: node})
-	}
+	queries := testbed.Each(nodes, func(node string) *query {
+		return &query{pod: c.NodePod(node), agent: c.NodePod(node).Agent(), node: node}
+	})
 	if !s.onNode() {
 		for _, p := range s.Pods {
 			for _, a := range p.Agents() {

@@ -217,10 +217,8 @@ func sidecarUsage(before, after *reading, site []podRef) (all map[string]testbed
 }
 
 func containerOf(pod *cgroup.Usage, id string) cgroup.Usage {
-	for _, c := range pod.Containers {
-		if c.ID == id {
-			return c
-		}
+	if i := slices.IndexFunc(pod.Containers, func(c cgroup.Usage) bool { return c.ID == id }); i >= 0 {
+		return pod.Containers[i]
 	}
 	return cgroup.Usage{}
 }

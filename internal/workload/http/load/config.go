@@ -33,9 +33,6 @@ const (
 	GRPC  Protocol = "grpc" // unary calls over HTTP/2; messages are plain bytes, not encoded protocol buffers
 )
 
-// Values lists the protocols.
-func (Protocol) Values() []string { return []string{string(HTTP1), string(H2), string(GRPC)} }
-
 // Config is the configuration of a session: the server, the connections and the requests.
 type Config struct {
 	// URL is the address of the server: http://HOST[:PORT][/PATH], or https. For gRPC the path is

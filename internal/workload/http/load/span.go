@@ -16,9 +16,6 @@ const (
 	Poisson  Arrivals = "poisson"  // random, with exponentially distributed gaps
 )
 
-// Values lists the arrivals.
-func (Arrivals) Values() []string { return []string{string(Constant), string(Poisson)} }
-
 // Span is a period of load. It is an open loop if Rate is set, and a closed loop if Workers is set.
 type Span struct {
 	Rate     float64  `json:"rate,omitempty"`     // requests per second

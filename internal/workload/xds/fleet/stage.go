@@ -116,10 +116,7 @@ func (f *Fleet) ramp(s *stage, up bool) {
 func (f *Fleet) await(p *Push) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var ready []bool
-	for _, m := range f.members {
-		ready = append(ready, m.ready)
-	}
+	ready := testbed.Each(f.members, func(m *member) bool { return m.ready })
 	s := newStage(ready)
 	s.start, s.push = p.Since, p
 	f.enter(s)

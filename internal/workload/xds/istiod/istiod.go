@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -111,12 +112,8 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp, cert, key string) 
 			return nil, err
 		}
 	}
-	env := environ.Variables{}
-	for _, more := range []environ.Variables{defaults, c.Env} {
-		for name, value := range more {
-			env[name] = value
-		}
-	}
+	env := maps.Clone(defaults)
+	maps.Copy(env, c.Env)
 	up := service.Config{Run: args, Env: env, Dir: dir, Ready: service.Ready{Within: quantity.Duration(time.Minute)}}
 	files.Server, err = up.SetUp(ctx, s)
 	return files, err

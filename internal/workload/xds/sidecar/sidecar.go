@@ -20,6 +20,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -66,9 +67,7 @@ const connectLimit = 5 * time.Second
 
 // New makes a Client, which does not connect yet.
 func New(s Server) *Client {
-	if s.Authority == "" {
-		s.Authority = s.Address
-	}
+	s.Authority = cmp.Or(s.Authority, s.Address)
 	if s.TLS != nil {
 		s.TLS = s.TLS.Clone()
 		s.TLS.NextProtos = []string{http2.NextProtoTLS}
