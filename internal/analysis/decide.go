@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"tare/internal/analysis/contrast"
+	"tare/internal/lists"
 	"tare/internal/stats"
-	"tare/internal/testbed"
 )
 
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
@@ -31,7 +31,7 @@ func decide(all []*hypothesis, failureTests []*failureTest, r contrast.Rules) {
 		}
 		h.few = h.tooFew(r)
 	}
-	failed := testbed.Each(failureTests, func(f *failureTest) float64 { return f.P })
+	failed := lists.Map(failureTests, func(f *failureTest) float64 { return f.P })
 	seen, _ := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.Estimate) })
 	stands, failuresAdjusted := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.robust) })
 	normal, _ := holm(all, failed, func(h *hypothesis) (contrast.View, float64) {

@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/strictyaml"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // cells holds the cells that have a trial, by their names in the files.
@@ -195,7 +195,7 @@ func (l *arms) named(name string) *arm {
 
 // inOrder returns the arms in the order of the plan: the baseline, the control, the treatments.
 func (l *arms) inOrder(baseline string) ([]*arm, error) {
-	names := testbed.Each(l.list, func(a *arm) string { return a.name })
+	names := lists.Map(l.list, func(a *arm) string { return a.name })
 	at := slices.Index(names, baseline)
 	switch {
 	case baseline == experiment.ControlName:

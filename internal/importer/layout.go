@@ -12,7 +12,7 @@ import (
 
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // Layout describes the paths of files by a template with fields. The fields of a role (arm, block, cell, repeat) form
@@ -207,7 +207,7 @@ func (l *Layout) find() (*fileSearch, []Source, error) {
 	}
 	order := sortedNames(arms)
 	slices.SortStableFunc(s.files, func(a, b inputFile) int { return slices.Index(order, a.arm) - slices.Index(order, b.arm) })
-	sources := testbed.Each(order, func(arm string) Source { return Source{Arm: arm, From: []string{l.Path}} })
+	sources := lists.Map(order, func(arm string) Source { return Source{Arm: arm, From: []string{l.Path}} })
 	if len(l.Block) > 0 {
 		l.blocks = sortedNames(blocks)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tare/internal/experiment"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // comparable returns an error if no arm shares a cell with the baseline. It returns nil if an arm has no cells, since
@@ -107,7 +107,7 @@ func (r *run) label(round int) string {
 }
 
 func firstFew[V any](set map[int]V, name func(int) string) string {
-	return Few(3, testbed.Each(slices.Sorted(maps.Keys(set)), name))
+	return Few(3, lists.Map(slices.Sorted(maps.Keys(set)), name))
 }
 
 // Few joins names by commas. If there are more names than most, it joins the first ones and adds an ellipsis.
@@ -130,7 +130,7 @@ func (c *importedCell) learn(arm string, settings []Setting, t *Trial) {
 	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
 		return
 	}
-	values := testbed.Each(settings, func(s Setting) string { return short(cmp.Or(t.Facts[s.Name], s.Default)) })
+	values := lists.Map(settings, func(s Setting) string { return short(cmp.Or(t.Facts[s.Name], s.Default)) })
 	if !slices.ContainsFunc(c.loads, func(l load) bool { return l.arm == arm && slices.Equal(l.values, values) }) {
 		c.loads = append(c.loads, load{arm, values})
 	}
@@ -213,7 +213,7 @@ func (r *run) remarkSettings(arms []*arm) {
 }
 
 func checkAllowed(names []string, f Format) error {
-	known := testbed.Each(f.Settings, func(s Setting) string { return s.Name })
+	known := lists.Map(f.Settings, func(s Setting) string { return s.Name })
 	for _, name := range names {
 		switch {
 		case known == nil:

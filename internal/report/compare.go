@@ -8,13 +8,13 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/report/columns"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	comparing "tare/internal/runs/compare"
-	"tare/internal/testbed"
 )
 
 // Compare shows a comparison of runs: how machines and settings differ, how overheads changed, and the values
@@ -74,7 +74,7 @@ func compareSummary(r *comparing.Result) []doc.Block {
 // comparedSummary returns the first blocks of a comparison: the notice on observational runs, the warnings,
 // and on a page the answers.
 func comparedSummary(observational string, warnings []analysis.Finding, answers []doc.Answer) []doc.Block {
-	items := testbed.Each(wording.Findings(warnings), func(text string) string { return sentence(brief(text)) })
+	items := lists.Map(wording.Findings(warnings), func(text string) string { return sentence(brief(text)) })
 	return []doc.Block{doc.If(observational != "", doc.Alert{Title: observational}),
 		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"tare/internal/analysis"
+	"tare/internal/lists"
 	"tare/internal/report/wording"
 	"tare/internal/runs/combine"
 	comparing "tare/internal/runs/compare"
 	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 	"tare/internal/runs/published"
-	"tare/internal/testbed"
 )
 
 // field is one field of a CSV line. Its value is a text, a number or a truth value. Nil and numbers that are not finite
@@ -32,7 +32,7 @@ type field struct {
 // formula to a spreadsheet gets an apostrophe.
 func writeCSV(w io.Writer, columns []field, lines [][]field) error {
 	out := csv.NewWriter(w)
-	record := testbed.Each(columns, func(f field) string { return f.column })
+	record := lists.Map(columns, func(f field) string { return f.column })
 	_ = out.Write(record) // out.Error returns the error of a failed Write
 	for _, line := range lines {
 		for i, f := range line {
@@ -100,7 +100,7 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	s := arrange(r)
 	var lines [][]field
 	for _, g := range append(s.groups(true), s.groups(false)...) {
-		lines = append(lines, testbed.Each(g.lines(), s.fields)...)
+		lines = append(lines, lists.Map(g.lines(), s.fields)...)
 	}
 	if f := r.Factorial; f != nil {
 		for _, e := range pointers(f.Effects) {
@@ -144,7 +144,7 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 func CompareCSV(w io.Writer, r *comparing.Result) error {
 	var lines [][]field
 	changes := func(kind string, list []comparing.Change) {
-		lines = append(lines, testbed.Each(list, func(c comparing.Change) []field { return comparedFields(kind, c.Comparison, c.To, c.From, nil) })...)
+		lines = append(lines, lists.Map(list, func(c comparing.Change) []field { return comparedFields(kind, c.Comparison, c.To, c.From, nil) })...)
 	}
 	changes("change", r.Changes)
 	changes("floor", r.Floors)
@@ -213,7 +213,7 @@ func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
 	for _, p := range h.Experiments {
 		for _, s := range pointers(p.Series) {
-			lines = append(lines, testbed.Each(s.Points, func(at history.Point) []field { return historyFields(p.Name, p.Runs[at.Run], s, at) })...)
+			lines = append(lines, lists.Map(s.Points, func(at history.Point) []field { return historyFields(p.Name, p.Runs[at.Run], s, at) })...)
 		}
 	}
 	return writeCSV(w, historyFields("", &history.Run{}, &history.Series{}, history.Point{}), lines)
@@ -240,7 +240,7 @@ func historyFields(name string, r *history.Run, s *history.Series, at history.Po
 // GateCSV writes a line for each overhead with a limit. Both numbers are shares of the baseline (scale "ratio") or in
 // the metric's unit (scale "difference").
 func GateCSV(w io.Writer, r *gate.Result) error {
-	return writeCSV(w, gateFields(r, gate.Case{}), testbed.Each(r.Cases, func(c gate.Case) []field { return gateFields(r, c) }))
+	return writeCSV(w, gateFields(r, gate.Case{}), lists.Map(r.Cases, func(c gate.Case) []field { return gateFields(r, c) }))
 }
 
 func gateFields(r *gate.Result, c gate.Case) []field {

@@ -6,19 +6,19 @@ import (
 	"slices"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/runs/history"
-	"tare/internal/testbed"
 )
 
 // History shows the runs of each experiment over time: the changes, the series, and the runs.
 func History(h *history.History, o HistoryOptions) *doc.Document {
 	var plans []*experiment.Plan
 	for _, e := range h.Experiments {
-		plans = append(plans, testbed.Each(e.Runs, func(r *history.Run) *experiment.Plan { return r.Plan })...)
+		plans = append(plans, lists.Map(e.Runs, func(r *history.Run) *experiment.Plan { return r.Plan })...)
 	}
 	h = labels.Shown(h, plans...)
 	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
@@ -129,7 +129,7 @@ func (p experimentHistory) seriesSection(id string, s *history.Series, open bool
 	chart.Plot = func(width int) []string { return spark(s, len(p.Runs), width) }
 	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
 		Blocks: []doc.Block{chart}}
-	changes := testbed.Each(s.Shifts, func(c history.Change) doc.Answer {
+	changes := lists.Map(s.Shifts, func(c history.Change) doc.Answer {
 		return doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftRun(c)), Causes: p.shiftCause(c)}
 	})
 	section.Blocks = append(section.Blocks, doc.On(doc.Terminal, doc.If(changes != nil, doc.Answers{List: changes})))
@@ -169,7 +169,7 @@ func (p experimentHistory) chartID(id string, s *history.Series) string {
 }
 
 func (p experimentHistory) runBlocks(o HistoryOptions) []doc.Block {
-	left := testbed.Each(p.leftOut(), func(r *history.Run) string { return plain(r.Directory) + ": " + brief(wording.Reason(r.LeftOut)) })
+	left := lists.Map(p.leftOut(), func(r *history.Run) string { return plain(r.Directory) + ": " + brief(wording.Reason(r.LeftOut)) })
 	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.If(left != nil,
 			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left), Most: maxLeftOut}}}))}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/report/wording"
 	"tare/internal/runs/history"
-	"tare/internal/testbed"
 )
 
 // experimentHistory is the history of one experiment, arranged for reading.
@@ -89,7 +89,7 @@ func (p experimentHistory) shiftCause(c history.Change) []string {
 }
 
 func eventList(events []history.Event) string {
-	return firstFew(testbed.Each(events, func(e history.Event) string { return brief(wording.Difference(e.Difference)) }), maxEvents, "; ", "; and ")
+	return firstFew(lists.Map(events, func(e history.Event) string { return brief(wording.Difference(e.Difference)) }), maxEvents, "; ", "; and ")
 }
 
 // parameterChanges returns a line for each run whose parameters differ from those of the run before. A difference of
@@ -154,7 +154,7 @@ type finding struct {
 func findings(list []*history.Series) []finding {
 	var all []finding
 	for _, s := range list {
-		all = append(all, testbed.Each(s.Shifts, func(c history.Change) finding { return finding{s, c} })...)
+		all = append(all, lists.Map(s.Shifts, func(c history.Change) finding { return finding{s, c} })...)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
 	return all

@@ -7,10 +7,10 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
-	"tare/internal/testbed"
 )
 
 func (s *sheet) imported() bool { return s.plan.Import != nil }
@@ -66,14 +66,14 @@ func (s *sheet) invalidFiles() []string {
 			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}
 	}
-	return testbed.Each(keys, func(k key) string {
+	return lists.Map(keys, func(k key) string {
 		return texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
 	})
 }
 
 func reasonOf(t journal.Trial) (name, reason string) {
 	name = cmp.Or(brief(t.Source), plain(t.Raw))
-	return name, strings.Join(testbed.Each(t.Invalid, func(v journal.Violation) string { return plain(v.Rule) + ": " + brief(v.Detail) }), "; ")
+	return name, strings.Join(lists.Map(t.Invalid, func(v journal.Violation) string { return plain(v.Rule) + ": " + brief(v.Detail) }), "; ")
 }
 
 func (s *sheet) aside(c analysis.Comparison) string {

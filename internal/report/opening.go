@@ -7,10 +7,10 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 )
 
 // opening returns the first blocks of a run: the answer in sentences, values and overheads, and on a page also the
@@ -82,7 +82,7 @@ func (s *sheet) valueBlocks() []doc.Block {
 			first = append(first, of)
 		}
 		lines = append(lines, join(", ", plain(g.metric.Name)+" "+wording.In(plain(g.cell)), better(g.metric)))
-		lines = append(lines, testbed.Each(barLines(of, 74), func(l string) string { return "  " + l })...)
+		lines = append(lines, lists.Map(barLines(of, 74), func(l string) string { return "  " + l })...)
 	}
 	if first == nil {
 		return nil
@@ -178,7 +178,7 @@ type scopedText struct {
 // bySeverity returns the texts with their scopes, the most severe first.
 func bySeverity(list []scopedText) []string {
 	slices.SortStableFunc(list, func(a, b scopedText) int { return cmp.Compare(a.severity, b.severity) })
-	return testbed.Each(list, func(w scopedText) string {
+	return lists.Map(list, func(w scopedText) string {
 		return join(": ", firstFew(nonEmpty(w.scopes...), maxScopes, "; ", " and "), w.text)
 	})
 }

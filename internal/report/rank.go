@@ -8,11 +8,11 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/report/columns"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 )
 
 // many reports whether the run has too many treatments to show each at length.
@@ -196,7 +196,7 @@ func (s *sheet) matrixCell(c *analysis.Comparison) doc.Cell {
 // sortedForest plots many overheads, the largest first, in pictures of maxSorted rows on one axis.
 func (s *sheet) sortedForest() []doc.Block {
 	f := s.forest()
-	of := testbed.Each(f.Groups, func(g figure.Group) group { return group{cell: g.Cell, metric: experiment.Metric{Name: g.Metric}} })
+	of := lists.Map(f.Groups, func(g figure.Group) group { return group{cell: g.Cell, metric: experiment.Metric{Name: g.Metric}} })
 	short := groupNames(of)
 	var rows []figure.Row
 	for i, g := range f.Groups {

@@ -32,13 +32,13 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/report/columns"
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/runs/gate"
 	"tare/internal/runs/history"
 	"tare/internal/runs/published"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -143,7 +143,7 @@ func plain(s string) string { return safetext.Line(s) }
 func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
 
 func plainAll(list []string) []string {
-	return testbed.Each(list, brief)
+	return lists.Map(list, brief)
 }
 
 var when, join = wording.When, wording.Join

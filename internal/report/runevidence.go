@@ -10,10 +10,10 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
-	"tare/internal/testbed"
 )
 
 func (s *sheet) proofSection() doc.Section {
@@ -57,7 +57,7 @@ func (s *sheet) proofMatrix() doc.Table {
 		counts[[2]string{p.Arm, p.Layer}] = count{c.passed + p.Passed, c.failed + p.Failed, c.caveat || p.Caveat != ""}
 	}
 	columns := []doc.Column{{Title: "arm", Kind: doc.Name}}
-	columns = append(columns, testbed.Each(layers, func(layer string) doc.Column { return doc.Column{Title: plain(layer), NoBreak: true} })...)
+	columns = append(columns, lists.Map(layers, func(layer string) doc.Column { return doc.Column{Title: plain(layer), NoBreak: true} })...)
 	var rows []doc.Row
 	for _, arm := range arms {
 		row := doc.Row{Cells: []doc.Cell{doc.C(plain(arm))}}
@@ -106,7 +106,7 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	by := s.run.Trials.ByRule
 	rules := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
-	counts := testbed.Each(rules, func(rule string) doc.Fact {
+	counts := lists.Map(rules, func(rule string) doc.Fact {
 		return doc.Fact{Key: plain(rule), Value: wording.Count(by[rule], "trial", "trials")}
 	})
 	in := doc.Terminal | doc.Markdown | doc.Page
@@ -133,7 +133,7 @@ func (s *sheet) invalidTrials(o RunOptions) doc.Section {
 	if s.imported() {
 		ours, theirs = theirs, ours
 	}
-	rows := testbed.Each(s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)], func(t journal.Trial) doc.Row { return s.invalidRow(t, o) })
+	rows := lists.Map(s.run.Invalids[:min(len(s.run.Invalids), maxInvalids)], func(t journal.Trial) doc.Row { return s.invalidRow(t, o) })
 	more := len(s.run.Invalids) - len(rows)
 	return doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10,
 		Blocks: []doc.Block{

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"tare/internal/analysis"
+	"tare/internal/lists"
 	doc "tare/internal/report/document"
 	"tare/internal/report/figure"
 	"tare/internal/report/labels"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
 	"tare/internal/runs/history"
-	"tare/internal/testbed"
 )
 
 // Listed is a run in a list of runs.
@@ -100,7 +100,7 @@ func Runs(page, title string, list []Listed, skipped []history.Skipped, links ..
 }
 
 func skippedRuns(skipped []history.Skipped) doc.Block {
-	list := testbed.Each(skipped, func(s history.Skipped) string { return plain(s.Directory) + ": " + brief(s.Reason) })
+	list := lists.Map(skipped, func(s history.Skipped) string { return plain(s.Directory) + ": " + brief(s.Reason) })
 	return doc.If(list != nil, doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}})
 }
 

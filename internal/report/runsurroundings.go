@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	doc "tare/internal/report/document"
 	"tare/internal/report/wording"
 	"tare/internal/run/machine"
@@ -67,7 +68,7 @@ func machineDetail(title string, list []doc.Fact) doc.Block {
 }
 
 func byName(m map[string]string) []doc.Fact {
-	return testbed.Each(slices.Sorted(maps.Keys(m)), func(k string) doc.Fact { return doc.Fact{Key: plain(k), Value: plain(m[k])} })
+	return lists.Map(slices.Sorted(maps.Keys(m)), func(k string) doc.Fact { return doc.Fact{Key: plain(k), Value: plain(m[k])} })
 }
 
 func clusterSection(c machine.Cluster) doc.Section {
@@ -125,7 +126,7 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 	note := fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
 	var rows []doc.Row
 	for _, a := range s.plan.Arms {
-		layers := testbed.Each(a.Layers, func(l experiment.PlannedLayer) doc.Text { return doc.In(doc.Mono, plain(l.Kind)+" "+compact(l.Config)) })
+		layers := lists.Map(a.Layers, func(l experiment.PlannedLayer) doc.Text { return doc.In(doc.Mono, plain(l.Kind)+" "+compact(l.Config)) })
 		if layers == nil {
 			layers = []doc.Text{doc.In(doc.Muted, "none")}
 		}

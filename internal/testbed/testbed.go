@@ -69,14 +69,6 @@ func ServicePorts() (ports []uint16) {
 	return ports
 }
 
-// Each applies a function to all elements of a list and returns the results.
-func Each[T, U any](list []T, of func(T) U) (results []U) {
-	for _, element := range list {
-		results = append(results, of(element))
-	}
-	return results
-}
-
 // Testbed makes sites.
 type Testbed interface {
 	Open(ctx context.Context, want Request) (Site, error)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tare/internal/experiment"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // Price returns the cost metrics of a trial: CPU time per unit of work, and memory. layers is the CPU time of the
@@ -89,7 +89,7 @@ func TimeMetrics(name string, n int, quantiles []Quantile) []experiment.Metric {
 			names = append(names, name+"-"+q.String())
 		}
 	}
-	return testbed.Each(names, func(name string) experiment.Metric {
+	return lists.Map(names, func(name string) experiment.Metric {
 		return experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}
 	})
 }

@@ -20,7 +20,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/importer"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 	"tare/internal/text/safetext"
 	"tare/internal/toolformat/jsondoc"
 )
@@ -126,7 +126,7 @@ func (d *document) names() []string {
 
 func (r *result) parameters() string {
 	names := slices.Sorted(maps.Keys(r.Parameters))
-	return strings.Join(testbed.Each(names, func(name string) string { return name + "=" + r.Parameters[name] }), ",")
+	return strings.Join(lists.Map(names, func(name string) string { return name + "=" + r.Parameters[name] }), ",")
 }
 
 func (r *result) valid() error {

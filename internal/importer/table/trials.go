@@ -14,7 +14,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/importer"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // assembler makes trials from rows. Rows of the same trial need not be neighbours.
@@ -313,7 +313,7 @@ func (r *assembler) of(name string) []fieldMetric {
 // cell joins the fields that Cell lists, own (from the measured field's name) and the levels to a cell's name.
 // "results" stands for empty fields and own.
 func (r *assembler) cell(in *Row, own string, levels []factor.Level) string {
-	parts := testbed.Each(r.Cell, in.Field)
+	parts := lists.Map(r.Cell, in.Field)
 	parts = slices.DeleteFunc(append(parts, own), func(part string) bool { return part == "" })
 	name := cmp.Or(strings.Join(parts, "."), "results")
 	for _, l := range levels {

@@ -28,6 +28,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/wrapper"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -166,7 +167,7 @@ func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Ho
 	if err != nil {
 		return nil, nil, err
 	}
-	if answers, err = wrapper.Try(ctx, site, where, testbed.Each(hooks, func(h Hook) string { return h.Try })...); err != nil {
+	if answers, err = wrapper.Try(ctx, site, where, lists.Map(hooks, func(h Hook) string { return h.Try })...); err != nil {
 		return nil, nil, err
 	}
 	counted, err = sum(hooks, installed)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/layer"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 //go:embed programs/connect.o
@@ -193,7 +193,7 @@ func (l *loaded) Off() error {
 	if l.links == nil {
 		return nil
 	}
-	errs := testbed.Each(l.links, link.Link.Close)
+	errs := lists.Map(l.links, link.Link.Close)
 	l.links = nil
 	return errors.Join(append(errs, l.gone())...)
 }

@@ -31,6 +31,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/layer"
 	"tare/internal/layer/bpf"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -39,7 +40,7 @@ const name = "bpflsm"
 type hook string // a kind of rules, named as in vArmor
 
 func (hook) Values() []string {
-	return testbed.Each(hooks, func(h hookRules) string { return h.name })
+	return lists.Map(hooks, func(h hookRules) string { return h.name })
 }
 
 type config struct {
@@ -128,7 +129,7 @@ func (c *config) proofs(at lastRuleFiles) (list []bpf.Hook) {
 func (c *config) policy(at lastRuleFiles) bpf.Policy {
 	n := c.Rules.One()
 	p := bpf.Policy{Rules: n, Action: c.Action.One(), Suffix: c.Match.One() == layer.Suffix, Capabilities: rare,
-		Hooks: testbed.Each(c.proofs(at), func(h bpf.Hook) int { return h.Index })}
+		Hooks: lists.Map(c.proofs(at), func(h bpf.Hook) int { return h.Index })}
 	p.Four, p.Six, _ = bpf.Unused(n, bpf.Early)
 	for i := range n {
 		text := c.unused(i)

@@ -23,6 +23,7 @@ import (
 	"tare/internal/experiment/environ"
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 )
@@ -94,7 +95,7 @@ func (c *config) prove(ctx context.Context, s *layer.Session, site testbed.Site,
 		if err != nil {
 			return nil, err
 		}
-		return testbed.Each(c.Set.Names(), func(n string) layer.Check { return c.check(n, values[n], seen[n], on) }), nil
+		return lists.Map(c.Set.Names(), func(n string) layer.Check { return c.check(n, values[n], seen[n], on) }), nil
 	})
 }
 
@@ -111,7 +112,7 @@ type answer struct {
 // look starts a process at a place like a subject. The process reports its variables; look returns the answers by the
 // variables' names.
 func (c *config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
-	questions := testbed.Each(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
+	questions := lists.Map(c.Set.Names(), func(n string) question { return question{Name: n, Hidden: c.Set.Hidden(n)} })
 	cmd, err := helperrpc.Command(site, where, name, questions)
 	if err != nil {
 		return nil, err

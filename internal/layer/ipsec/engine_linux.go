@@ -18,8 +18,8 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"tare/internal/layer/tunnel"
+	"tare/internal/lists"
 	"tare/internal/run/machine/owned"
-	"tare/internal/testbed"
 )
 
 const daemon = "charon-systemd" // the variant of strongSwan's daemon that needs no file below /run
@@ -194,7 +194,7 @@ func (e *engine) connection(p tunnel.Peer) message {
 		"proposals": []string{"aes128gcm16-prfsha256-x25519"},
 		"local":     message{"auth": "psk"}, "remote": message{"auth": "psk"},
 		"children": message{"net": message{
-			"local_ts": testbed.Each(e.Behind, netip.Prefix.String), "remote_ts": testbed.Each(p.Behind, netip.Prefix.String),
+			"local_ts": lists.Map(e.Behind, netip.Prefix.String), "remote_ts": lists.Map(p.Behind, netip.Prefix.String),
 			"esp_proposals": []string{"aes128gcm16-x25519"},
 			"start_action":  start, "rekey_time": "0",
 		}},

@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/layer/wrapper"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/launcher"
 	"tare/internal/testbed/local/localtest"
@@ -19,7 +20,7 @@ import (
 // Main is the TestMain of a layer's tests. Tests may start their own executable as package wrapper's prober, or as a
 // helper of the given layers.
 func Main(m *testing.M, kinds ...layer.Kind) {
-	helpers := testbed.Each(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
+	helpers := lists.Map(kinds, func(k layer.Kind) testbed.Helper { return testbed.Helper{Name: k.Name, Run: k.Helper} })
 	localtest.Main(m, append(helpers, testbed.Helper{Name: wrapper.Prober, Run: wrapper.Probe})...)
 }
 
@@ -98,5 +99,5 @@ func Leaky(site testbed.Site, a *layer.Active) testbed.Site {
 
 // Text lists checks, one per line: "name: observed: true".
 func Text(checks []layer.Check) string {
-	return strings.Join(testbed.Each(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK) }), "\n")
+	return strings.Join(lists.Map(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK) }), "\n")
 }

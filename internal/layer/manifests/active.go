@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/layer/placeholder"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -67,7 +68,7 @@ func (c *config) placed(ctx context.Context, on cluster, given bool) (objects []
 }
 
 func bare(objects []placement) []*unstructured.Unstructured {
-	return testbed.Each(objects, func(p placement) *unstructured.Unstructured { return p.Unstructured })
+	return lists.Map(objects, func(p placement) *unstructured.Unstructured { return p.Unstructured })
 }
 
 func (a *active) up(ctx context.Context, given bool) error {

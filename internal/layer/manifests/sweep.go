@@ -12,7 +12,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // Users choose the names of factors: a level of the factor rules replaces $(rules) in the texts. Beside texts, a level
@@ -67,7 +67,7 @@ func (c *config) variants() []*config {
 }
 
 func (c *config) checkFactors(errs *experiment.FieldErrors) {
-	texts := append(testbed.Each(c.Files, func(f file) string { return f.Text }), string(c.Inline))
+	texts := append(lists.Map(c.Files, func(f file) string { return f.Text }), string(c.Inline))
 	for _, w := range c.Wait {
 		texts = append(texts, w.Kind, w.Name, w.APIVersion, w.Namespace, w.Condition)
 	}

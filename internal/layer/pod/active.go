@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
 	"tare/internal/testbed/kube/agent"
@@ -86,7 +87,7 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
 		return nil
 	}
-	why := testbed.Each(needs, func(n experiment.PodSecurity) string { return n.Why })
+	why := lists.Map(needs, func(n experiment.PodSecurity) string { return n.Why })
 	return fmt.Errorf("the namespace %s allows only pods of the Pod Security level %s, but the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
@@ -174,7 +175,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 }
 
 func uids(views []podView) []types.UID {
-	return testbed.Each(views, func(s podView) types.UID { return s.pod.UID })
+	return lists.Map(views, func(s podView) types.UID { return s.pod.UID })
 }
 
 // offBeside lists the settings of c whose checks show that c is off in another arm. That arm has a pod layer, own. Most
@@ -341,5 +342,5 @@ func (a aspect) check(views []podView) layer.Check {
 // checks makes, in all pods, the checks of those settings (aspects) whose field spec equals the argument spec.
 func checks(aspects []aspect, views []podView, spec bool) []layer.Check {
 	aspects = slices.DeleteFunc(slices.Clone(aspects), func(a aspect) bool { return a.spec != spec })
-	return testbed.Each(aspects, func(a aspect) layer.Check { return a.check(views) })
+	return lists.Map(aspects, func(a aspect) layer.Check { return a.check(views) })
 }

@@ -17,7 +17,7 @@ import (
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer/keyvalue"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 const (
@@ -275,7 +275,7 @@ func (c *Config) settled() (*Config, error) {
 }
 
 func names(list []corev1.Capability) []string {
-	return testbed.Each(list, func(c corev1.Capability) string { return string(c) })
+	return lists.Map(list, func(c corev1.Capability) string { return string(c) })
 }
 
 var isProfile = regexp.MustCompile(`^(RuntimeDefault|Unconfined|Localhost/.+)$`)

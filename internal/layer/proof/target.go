@@ -15,6 +15,7 @@ import (
 	"tare/internal/experiment/reference"
 	"tare/internal/layer/evidence"
 	"tare/internal/layer/placeholder"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube"
 )
@@ -54,7 +55,7 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 	if err != nil {
 		return nil, err
 	}
-	return testbed.Each(pods, func(pod corev1.Pod) target { return i.inContainer(s, pod, values) }), nil
+	return lists.Map(pods, func(pod corev1.Pod) target { return i.inContainer(s, pod, values) }), nil
 }
 
 func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
@@ -174,7 +175,7 @@ func podsOf(ctx context.Context, site testbed.Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	uids := testbed.Each(slices.Collect(maps.Values(pods)), func(pod *corev1.Pod) string { return string(pod.UID) })
+	uids := lists.Map(slices.Collect(maps.Values(pods)), func(pod *corev1.Pod) string { return string(pod.UID) })
 	slices.Sort(uids)
 	return strings.Join(uids, " "), nil
 }

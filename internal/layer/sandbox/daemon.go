@@ -12,6 +12,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/layer"
 	"tare/internal/layer/wrapper"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
 )
@@ -152,7 +153,7 @@ func (c *container) args(label string, names ...string) []string {
 }
 
 func prefixed(prefix string, list []string) []string {
-	return testbed.Each(list, func(s string) string { return prefix + s })
+	return lists.Map(list, func(s string) string { return prefix + s })
 }
 
 func (c *container) front(label string) wrapper.Wrapper {
@@ -174,7 +175,7 @@ func (c *container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Che
 // variables returns the names of a command's variables. Their values are left out, since every user of the machine can
 // see a program's arguments.
 func variables(cmd testbed.Command) []string {
-	return testbed.Each(cmd.Env, func(v string) string {
+	return lists.Map(cmd.Env, func(v string) string {
 		name, _, _ := strings.Cut(v, "=")
 		return name
 	})

@@ -36,6 +36,7 @@ import (
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
 	"tare/internal/layer/placeholder"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -88,7 +89,7 @@ var Kind = layer.Kind{
 }
 
 func (c *config) Declare() experiment.Declaration {
-	programs := testbed.Each(c.programs(), func(name string) experiment.Program {
+	programs := lists.Map(c.programs(), func(name string) experiment.Program {
 		return experiment.Program{Name: name, Where: experiment.OnMachine}
 	})
 	return experiment.Declaration{Validate: c.validate, Programs: programs, ProvesBeside: true, Switches: c.Exclusive}

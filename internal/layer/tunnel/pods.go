@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"tare/internal/layer"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
 // inPods returns tunnels between the pods of a site, whose ends are not open yet. The helpers run in sidecars, or
 // without the layer beside the programs.
 func (p *Protocol) inPods(site testbed.Site, sidecars testbed.Sidecars, watches bool) *Tunnels {
-	ends := testbed.Each(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
+	ends := lists.Map(sidecars.SidecarPods(), func(pod testbed.Place) *end { return &end{at: pod, place: pod, pod: pod} })
 	t := &Tunnels{Protocol: p, site: site, ends: ends, sidecars: sidecars, watches: watches}
 	t.send = t.sendFromPod
 	return t
@@ -56,7 +57,7 @@ func (t *Tunnels) meet(ctx context.Context) error {
 		if len(e.own) == 0 {
 			return fmt.Errorf("the %s has no address", e.pod)
 		}
-		behind := testbed.Each(e.own, func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) })
+		behind := lists.Map(e.own, func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) })
 		e.peer = Peer{Address: e.own[0], Behind: behind}
 		if err := e.start(ctx, t); err != nil {
 			return err

@@ -27,6 +27,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -326,7 +327,7 @@ func (t *Tunnels) costs() ([]layer.Cost, error) {
 
 // down routes the pods' packets over the wire again, and removes the tunnels.
 func (t *Tunnels) down(ctx context.Context) error {
-	return errors.Join(t.lead(ctx, false), errors.Join(testbed.Each(t.ends, func(e *end) error { return e.close(ctx) })...))
+	return errors.Join(t.lead(ctx, false), errors.Join(lists.Map(t.ends, func(e *end) error { return e.close(ctx) })...))
 }
 
 // hinted adds advice to an error of a missing requirement, such as a kernel module: how to meet it.

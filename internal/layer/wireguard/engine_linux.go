@@ -17,7 +17,7 @@ import (
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
 	"tare/internal/layer/tunnel"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 func lacks() error {
@@ -66,7 +66,7 @@ func withClient(f func(*wgctrl.Client) error) error {
 func (kernelEngine) Rekey(own tunnel.Key, list []tunnel.Peer) error {
 	var peers []wgtypes.PeerConfig
 	for _, p := range list {
-		behind := testbed.Each(p.Behind, func(b netip.Prefix) net.IPNet {
+		behind := lists.Map(p.Behind, func(b netip.Prefix) net.IPNet {
 			return net.IPNet{IP: b.Masked().Addr().AsSlice(), Mask: net.CIDRMask(b.Bits(), b.Addr().BitLen())}
 		})
 		to := net.UDPAddrFromAddrPort(p.Endpoint(port))

@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 )
@@ -69,7 +70,7 @@ func Without(name, ask string, bits uint64) Evidence {
 }
 
 func words(list []Evidence) []string {
-	return slices.Concat(testbed.Each(list, func(e Evidence) []string { return e.Ask })...)
+	return slices.Concat(lists.Map(list, func(e Evidence) []string { return e.Ask })...)
 }
 
 // choose returns the evidence whose answer outside the wrapper differs from the answer expected inside. Each piece
@@ -85,7 +86,7 @@ func choose(list []Evidence, outside answers) (chosen []Evidence) {
 }
 
 func same(list []Evidence, outside answers) string {
-	return strings.Join(testbed.Each(list, func(e Evidence) string {
+	return strings.Join(lists.Map(list, func(e Evidence) string {
 		return fmt.Sprintf("%s (%s) is %s without it already", e.Name, e.Ask[0], outside[e.Ask[0]])
 	}), "; ")
 }

@@ -35,6 +35,7 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/layer/evidence"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -209,7 +210,7 @@ func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 		if failed != nil {
 			return []layer.Check{{Layer: a.Layer, Name: "command in front", Expected: starting, Observed: failed.Error()}}, nil
 		}
-		return testbed.Each(a.chosen[where], func(e Evidence) layer.Check { return e.check(a.Layer, inside, a.outside[where]) }), nil
+		return lists.Map(a.chosen[where], func(e Evidence) layer.Check { return e.check(a.Layer, inside, a.outside[where]) }), nil
 	})
 }
 
@@ -278,7 +279,7 @@ func (f Wrapper) Off(ctx context.Context, s *layer.Session) ([]layer.Check, erro
 		if failed != nil {
 			return nil, failed
 		}
-		checks := testbed.Each(choose(f.Evidence, outside), func(e Evidence) layer.Check { return e.off(f.Layer, inside, outside) })
+		checks := lists.Map(choose(f.Evidence, outside), func(e Evidence) layer.Check { return e.off(f.Layer, inside, outside) })
 		if !dressed {
 			return checks, nil
 		}

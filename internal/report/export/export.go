@@ -24,10 +24,10 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
+	"tare/internal/lists"
 	"tare/internal/report"
 	"tare/internal/report/wording"
 	"tare/internal/run/journal"
-	"tare/internal/testbed"
 )
 
 // Run is a recorded run with its analysis.
@@ -63,7 +63,7 @@ func directory(dir string) string {
 }
 
 func levels(p *experiment.Plan, c *experiment.Cell, a *experiment.PlannedArm) string {
-	all := testbed.Each(slices.Concat(c.Levels, a.Levels), factor.Level.String)
+	all := lists.Map(slices.Concat(c.Levels, a.Levels), factor.Level.String)
 	if a.Role != experiment.Treatment || a.Factors != nil { // in a factorial design, each factor of the arm is on or off
 		for _, f := range p.Factorial {
 			setting := cmp.Or(wording.When(slices.Contains(a.Factors, f), "on"), "off")

@@ -11,8 +11,8 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -63,7 +63,7 @@ func (f *family) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "# HELP %s %s\n", f.name, f.help)
 	for _, s := range f.list {
-		labels := testbed.Each(s.labels, func(l label) string { return l.name + `="` + escapeLabel.Replace(safetext.Line(l.value)) + `"` })
+		labels := lists.Map(s.labels, func(l label) string { return l.name + `="` + escapeLabel.Replace(safetext.Line(l.value)) + `"` })
 		fmt.Fprintf(w, "%s{%s} %s\n", f.name, strings.Join(labels, ","), number(s.value))
 	}
 }

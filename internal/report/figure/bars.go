@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"tare/internal/analysis"
+	"tare/internal/lists"
 	"tare/internal/report/columns"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -35,7 +35,7 @@ type Bar struct {
 // Axis returns an axis that covers all bars of the group, and zero.
 func (g BarGroup) Axis() Axis {
 	var a Axis
-	drawn := testbed.Each(g.Bars, func(b Bar) analysis.Interval { return b.At })
+	drawn := lists.Map(g.Bars, func(b Bar) analysis.Interval { return b.At })
 	for _, i := range reached(drawn, g.marks()) {
 		a.Lo, a.Hi = min(a.Lo, bounded(i.Lo)), max(a.Hi, bounded(i.Hi))
 	}
@@ -169,7 +169,7 @@ func (b Boxes) Draw() string {
 }
 
 func abbreviated(names []string, room float64) []string {
-	safe := testbed.Each(names, safetext.Line)
+	safe := lists.Map(names, safetext.Line)
 	short := columns.Abbreviate(safe, int(room/(letter*12)))
 	for i, name := range safe {
 		safe[i] = short[name]

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"tare/internal/analysis"
+	"tare/internal/lists"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 )
 
 // Lines plots a metric against the levels of a factor. Above are the values of each arm, below each arm's overhead
@@ -277,7 +277,7 @@ func (c *linesChart) estimates(a Line) {
 // joined draws a line that joins the estimates of successive levels. The line may stand beside the levels, at a
 // distance of aside pixels.
 func (c *linesChart) joined(run []int, estimates []Estimate, aside float64, y func(float64) float64, class string) {
-	line := testbed.Each(run, func(k int) string { return at(c.x(c.X[k])+aside, y(estimates[k].At.Point)) })
+	line := lists.Map(run, func(k int) string { return at(c.x(c.X[k])+aside, y(estimates[k].At.Point)) })
 	c.path("M"+strings.Join(line, "L"), class)
 }
 

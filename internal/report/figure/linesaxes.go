@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"tare/internal/analysis"
+	"tare/internal/lists"
 	"tare/internal/report/columns"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -29,7 +29,7 @@ func levelAxis(x []float64) Axis {
 	if x[0] == 0 {
 		curved = Axis{Lo: even.Lo, Hi: even.Hi, Bend: x[1]}
 	}
-	spread := testbed.Each(x, curved.transform)
+	spread := lists.Map(x, curved.transform)
 	if gapRatio(spread) < gapRatio(x) {
 		return curved.around(x)
 	}
@@ -236,7 +236,7 @@ func (c *linesChart) overheadTicks() (list []tick) {
 	if !c.Ratio {
 		list = ticksIn(c.overheadAxis, c.Unit, 6)
 	} else {
-		list = testbed.Each(c.overheadAxis.ticks(6), func(t float64) tick { return tick{t, percentTick(t)} })
+		list = lists.Map(c.overheadAxis.ticks(6), func(t float64) tick { return tick{t, percentTick(t)} })
 	}
 	for i, t := range list {
 		list[i].label = costOrGain(t.at, t.label)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tare/internal/analysis"
+	"tare/internal/lists"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 )
 
 // RunChart shows every trial of one metric in one cell over time.
@@ -44,7 +44,7 @@ func (r RunChart) Draw() string {
 	} else {
 		c.timeAxis(bottom)
 	}
-	names := testbed.Each(r.Lanes, func(l Lane) string { return l.Name })
+	names := lists.Map(r.Lanes, func(l Lane) string { return l.Name })
 	short := abbreviated(names, runChartWidth-190)
 	for i, l := range r.Lanes {
 		c.lane(l, laneTop+lanePitch*float64(i), short[i])

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"tare/internal/experiment/factor"
+	"tare/internal/lists"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -28,7 +28,7 @@ func rateUnit(kind, metric, unit string) string {
 
 // Levels writes the levels of factors: "64 rules", "pod to pod, MTU 1500".
 func Levels(kind string, list []factor.Level, separator string) string {
-	return safetext.Line(strings.Join(testbed.Each(list, func(l factor.Level) string { return level(kind, l) }), separator))
+	return safetext.Line(strings.Join(lists.Map(list, func(l factor.Level) string { return level(kind, l) }), separator))
 }
 
 var (

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/report/document"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -126,7 +126,7 @@ func (m *writer) answers(a document.Answers) {
 			item = append(item, document.Span{Words: sign + " "})
 		}
 		item = append(item, one.Text...)
-		item = append(item, testbed.Each(one.Causes, func(cause string) document.Span { return document.Span{Words: "; " + cause} })...)
+		item = append(item, lists.Map(one.Causes, func(cause string) document.Span { return document.Span{Words: "; " + cause} })...)
 		items = append(items, item)
 	}
 	m.list(items, false)
@@ -137,11 +137,11 @@ func (m *writer) facts(f document.Facts) {
 		return
 	}
 	if f.Look == document.Keyed {
-		rows := testbed.Each(f.List, func(e document.Fact) document.Row { return document.Row{Cells: document.Cells(e.Key, e.Value)} })
+		rows := lists.Map(f.List, func(e document.Fact) document.Row { return document.Row{Cells: document.Cells(e.Key, e.Value)} })
 		m.table(0, document.Simple(make([]document.Column, 2), rows))
 		return
 	}
-	items := testbed.Each(f.List, func(e document.Fact) document.Text {
+	items := lists.Map(f.List, func(e document.Fact) document.Text {
 		return document.Text{{Words: e.Key, Style: document.Strong}, {Words: ": "}, {Words: e.Value}}
 	})
 	m.list(items, false)

@@ -10,8 +10,8 @@ import (
 	"io"
 	"strings"
 
+	"tare/internal/lists"
 	"tare/internal/report/document"
-	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 )
 
@@ -41,7 +41,7 @@ func (t *writer) blocks(heading string, list []document.Block) {
 		case document.Section:
 			t.blocks(cmp.Or(b.Title, heading), b.Blocks)
 		case document.Alert:
-			items := testbed.Each(b.Items, func(item document.Text) string { return escape(item.String()) })
+			items := lists.Map(b.Items, func(item document.Text) string { return escape(item.String()) })
 			t.put("\n\\noindent\\textbf{%s} %s\n", escape(b.Title), strings.Join(items, "; "))
 		case document.Table:
 			t.table(heading, b)
@@ -86,7 +86,7 @@ func (t *writer) rows(heading string, table document.Table, groups []document.Gr
 			notes = append(notes, p.Notes...)
 			t.put("\\midrule\n")
 			for _, row := range p.Rows {
-				cells := testbed.Each(columns, func(column int) string { return lines(row.Cell(column)) })
+				cells := lists.Map(columns, func(column int) string { return lines(row.Cell(column)) })
 				t.put("%s \\\\\n", strings.Join(cells, " & "))
 				for _, note := range row.Notes {
 					notes = append(notes, strings.Join(table.RowNames(document.Markdown, row), ", ")+": "+note)

@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // Answer states an arm's cost in one sentence: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times [13, 15] the cpu;
@@ -16,7 +16,7 @@ import (
 func Answer(a *analysis.ArmSummary, baseline string) string {
 	names := CellNames(a.Cells)
 	named := func(cells []string) string {
-		short := testbed.Each(cells, func(cell string) string { return names[slices.Index(a.Cells, cell)] })
+		short := lists.Map(cells, func(cell string) string { return names[slices.Index(a.Cells, cell)] })
 		if len(short) > mostNamed {
 			return fmt.Sprintf("%d cells", len(short))
 		}

@@ -6,7 +6,7 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // EffectName names a main effect or an interaction: "wireguard", "wireguard × mtls".
@@ -99,7 +99,7 @@ func one(b *analysis.Breakdown) string {
 
 // BreakdownName names the subject of a breakdown: "seccomp", "seccomp with action=errno".
 func BreakdownName(b *analysis.Breakdown) string {
-	held := testbed.Each(b.Held, factor.Level.String)
+	held := lists.Map(b.Held, factor.Level.String)
 	if held == nil {
 		return b.Arm
 	}

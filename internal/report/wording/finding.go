@@ -7,10 +7,10 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/runs/combine"
 	"tare/internal/runs/compare"
 	"tare/internal/runs/history"
-	"tare/internal/testbed"
 )
 
 // Finding states a finding, which is something about a result that a reader should know.
@@ -123,7 +123,7 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Omission:
 		return strings.Join(f.Metrics, ", ") + " of a closed loop: while a response is slow, its worker sends nothing, and the requests that would have waited are missing (coordinated omission)"
 	case analysis.Switching:
-		each := testbed.Each(f.Arms, func(a analysis.SwitchedArm) string {
+		each := lists.Map(f.Arms, func(a analysis.SwitchedArm) string {
 			return fmt.Sprintf("%d of %d trials of %s", a.After, a.Valid, a.Arm)
 		})
 		return fmt.Sprintf("a layer is turned on and off for all arms, and the next trial may still be affected: %s; "+
@@ -187,7 +187,7 @@ func headlines(n int) string { return Count(n, "headline comparison", "headline 
 // oddSeries states what is odd about the values of some metrics, such as a drift during the run, and what
 // this means for their intervals.
 func oddSeries(f analysis.OddSeries) string {
-	metrics := testbed.Each(f.Places, func(p analysis.OddSeriesPlace) string {
+	metrics := lists.Map(f.Places, func(p analysis.OddSeriesPlace) string {
 		return p.Metric + " " + In(p.Cell) + " (" + oddity(f.Oddity, p.Diagnostics) + ")"
 	})
 	if more := len(metrics) - maxMetrics; more > 1 {

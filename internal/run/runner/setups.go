@@ -12,8 +12,8 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
+	"tare/internal/lists"
 	"tare/internal/report/wording"
-	"tare/internal/testbed"
 )
 
 // groups divides rounds into nearly equal groups that share a set-up. The first rounds (field rounds) form setUps
@@ -240,7 +240,7 @@ const setUpAtOnce = 4
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	list := testbed.Each(r.plan.SetUpOrder(r.setUp, len(r.sites.list)), func(at int) *armSite { return r.sites.list[at] })
+	list := lists.Map(r.plan.SetUpOrder(r.setUp, len(r.sites.list)), func(at int) *armSite { return r.sites.list[at] })
 	if err := r.forEach(ctx, round, list, (*armSite).putUp); err != nil {
 		return err
 	}

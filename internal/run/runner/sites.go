@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/layer"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 )
@@ -76,7 +77,7 @@ func residents(x *experiment.Expansion, levels []string, level string) []workloa
 // layer that was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	left := s.leave(ctx)
-	return errors.Join(left, errors.Join(testbed.Each(s.list, func(p *armSite) error { return p.down(ctx) })...))
+	return errors.Join(left, errors.Join(lists.Map(s.list, func(p *armSite) error { return p.down(ctx) })...))
 }
 
 // enter turns the previous site's layers off and the given site's layers on, and waits until the switched layers

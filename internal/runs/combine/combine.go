@@ -23,9 +23,9 @@ import (
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
+	"tare/internal/lists"
 	"tare/internal/runs/compare"
 	"tare/internal/stats"
-	"tare/internal/testbed"
 )
 
 // Schema names the format of a result written as JSON.
@@ -192,7 +192,7 @@ func Runs(in []compare.Input) (*Result, error) {
 }
 
 func sameQuestion(seen *compare.Result) error {
-	list := testbed.Each(seen.Apart, func(a compare.NotShared) string {
+	list := lists.Map(seen.Apart, func(a compare.NotShared) string {
 		return fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name)
 	})
 	for _, p := range seen.Differences {

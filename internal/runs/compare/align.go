@@ -7,7 +7,7 @@ import (
 
 	"tare/internal/analysis"
 	"tare/internal/experiment"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 type comparison struct {
@@ -35,11 +35,11 @@ func (c *comparison) names(list func(*experiment.Plan) []string) []string {
 }
 
 func cellIDs(plan *experiment.Plan) (list []string) {
-	return testbed.Each(plan.Cells, func(cell experiment.Cell) string { return cell.ID })
+	return lists.Map(plan.Cells, func(cell experiment.Cell) string { return cell.ID })
 }
 
 func armNames(plan *experiment.Plan) (list []string) {
-	return testbed.Each(plan.Arms, func(a experiment.PlannedArm) string { return a.Name })
+	return lists.Map(plan.Arms, func(a experiment.PlannedArm) string { return a.Name })
 }
 
 // firstWith returns the index of the first run in which an arm is a treatment; -1 if there is none.

@@ -9,8 +9,8 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
+	"tare/internal/lists"
 	"tare/internal/run/machine"
-	"tare/internal/testbed"
 )
 
 // minorOnMachines are properties of a machine that seldom affect measurements. Versions of tools are a group of their
@@ -63,7 +63,7 @@ func (c *comparison) compareMachines(p *properties) {
 // as versions of one layer.
 func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.names(armNames) {
-		arms := testbed.Each(c.in, func(in Input) *experiment.PlannedArm { return in.Run.Plan.Arm(name) })
+		arms := lists.Map(c.in, func(in Input) *experiment.PlannedArm { return in.Run.Plan.Arm(name) })
 		compareLayers(p, name, arms)
 	}
 	for _, m := range c.options.Matches {
@@ -114,7 +114,7 @@ func LayersOf(a *experiment.PlannedArm) (kinds string, leaves map[string]string)
 
 // leaves returns, for each run, its properties by path. The function list returns the properties in a run's plan.
 func (c *comparison) leaves(list func(*experiment.Plan) map[string]string) []map[string]string {
-	return testbed.Each(c.in, func(in Input) map[string]string { return list(in.Run.Plan) })
+	return lists.Map(c.in, func(in Input) map[string]string { return list(in.Run.Plan) })
 }
 
 // compareFacts compares the systems that imported files describe. Settings of the workload are left out, since they are

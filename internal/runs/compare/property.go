@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // Group is the kind of object that a property belongs to.
@@ -68,7 +68,7 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(all)) {
-		values := testbed.Each(leaves, func(of map[string]string) string { return of[path] })
+		values := lists.Map(leaves, func(of map[string]string) string { return of[path] })
 		p.add(group, prefix+path, values, has, false)
 	}
 }
@@ -136,7 +136,7 @@ func leaf(leaves map[string]string, path string, v any, depth int) {
 			}
 			return
 		}
-		words := testbed.Each(t, scalar)
+		words := lists.Map(t, scalar)
 		leaves[path] = strings.Join(words, ", ")
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // Error is an error in the user's options, with a hint how to correct the options.
@@ -49,7 +49,7 @@ func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 // the selected capacity.
 func choose(plan *experiment.Plan, o Options) ([]source, error) {
 	if o.Cell != "" && plan.Cell(o.Cell) == nil {
-		cells := testbed.Each(plan.Cells, func(c experiment.Cell) string { return c.ID })
+		cells := lists.Map(plan.Cells, func(c experiment.Cell) string { return c.ID })
 		return nil, &Error{fmt.Sprintf("the run has no cell %q", o.Cell), "cells: " + strings.Join(cells, ", ")}
 	}
 	var cpu, parts, capacities []source // cpu: CPU time of all programs; parts: CPU time of some programs
@@ -120,7 +120,7 @@ func Sources(plan *experiment.Plan) (list []source) {
 }
 
 func missing(plan *experiment.Plan, o Options) error {
-	names := testbed.Each(Sources(plan), func(s source) string { return s.Metric.Name })
+	names := lists.Map(Sources(plan), func(s source) string { return s.Metric.Name })
 	slices.Sort(names)
 	text := "the run measured no CPU time per unit of work and no capacity"
 	if o.Metric != "" {

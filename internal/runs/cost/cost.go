@@ -18,9 +18,9 @@ import (
 	"tare/internal/analysis"
 	"tare/internal/analysis/contrast"
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/run/journal"
 	"tare/internal/stats"
-	"tare/internal/testbed"
 )
 
 // Schema names the format of a result written as JSON.
@@ -181,7 +181,7 @@ func (w *worker) bill(s source) (Bill, bool) {
 // positionEffects returns how positions in the round affect the values of the treatment (side = 0) or baseline (side =
 // 1); nil: no effects.
 func positionEffects(d contrast.Data, side int) (effects []float64) {
-	return testbed.Each(d.PositionEffects, func(p [3]float64) float64 { return p[side] })
+	return lists.Map(d.PositionEffects, func(p [3]float64) float64 { return p[side] })
 }
 
 // nodes converts each measured value to a number of nodes. It first removes the effect of the position within a round.
@@ -214,7 +214,7 @@ func (w *worker) level(s source, nodes analysis.Interval) analysis.Interval {
 // typical estimates the typical number of nodes on logarithms, by Rules.Level: drift does not cancel in one arm. ok is
 // false for a mere median.
 func (w *worker) typical(d contrast.Data, nodes []float64) (at analysis.Interval, ok bool) {
-	logs := testbed.Each(nodes, math.Log)
+	logs := lists.Map(nodes, math.Log)
 	e := w.rules.Level(&contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: logs,
 		Rounds: d.Rounds, SetUps: d.SetUps, Pilot: d.Pilot})
 	if !e.Main.OK {

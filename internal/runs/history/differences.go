@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/run/journal"
 	"tare/internal/run/machine"
 	"tare/internal/runs/compare"
-	"tare/internal/testbed"
 )
 
 // parameters maps paths to all that is meant to affect an arm's values in a cell: layers of arm and baseline, workload
@@ -67,7 +67,7 @@ func sharedParameters(plan *experiment.Plan, c experiment.Cell) parameters {
 // changed returns the differences between two sets of parameters or facts, sorted by path. A nil set has no
 // differences.
 func changed(was, is map[string]string) []Difference {
-	return testbed.Each(compare.Differing(was, is), func(p compare.Property) Difference {
+	return lists.Map(compare.Differing(was, is), func(p compare.Property) Difference {
 		return Difference{What: p.Path, Is: p.Values[1], Was: p.Values[0]}
 	})
 }

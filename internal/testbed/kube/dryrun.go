@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/accounting"
 	"tare/internal/testbed/kube/cluster"
@@ -97,7 +98,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		d.add("nodes and pods"+of, "", err)
 		return d.findings, ctx.Err()
 	}
-	chosen := testbed.Each(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
+	chosen := lists.Map(slices.Sorted(maps.Keys(plans)), func(place testbed.Place) string {
 		return podTitle(plans[place]) + " on " + shorten(plans[place].Spec.NodeSelector[corev1.LabelHostname])
 	})
 	d.add("nodes"+of, strings.Join(chosen, ", "), nil)

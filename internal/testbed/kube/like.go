@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/kube/cluster"
@@ -102,7 +103,7 @@ func (l *PodTemplate) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, 
 
 // Delete deletes pods and waits until they are gone. It ignores names of pods that do not exist.
 func (l *PodTemplate) Delete(ctx context.Context, names ...string) error {
-	return l.on.record.Remove(ctx, testbed.Each(names, func(name string) inventory.Item {
+	return l.on.record.Remove(ctx, lists.Map(names, func(name string) inventory.Item {
 		return inventory.Core("pods", l.site.Namespace(), name)
 	})...)
 }

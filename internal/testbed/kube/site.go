@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/cluster"
@@ -195,7 +196,7 @@ func (s *Site) podList() []*pods.Pod {
 }
 
 func (s *Site) nodes() []string {
-	names := testbed.Each(s.podList(), (*pods.Pod).Node)
+	names := lists.Map(s.podList(), (*pods.Pod).Node)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/experiment/quantity"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/process"
 )
@@ -235,8 +236,8 @@ func (n *network) close() {
 }
 
 func (n *network) namespaces() []*netNamespace {
-	nodes := testbed.Each(n.nodes, func(node *node) *netNamespace { return node.netNamespace })
-	return append(nodes, testbed.Each(n.pods, func(p *pod) *netNamespace { return p.netNamespace })...)
+	nodes := lists.Map(n.nodes, func(node *node) *netNamespace { return node.netNamespace })
+	return append(nodes, lists.Map(n.pods, func(p *pod) *netNamespace { return p.netNamespace })...)
 }
 
 func (n *network) Address(p testbed.Path) netip.Addr {
@@ -250,7 +251,7 @@ func (n *network) Address(p testbed.Path) netip.Addr {
 }
 
 func (n *network) Members() []netip.Addr {
-	return testbed.Each(n.pods[1:], func(p *pod) netip.Addr { return p.address })
+	return lists.Map(n.pods[1:], func(p *pod) netip.Addr { return p.address })
 }
 
 func (n *network) Ports() []uint16 { return testbed.ServicePorts() }
@@ -259,7 +260,7 @@ func (n *network) Ports() []uint16 { return testbed.ServicePorts() }
 func (n *network) LinkRate() float64 { return n.unshaped.Rate }
 
 func (n *network) Nodes() []testbed.Node {
-	return testbed.Each(n.nodes, func(node *node) testbed.Node { return node })
+	return lists.Map(n.nodes, func(node *node) testbed.Node { return node })
 }
 
 func (n *network) pod(where testbed.Place) (*pod, error) {

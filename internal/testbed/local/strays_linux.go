@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"tare/internal/lists"
 	"tare/internal/run/machine/owned"
 	"tare/internal/run/machine/proc"
 	"tare/internal/testbed"
@@ -110,7 +111,7 @@ func orphanedScopes(self owned.Owner) []*process.Group {
 
 func straysIn(group *process.Group) []Stray {
 	owner, _ := ownerOfScope(group.Name())
-	return testbed.Each(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
+	return lists.Map(group.Processes(), func(pid int) Stray { return describe(pid, marker{owner: owner}) })
 }
 
 // ownMarked returns the marker of another process of this user (root: of any user). It is in the environment or in a

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -258,7 +259,7 @@ func (n *node) Address() netip.Addr { return nodeAddress(n.index) }
 func (n *node) PodNetwork() netip.Prefix { return podNetwork(n.index) }
 
 func (n *node) Pods() []testbed.Place {
-	return testbed.Each(n.pods, func(p *pod) testbed.Place { return p.place })
+	return lists.Map(n.pods, func(p *pod) testbed.Place { return p.place })
 }
 
 func (n *node) MTU() int { return n.network.mtu }

@@ -10,6 +10,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 )
 
@@ -33,12 +34,12 @@ func (c *Config) programs() []experiment.Program {
 		var each []string
 		for _, level := range c.Factors[name] {
 			fill := factor.Filler(factor.Named{name: factor.Of(level)})
-			each = append(each, testbed.Each(names, func(text string) string { return fill.Replace(text) })...)
+			each = append(each, lists.Map(names, func(text string) string { return fill.Replace(text) })...)
 		}
 		slices.Sort(each)
 		names = slices.Compact(each)
 	}
-	return testbed.Each(names, func(name string) experiment.Program { return experiment.Program{Name: name, Dir: c.Dir, Where: where} })
+	return lists.Map(names, func(name string) experiment.Program { return experiment.Program{Name: name, Dir: c.Dir, Where: where} })
 }
 
 func (c *Config) validate() []experiment.FieldError {

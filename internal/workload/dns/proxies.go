@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 	"tare/internal/workload/dns/zone"
@@ -50,7 +51,7 @@ func (c *Config) proxyMeasures() experiment.Measures {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: scale, Discrete: true,
 			Headline: name == queryRate && scale == experiment.Ratio})
 	}
-	answers := testbed.Each(zone.Kinds, func(kind zone.Kind) string { return answersPrefix + string(kind) })
+	answers := lists.Map(zone.Kinds, func(kind zone.Kind) string { return answersPrefix + string(kind) })
 	for _, name := range append([]string{repeated}, answers...) {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: experiment.Difference, Discrete: true})
 	}
@@ -182,7 +183,7 @@ func (p *proxyTrial) cause(ctx context.Context, err error) error {
 }
 
 func (p *proxyTrial) recordLogs() error {
-	return errors.Join(testbed.Each(p.up.proxies, func(one *proxy) error { return one.Log(p.t.Raw) })...)
+	return errors.Join(lists.Map(p.up.proxies, func(one *proxy) error { return one.Log(p.t.Raw) })...)
 }
 
 func (p *proxyTrial) parts() service.Parts {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 	"tare/internal/workload/http/load"
@@ -232,11 +233,11 @@ func (r *Trial) record(sent *load.Result) error {
 }
 
 func (r *Trial) recordLogs() error {
-	return errors.Join(testbed.Each(r.servers, func(s *service.Running) error { return s.Log(r.t.Raw) })...)
+	return errors.Join(lists.Map(r.servers, func(s *service.Running) error { return s.Log(r.t.Raw) })...)
 }
 
 func (r *Trial) endClients(ctx context.Context) error {
-	return errors.Join(testbed.Each(r.clients, func(c *client) error { return c.Down(ctx) })...)
+	return errors.Join(lists.Map(r.clients, func(c *client) error { return c.Down(ctx) })...)
 }
 
 // fail ends the clients after an error. If a server has ended, fail returns an error about this server, and

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/internal/layer/program"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/testbed/kube"
@@ -321,7 +322,7 @@ func (s *podStarter) uses(ctx context.Context) (sum use, err error) {
 }
 
 func (s *podStarter) end(ctx context.Context) (err error) {
-	names := testbed.Each(s.staying, func(p *progress) string { return p.name })
+	names := lists.Map(s.staying, func(p *progress) string { return p.name })
 	if len(names) > 0 {
 		err = s.like.Delete(ctx, names...)
 	}

@@ -28,6 +28,7 @@ import (
 	"tare/internal/experiment"
 	"tare/internal/experiment/factor"
 	"tare/internal/experiment/quantity"
+	"tare/internal/lists"
 	"tare/internal/run/machine/owned"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local"
@@ -194,7 +195,7 @@ func (c *Config) measured(p string) []experiment.Metric {
 		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: most.bandwidth, Burst: burst.bandwidth},
 		latency("-latency", false), latency("-total-latency", false),
 	}
-	metrics = append(metrics, testbed.Each(quantiles, func(q workload.Quantile) experiment.Metric { return latency("-"+q.String(), true) })...)
+	metrics = append(metrics, lists.Map(quantiles, func(q workload.Quantile) experiment.Metric { return latency("-"+q.String(), true) })...)
 	if c.SyncEvery > 0 {
 		metrics = append(metrics, latency("-sync-latency", true), latency("-sync-p99", true))
 	}

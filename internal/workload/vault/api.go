@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tare/internal/layer/vaultserver"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/text/safetext"
@@ -217,7 +218,7 @@ func auditOf(ctx context.Context, a *api) ([]string, error) {
 		} `json:"data"`
 	}
 	err := a.call(ctx, http.MethodGet, "sys/audit", nil, &answer)
-	return testbed.Each(slices.Sorted(maps.Keys(answer.Data)), func(path string) string { return answer.Data[path].Type }), err
+	return lists.Map(slices.Sorted(maps.Keys(answer.Data)), func(path string) string { return answer.Data[path].Type }), err
 }
 
 // ignoreForeign returns nil if an existing server refused a call, since its owner may forbid calls. It returns any

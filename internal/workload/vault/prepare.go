@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tare/internal/testbed"
+	"tare/internal/lists"
 )
 
 // setUpRequest lists the engines, keys and secrets that the helper makes at the servers before the first trial.
@@ -67,7 +67,7 @@ func (r *request) prepare(ctx context.Context) (*prepared, error) {
 // initialise makes a cluster of new members, with the first member as leader, and returns the root token. The unseal
 // key is not kept.
 func (r *request) initialise(ctx context.Context) (string, error) {
-	apis := testbed.Each(r.URLs, func(url string) *api { return openAPI(url, r.trust, "") })
+	apis := lists.Map(r.URLs, func(url string) *api { return openAPI(url, r.trust, "") })
 	first := apis[0]
 	if err := first.await(ctx, "sys/seal-status"); err != nil {
 		return "", fmt.Errorf("the first member does not answer: %w", err)
@@ -252,5 +252,5 @@ func (p *setUpRequest) fill(ctx context.Context, a *api, out *prepared) error {
 
 func (r *request) clear(ctx context.Context) error {
 	a := openAPI(r.URLs[0], r.trust, r.Token)
-	return errors.Join(testbed.Each([]string{"sys/mounts/" + transitMount(r.Clear), "sys/mounts/" + kvMount(r.Clear), "sys/policies/acl/" + r.Clear}, func(path string) error { return a.call(ctx, http.MethodDelete, path, nil, nil) })...)
+	return errors.Join(lists.Map([]string{"sys/mounts/" + transitMount(r.Clear), "sys/mounts/" + kvMount(r.Clear), "sys/policies/acl/" + r.Clear}, func(path string) error { return a.call(ctx, http.MethodDelete, path, nil, nil) })...)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tare/internal/layer/vaultserver"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/helperrpc"
 	"tare/internal/workload"
@@ -192,7 +193,7 @@ func (up *servers) Down(ctx context.Context) error {
 	if len(up.apis) == 0 && up.prepared.Token != "" {
 		errs = append(errs, up.ask(ctx, testbed.ClientPod, callLimit, request{Token: up.prepared.Token, Clear: up.prepared.Mount}, nil))
 	}
-	errs = append(errs, testbed.Each(up.members, func(m *service.Running) error { return m.Down(ctx) })...)
+	errs = append(errs, lists.Map(up.members, func(m *service.Running) error { return m.Down(ctx) })...)
 	err := errors.Join(errs...)
 	up.down = err == nil
 	return err

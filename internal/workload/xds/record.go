@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/testbed"
+	"tare/internal/lists"
 	"tare/internal/workload"
 	"tare/internal/workload/xds/fleet"
 	"tare/internal/workload/xds/sidecar"
@@ -92,7 +92,7 @@ func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 // connection refused)".
 func (s *stage) missing() string {
 	counts, expected, _ := s.sum()
-	why := testbed.Each(slices.Sorted(maps.Keys(counts.Errors)), func(kind string) string {
+	why := lists.Map(slices.Sorted(maps.Keys(counts.Errors)), func(kind string) string {
 		return fmt.Sprintf("%s %d: %s", kind, counts.Errors[kind], counts.Examples[kind])
 	})
 	if counts.Rejected > 0 {

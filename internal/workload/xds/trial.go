@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/internal/experiment/reference"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/text/safetext"
 	"tare/internal/workload"
@@ -170,7 +171,7 @@ func (r *trial) broken(ctx context.Context, err error) error {
 
 // clear ends the clients, which disconnects their sidecars, and waits for the server to come to rest.
 func (r *trial) clear(ctx context.Context) error {
-	errs := testbed.Each(r.clients, func(c *client) error { return c.Close(ctx) })
+	errs := lists.Map(r.clients, func(c *client) error { return c.Close(ctx) })
 	r.clients = nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the clients: %w", err)

@@ -40,6 +40,7 @@ import (
 	"tare/internal/experiment/reference"
 	"tare/internal/experiment/strictyaml"
 	"tare/internal/layer/placeholder"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/workload"
 	"tare/internal/workload/service"
@@ -108,7 +109,7 @@ func (resource) Values() []string { return []string{"cds", "eds", "lds", "rds"} 
 // types lists the types of resources that show a push. A sidecar has received the push when the first response of
 // one of these types arrives.
 func (c *change) types() []sidecar.Type {
-	return testbed.Each(c.Push, func(r resource) sidecar.Type { return sidecar.Type(slices.Index(r.Values(), string(r))) })
+	return lists.Map(c.Push, func(r resource) sidecar.Type { return sidecar.Type(slices.Index(r.Values(), string(r))) })
 }
 
 func (c *Config) times() int {

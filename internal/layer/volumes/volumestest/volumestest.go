@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/layer"
 	"tare/internal/layer/layertest"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/local/localtest"
 )
@@ -50,5 +51,5 @@ func Plain(t testing.TB) testbed.Site {
 
 // Text lists checks on one line: the name of each, and whether it holds.
 func Text(checks []layer.Check) string {
-	return strings.Join(testbed.Each(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %t", c.Name, c.OK) }), "; ")
+	return strings.Join(lists.Map(checks, func(c layer.Check) string { return fmt.Sprintf("%s: %t", c.Name, c.OK) }), "; ")
 }

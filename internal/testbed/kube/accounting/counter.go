@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/agent/cgroup"
@@ -163,7 +164,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list sampled
 		counters agent.Counters
 		err      error
 	}
-	queries := testbed.Each(nodes, func(node string) *query {
+	queries := lists.Map(nodes, func(node string) *query {
 		return &query{pod: c.NodePod(node), agent: c.NodePod(node).Agent(), node: node}
 	})
 	if !s.onNode() {

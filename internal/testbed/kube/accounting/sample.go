@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent/cgroup"
 	"tare/internal/testbed/kube/cluster"
@@ -40,7 +41,7 @@ func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
 		if again || ctx.Err() != nil {
 			return nil, err
 		}
-		if err := pods.Mend(ctx, testbed.Each(nodes, c.NodePod)); err != nil { // the accounting pods must be mended here: the runner only mends the site's pods
+		if err := pods.Mend(ctx, lists.Map(nodes, c.NodePod)); err != nil { // the accounting pods must be mended here: the runner only mends the site's pods
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"tare/internal/experiment/quantity"
-	"tare/internal/testbed"
+	"tare/internal/lists"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/text/safetext"
 )
@@ -87,7 +87,7 @@ func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	if len(there) == 0 {
 		return r.removeAll(ctx, l.items, l.record)
 	}
-	names := testbed.Each(there, Item.String)
+	names := lists.Map(there, Item.String)
 	return errors.Join(r.removeAll(ctx, l.items, ""), fmt.Errorf(
 		"its record is in namespace %s, which is not Tare's, so objects in other namespaces are left: %s; "+
 			"delete them with kubectl if they are the run's, and call tare clean again", l.record, strings.Join(names, ", ")))

@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/experiment"
 	"tare/internal/experiment/quantity"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/text/safetext"
@@ -97,7 +98,7 @@ func (r *Record) removeSessions(ctx context.Context, namespace string, patience 
 		mayHaveEnded := func(l Leftover) bool { return l.Alive && l.holder.state() != living }
 		if ctx.Err() == nil && limited.Err() == nil && slices.ContainsFunc(found, mayHaveEnded) {
 			if !said {
-				holders := testbed.Each(found, func(l Leftover) string { return string(l.Owner) + " of " + l.Holder })
+				holders := lists.Map(found, func(l Leftover) string { return string(l.Owner) + " of " + l.Holder })
 				r.on.Say(fmt.Sprintf("waiting up to %v until the record of an earlier session of this run is stale: %s",
 					quantity.Duration(patience), strings.Join(holders, "; ")))
 			}

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/run/machine"
-	"tare/internal/testbed"
 	"tare/internal/testbed/kube/cluster"
 )
 
@@ -61,7 +61,7 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 		return cmp.Or(cmp.Compare(controlPlane(a), controlPlane(b)), strings.Compare(a.Name, b.Name))
 	})
 	needs := slices.Concat(r.Clients, r.Servers)
-	if err := resolveRuntime(ctx, c.on, testbed.Each(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })); err != nil {
+	if err := resolveRuntime(ctx, c.on, lists.Map(needs, func(p PodNeeds) *corev1.Pod { return p.Pod })); err != nil {
 		return Choice{}, err
 	}
 	c.mu.Lock()
@@ -114,7 +114,7 @@ func current(nodes []*corev1.Node, before *corev1.Node) *corev1.Node {
 
 // present returns the present states of nodes from an earlier choice, without nodes that are gone.
 func present(nodes, before []*corev1.Node) []*corev1.Node {
-	list := testbed.Each(before, func(b *corev1.Node) *corev1.Node { return current(nodes, b) })
+	list := lists.Map(before, func(b *corev1.Node) *corev1.Node { return current(nodes, b) })
 	return slices.DeleteFunc(list, func(n *corev1.Node) bool { return n == nil })
 }
 

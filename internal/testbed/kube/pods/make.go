@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"tare/internal/testbed"
+	"tare/internal/lists"
 	"tare/internal/testbed/kube/cluster"
 	"tare/internal/testbed/kube/inventory"
 	"tare/internal/text/safetext"
@@ -19,7 +19,7 @@ import (
 
 // Launch records pods, makes them, and waits until they are ready.
 func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
-	if err := m.Record.Add(ctx, testbed.Each(pods, (*Pod).Item)...); err != nil {
+	if err := m.Record.Add(ctx, lists.Map(pods, (*Pod).Item)...); err != nil {
 		return err
 	}
 	for _, p := range pods {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/internal/experiment"
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/testbed/kube/agent"
 	"tare/internal/testbed/kube/cluster"
@@ -61,7 +62,7 @@ func (p *Pod) AgentIn(container string) *agent.Client {
 
 // Agents returns the connections to all agents in the pod, the agent in the container for programs first.
 func (p *Pod) Agents() []*agent.Client {
-	return testbed.Each(agentContainers(p.plan), p.AgentIn)
+	return lists.Map(agentContainers(p.plan), p.AgentIn)
 }
 
 // Item returns the pod as an item of the record of the run's objects.

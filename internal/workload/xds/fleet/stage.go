@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/lists"
 	"tare/internal/testbed"
 	"tare/internal/workload/http/pause"
 	"tare/internal/workload/xds/sidecar"
@@ -116,7 +117,7 @@ func (f *Fleet) ramp(s *stage, up bool) {
 func (f *Fleet) await(p *Push) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ready := testbed.Each(f.members, func(m *member) bool { return m.ready })
+	ready := lists.Map(f.members, func(m *member) bool { return m.ready })
 	s := newStage(ready)
 	s.start, s.push = p.Since, p
 	f.enter(s)
