@@ -2,14 +2,11 @@
 // population variance over the trials, and the differences between arms as percentages.
 //
 // Users can check published numbers with it digit by digit. Tare's verdicts do not rest on the table: a difference of
-// two
-// means does not show its uncertainty. It can be relative to either arm: 1.63 s is 1.17 % less than 1.65 s, and 1.65 s
-// is
-// 1.19 % more than 1.63 s. The table gives both differences, and the verdict with its interval.
+// two means does not show its uncertainty. It can be relative to either arm: 1.63 s is 1.17 % less than 1.65 s, and
+// 1.65 s is 1.19 % more than 1.63 s. The table gives both differences, and the verdict with its interval.
 //
 // In a pair (a, b), a is the arm that comes first in the plan. The difference relative to a is (b − a)/a, and relative
-// to
-// b it is (b − a)/b.
+// to b it is (b − a)/b.
 package published
 
 import (
