@@ -109,7 +109,7 @@ type Run struct {
 	Quotas      []QuotaSummary  `json:"quotas,omitempty"`     // limits that observed components of a cluster reached
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`
-	// Published holds the numbers of documents that the experiment file lists, beside those of this run.
+	// Published holds the published numbers that the experiment file lists, each beside this run's number.
 	Published []PublishedSource `json:"published,omitempty"`
 }
 

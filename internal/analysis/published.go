@@ -10,7 +10,7 @@ import (
 	"tare/internal/stats"
 )
 
-// PublishedSource is a document of the experiment file, with its numbers beside those of the run.
+// PublishedSource is a document that the experiment file lists. Beside each of its numbers stands the run's number.
 type PublishedSource struct {
 	Source   string      `json:"source"`             // title of the document
 	URL      string      `json:"url,omitempty"`      // address of the document

@@ -29,7 +29,7 @@ type Scaling struct {
 }
 
 // ScalingArm is the fitted line of one arm. A slope is the metric's change, in its unit, per unit of the factor. It is
-// no overhead: its sign is that of the metric.
+// no overhead: a positive slope is an increase of the metric.
 type ScalingArm struct {
 	Arm       string     `json:"arm"`    // name of the arm
 	Rounds    []int      `json:"rounds"` // rounds that have a value at every level

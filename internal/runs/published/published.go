@@ -43,7 +43,7 @@ type Table struct {
 	Margin      float64               `json:"margin"` // the margin of equivalence of the verdicts
 	Arms        []string              `json:"arms"`
 	Cells       []Cell                `json:"cells"`
-	// Published holds the numbers of documents that the experiment file lists, beside those of the run.
+	// Published holds the published numbers that the experiment file lists, each beside the run's number.
 	Published []analysis.PublishedSource `json:"published,omitempty"`
 	// Hidden is the number of exploratory metrics that Headline has left out, counted in each cell.
 	Hidden int              `json:"-"`
