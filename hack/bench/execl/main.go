@@ -27,7 +27,7 @@ import (
 	"tare/internal/run/machine/owned"
 )
 
-//go:embed loop.c
+//go:embed testdata/loop.c
 var source []byte
 
 type design struct {
