@@ -78,7 +78,7 @@ func measure(ctx context.Context, d design) error {
 	if err != nil {
 		return err
 	}
-	t := &table.Table{Title: "What is found", Head: []string{"injected", "runs", "claimed as a cost", "claimed as a gain", "equivalent within 1 %", "controls that failed", "estimates, %", "smallest effect that is found, %"}}
+	t := &table.Table{Title: "Results", Head: []string{"injected", "runs", "claimed as a cost", "claimed as a gain", "equivalent within 1 %", "controls that failed", "estimates, %", "smallest effect that is found, %"}}
 	for _, kind := range []struct{ spin, runs int }{{spin, d.injected}, {0, d.null}} {
 		if err := d.several(ctx, dir, kind.spin, kind.runs, t); err != nil {
 			return err
